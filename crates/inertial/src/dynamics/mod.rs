@@ -1,0 +1,1 @@
+//! Kinematics and dynamics of a mechanism, and their regressors.

@@ -1,0 +1,108 @@
+//! The one error type of the library.
+
+use std::fmt;
+
+/// Where in a model text something was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Line in the text, from 1.
+    pub line: Option<u32>,
+    /// The element concerned, for people: `<joint name="elbow">` or `bodies[3].joint`.
+    pub element: String,
+}
+
+impl Place {
+    /// A place known by its element alone.
+    pub fn element(element: impl Into<String>) -> Self {
+        Self { line: None, element: element.into() }
+    }
+
+    /// A place with its line.
+    pub fn line(line: u32, element: impl Into<String>) -> Self {
+        Self { line: Some(line), element: element.into() }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.line, self.element.is_empty()) {
+            (Some(line), true) => write!(f, "line {line}: "),
+            (Some(line), false) => write!(f, "line {line}: {}: ", self.element),
+            (None, true) => Ok(()),
+            (None, false) => write!(f, "{}: ", self.element),
+        }
+    }
+}
+
+/// What can be wrong with an input. Every message is one line that says what was expected.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text does not follow its format.
+    #[error("{place}{message}")]
+    Syntax {
+        /// Where.
+        place: Place,
+        /// What was expected.
+        message: String,
+    },
+    /// The text is well formed but describes no mechanism.
+    #[error("{place}{message}")]
+    Model {
+        /// Where.
+        place: Place,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// A feature of the format that changes the dynamics and is not supported.
+    #[error("{place}{feature} is not supported")]
+    Unsupported {
+        /// Where.
+        place: Place,
+        /// The feature, as the format calls it.
+        feature: String,
+    },
+    /// The loops cannot be closed.
+    #[error("loop {name}: {message} (residual {residual:.3e})")]
+    Closure {
+        /// The loop that stays open the widest.
+        name: String,
+        /// Its residual (m and rad).
+        residual: f64,
+        /// Why, and what to do.
+        message: String,
+    },
+    /// An argument of the wrong size.
+    #[error("{what} has {found} entries, expected {expected}")]
+    Dimension {
+        /// Which argument.
+        what: &'static str,
+        /// How many it should have.
+        expected: usize,
+        /// How many it has.
+        found: usize,
+    },
+    /// A computation that has no answer for this input.
+    #[error("{0}")]
+    Numeric(String),
+}
+
+impl Error {
+    /// Shorthand for [`Error::Model`].
+    pub fn model(place: Place, message: impl Into<String>) -> Self {
+        Self::Model { place, message: message.into() }
+    }
+
+    /// Shorthand for [`Error::Syntax`].
+    pub fn syntax(place: Place, message: impl Into<String>) -> Self {
+        Self::Syntax { place, message: message.into() }
+    }
+
+    /// Shorthand for [`Error::Unsupported`].
+    pub fn unsupported(place: Place, feature: impl Into<String>) -> Self {
+        Self::Unsupported { place, feature: feature.into() }
+    }
+}
+
+/// The library's result type.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

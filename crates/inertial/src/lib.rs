@@ -1,0 +1,18 @@
+//! `inertial` weighs a robot by moving it.
+//!
+//! The modules tell the story, each using only those before it:
+//! [`spatial`] vectors and inertias → a [`mechanism`] → its [`dynamics`], linear in the inertial parameters.
+//!
+//! Conventions used everywhere:
+//! - spatial vectors are `[angular; linear]`, in body coordinates, at the body frame's origin;
+//! - a [`spatial::Pose`] maps child coordinates to parent coordinates;
+//! - the ten inertial parameters of a body are `m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz`, about the origin of its frame;
+//! - SI units throughout.
+
+pub mod dynamics;
+pub mod linalg;
+pub mod mechanism;
+pub mod spatial;
+
+mod error;
+pub use error::{Error, Place, Result};

@@ -1,0 +1,1 @@
+//! Dense linear algebra: the one place that calls faer.

@@ -1,0 +1,350 @@
+//! A mechanism: bodies, joints, rotors and loops, validated once and then constant.
+//!
+//! A [`MechanismBuilder`] holds what a file (or a programmer) says; [`MechanismBuilder::build`] checks it, lumps links
+//! joined by fixed joints, splits universal joints in two and numbers the coordinates.
+
+mod build;
+mod builder;
+mod joint;
+pub mod read;
+pub mod write;
+
+use nalgebra::Vector3;
+
+pub use builder::{
+    BuildOptions, JointDynamics, JointSpec, Limits, LinkSpec, LoopEnd, LoopSpec, MechanismBuilder, Mimic,
+    RotorModel, RotorSpec,
+};
+pub use joint::{JointType, Modes, plane_directions, rotation_about};
+
+use crate::spatial::{Inertia, PARAMETER_NAMES, Pose};
+
+/// Whether the robot's root is bolted down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Base {
+    /// The root does not move.
+    Fixed,
+    /// The first body moves freely in space.
+    Floating,
+}
+
+/// What a [`Body`] stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyKind {
+    /// A link, with all that is fixed to it: ten parameters.
+    Link,
+    /// A geared rotor without symmetry: ten parameters.
+    Rotor,
+    /// A rotor that is symmetric about its axis (`z` of its frame): one parameter, `Izz`; the rest belongs to its carrier.
+    SymmetricRotor,
+    /// The massless piece between two joints of one link (universal joints, several MJCF joints): no parameter.
+    Massless,
+}
+
+/// How a body's joint follows the mechanism's coordinates: `q_joint = ratio · q + offset`.
+///
+/// Joints of several degrees of freedom are never coupled: their ratio is one and their offset zero.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drive {
+    /// First position coordinate.
+    pub q: usize,
+    /// First velocity coordinate.
+    pub v: usize,
+    /// Speed of this joint per unit of the coordinate's.
+    pub ratio: f64,
+    /// Position of this joint where the coordinate is zero.
+    pub offset: f64,
+}
+
+/// A rigid body that moves, with the one joint that connects it to its parent.
+#[derive(Debug, Clone)]
+pub struct Body {
+    /// Name of the link nearest the base (of a rotor: `JOINT.rotor`).
+    pub name: String,
+    /// What it stands for.
+    pub kind: BodyKind,
+    /// The body before the joint; `None` is the ground. Always smaller than the body's own index.
+    pub parent: Option<usize>,
+    /// The body's frame at zero, in its parent's frame.
+    pub placement: Pose<f64>,
+    /// The joint, never `Fixed` or `Universal`.
+    pub joint_type: JointType,
+    /// The coordinates that move it.
+    pub drive: Drive,
+    /// Inertia as the model gives it, about the body's frame.
+    pub inertia: Inertia<f64>,
+    /// Index in [`Mechanism::joints`] of the joint it belongs to (of a rotor: the joint it drives).
+    pub joint: usize,
+}
+
+/// A joint as described, with its coordinates.
+#[derive(Debug, Clone)]
+pub struct Joint {
+    /// Its name.
+    pub name: String,
+    /// Its type (also `Universal`).
+    pub joint_type: JointType,
+    /// The body after it.
+    pub body: usize,
+    /// First position coordinate.
+    pub q: usize,
+    /// First velocity coordinate.
+    pub v: usize,
+    /// Limits of motion, speed and effort.
+    pub limits: Limits,
+    /// Friction, damping, armature, spring.
+    pub dynamics: JointDynamics,
+    /// The joint whose coordinate it follows, where it has none of its own.
+    pub follows: Option<usize>,
+}
+
+impl Joint {
+    /// Range of its position coordinates.
+    pub fn q_range(&self) -> std::ops::Range<usize> {
+        self.q..self.q + self.joint_type.nq()
+    }
+
+    /// Range of its velocity coordinates.
+    pub fn v_range(&self) -> std::ops::Range<usize> {
+        self.v..self.v + self.joint_type.nv()
+    }
+}
+
+/// A link of the description: where it ended up, and what the description says of it.
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// The body it belongs to; `None` is the ground.
+    pub body: Option<usize>,
+    /// Its frame in the body's frame (in the world for the ground).
+    pub pose: Pose<f64>,
+    /// Its own inertia in its own frame, where the description gives one.
+    pub inertia: Option<Inertia<f64>>,
+    /// Line of the description.
+    pub line: Option<u32>,
+}
+
+/// One side of a loop joint.
+#[derive(Debug, Clone)]
+pub struct LoopFrame {
+    /// The body; `None` is the ground.
+    pub body: Option<usize>,
+    /// The joint's frame on that body.
+    pub pose: Pose<f64>,
+}
+
+/// A joint that closes a loop: the successor frame moves in the predecessor frame as the type allows.
+#[derive(Debug, Clone)]
+pub struct LoopJoint {
+    /// Its name.
+    pub name: String,
+    /// Its type; axes are in the predecessor's frame.
+    pub joint_type: JointType,
+    /// The side that counts as the parent.
+    pub predecessor: LoopFrame,
+    /// The side that counts as the child.
+    pub successor: LoopFrame,
+}
+
+/// Columns of the full parameter vector that belong to one body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParameterBlock {
+    /// The body.
+    pub body: usize,
+    /// First column.
+    pub offset: usize,
+    /// Ten, or one (`Izz`) for a symmetric rotor.
+    pub len: usize,
+}
+
+/// A robot: constant, validated, shared between threads.
+///
+/// Links come first in [`Mechanism::bodies`], in depth-first order (so a subtree is a contiguous range), rotors after them.
+#[derive(Debug, Clone)]
+pub struct Mechanism {
+    pub(crate) name: String,
+    pub(crate) gravity: Vector3<f64>,
+    pub(crate) bodies: Vec<Body>,
+    pub(crate) joints: Vec<Joint>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) loops: Vec<LoopJoint>,
+    pub(crate) blocks: Vec<ParameterBlock>,
+    pub(crate) subtree_end: Vec<usize>,
+    pub(crate) independent: Vec<Option<bool>>,
+    pub(crate) assembly: Vec<f64>,
+    pub(crate) armature: Vec<f64>,
+    pub(crate) nq: usize,
+    pub(crate) nv: usize,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Mechanism {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Gravitational acceleration in the world frame (m/s²).
+    pub fn gravity(&self) -> Vector3<f64> {
+        self.gravity
+    }
+
+    /// The same mechanism under another gravity.
+    pub fn with_gravity(mut self, gravity: Vector3<f64>) -> Self {
+        self.gravity = gravity;
+        self
+    }
+
+    /// Everything that moves: links depth first, then rotors.
+    pub fn bodies(&self) -> &[Body] {
+        &self.bodies
+    }
+
+    /// Number of bodies that are not rotors (they come first).
+    pub fn link_bodies(&self) -> usize {
+        self.subtree_end.len()
+    }
+
+    /// End of the contiguous range of bodies (rotors aside) that starts at body `i` and moves with it.
+    pub fn subtree_end(&self, i: usize) -> usize {
+        self.subtree_end[i]
+    }
+
+    /// Joints with motion, in the order of their coordinates (followers included).
+    pub fn joints(&self) -> &[Joint] {
+        &self.joints
+    }
+
+    /// All links of the description.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// The joints that close loops.
+    pub fn loops(&self) -> &[LoopJoint] {
+        &self.loops
+    }
+
+    /// Number of position coordinates of the tree.
+    pub fn nq(&self) -> usize {
+        self.nq
+    }
+
+    /// Number of velocity coordinates of the tree.
+    pub fn nv(&self) -> usize {
+        self.nv
+    }
+
+    /// For each velocity coordinate: must it be (in)dependent where loops leave a choice?
+    pub fn independent_marks(&self) -> &[Option<bool>] {
+        &self.independent
+    }
+
+    /// Position coordinates of the assembled mechanism (a guess where there are loops).
+    pub fn assembly(&self) -> &[f64] {
+        &self.assembly
+    }
+
+    /// Inertia added to each velocity coordinate (MJCF's `armature`, kg m² or kg).
+    pub fn armature(&self) -> &[f64] {
+        &self.armature
+    }
+
+    /// What the reader or the builder wants people to know.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Whether the first body floats and carries all others.
+    pub fn base(&self) -> Base {
+        match self.bodies.first() {
+            Some(b) if b.joint_type == JointType::Floating && self.subtree_end[0] == self.link_bodies() => {
+                Base::Floating
+            }
+            _ => Base::Fixed,
+        }
+    }
+
+    /// Which columns of the full parameter vector belong to which body.
+    pub fn parameter_blocks(&self) -> &[ParameterBlock] {
+        &self.blocks
+    }
+
+    /// Length of the full parameter vector.
+    pub fn parameter_count(&self) -> usize {
+        self.blocks.last().map_or(0, |b| b.offset + b.len)
+    }
+
+    /// The full parameter vector, as the model gives it.
+    pub fn parameters(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.parameter_count()];
+        for block in &self.blocks {
+            let p = self.bodies[block.body].inertia.parameters();
+            out[block.offset..block.offset + block.len].copy_from_slice(&p.as_slice()[10 - block.len..]);
+        }
+        out
+    }
+
+    /// The same mechanism with other parameter values (in the order of [`Mechanism::parameters`]).
+    pub fn with_parameters(mut self, values: &[f64]) -> crate::Result<Self> {
+        let expected = self.parameter_count();
+        if values.len() != expected {
+            return Err(crate::Error::Dimension { what: "parameter vector", expected, found: values.len() });
+        }
+        for block in &self.blocks {
+            let mut p = crate::spatial::Parameters::zeros();
+            p.as_mut_slice()[10 - block.len..]
+                .copy_from_slice(&values[block.offset..block.offset + block.len]);
+            self.bodies[block.body].inertia = Inertia::from_parameters(&p);
+        }
+        Ok(self)
+    }
+
+    /// Names of the full parameter vector, `BODY.NAME`.
+    pub fn parameter_names(&self) -> Vec<String> {
+        let mut out = Vec::with_capacity(self.parameter_count());
+        for block in &self.blocks {
+            let body = &self.bodies[block.body].name;
+            out.extend(PARAMETER_NAMES[10 - block.len..].iter().map(|p| format!("{body}.{p}")));
+        }
+        out
+    }
+
+    /// Names of the velocity coordinates: the joint's name, with a suffix where it has several.
+    pub fn velocity_names(&self) -> Vec<String> {
+        self.coordinate_names_by(JointType::velocity_suffixes)
+    }
+
+    /// Names of the position coordinates: the joint's name, with a suffix where it has several.
+    pub fn position_names(&self) -> Vec<String> {
+        self.coordinate_names_by(JointType::coordinate_suffixes)
+    }
+
+    fn coordinate_names_by(&self, suffixes: fn(&JointType) -> &'static [&'static str]) -> Vec<String> {
+        let mut out = Vec::new();
+        for joint in self.joints.iter().filter(|j| j.follows.is_none()) {
+            match suffixes(&joint.joint_type) {
+                [] => out.push(joint.name.clone()),
+                several => out.extend(several.iter().map(|s| format!("{}.{s}", joint.name))),
+            }
+        }
+        out
+    }
+
+    /// Position coordinates of no displacement (unit quaternions).
+    pub fn neutral(&self) -> Vec<f64> {
+        let mut q = vec![0.0; self.nq];
+        for joint in self.joints.iter().filter(|j| j.follows.is_none()) {
+            joint.joint_type.neutral(&mut q[joint.q_range()]);
+        }
+        q
+    }
+
+    /// Moves `q` along the velocity `v` for unit time, joint by joint.
+    pub fn integrate(&self, q: &mut [f64], v: &[f64]) {
+        for joint in self.joints.iter().filter(|j| j.follows.is_none()) {
+            joint.joint_type.integrate(&mut q[joint.q_range()], &v[joint.v_range()]);
+        }
+    }
+}

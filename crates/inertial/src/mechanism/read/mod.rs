@@ -1,0 +1,72 @@
+//! Readers of model texts. The format is recognised from the content.
+
+pub mod file;
+pub mod mjcf;
+pub mod urdf;
+
+use super::MechanismBuilder;
+use crate::Result;
+
+/// The formats that [`model`] recognises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// URDF and URDF+ (`<robot>`).
+    Urdf,
+    /// MuJoCo's XML (`<mujoco>`).
+    Mjcf,
+    /// The project's own mechanism files (JSON or TOML).
+    File,
+}
+
+/// Gives the text of a file that a model includes, by the name that stands in the model.
+pub type Include<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+/// An [`Include`] for texts that stand alone.
+pub fn no_includes(name: &str) -> Result<String, String> {
+    Err(format!("cannot include \"{name}\": the model was not read from a file"))
+}
+
+/// Which format a text has. XML that is neither URDF nor MJCF counts as URDF, whose reader then says what it expects.
+pub fn detect(text: &str) -> Format {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if !text.starts_with('<') {
+        return Format::File;
+    }
+    // The root element is the first tag that is no declaration, comment or document type.
+    let mut rest = text;
+    loop {
+        let Some(start) = rest.find('<') else { return Format::Urdf };
+        rest = &rest[start..];
+        let skip = if rest.starts_with("<!--") {
+            rest.find("-->").map(|i| i + 3)
+        } else if rest.starts_with("<?") {
+            rest.find("?>").map(|i| i + 2)
+        } else if rest.starts_with("<!") {
+            rest.find('>').map(|i| i + 1)
+        } else {
+            return if rest[1..].starts_with("mujoco") { Format::Mjcf } else { Format::Urdf };
+        };
+        match skip {
+            Some(n) => rest = &rest[n..],
+            None => return Format::Urdf,
+        }
+    }
+}
+
+/// Reads a model of any format.
+///
+/// ```
+/// use inertial::mechanism::read;
+/// let text = r#"<robot name="rod"><link name="base"/><link name="rod"/>
+///   <joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/></joint></robot>"#;
+/// let mechanism = read::model(text, &read::no_includes)?.build(&Default::default())?;
+/// assert_eq!(mechanism.nv(), 1);
+/// # Ok::<(), inertial::Error>(())
+/// ```
+pub fn model(text: &str, include: Include<'_>) -> Result<MechanismBuilder> {
+    match detect(text) {
+        Format::Urdf => urdf::read(text),
+        Format::Mjcf => mjcf::read(text, include),
+        Format::File => file::read(text),
+    }
+}

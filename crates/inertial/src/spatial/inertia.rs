@@ -1,0 +1,178 @@
+//! Spatial inertia: ten numbers, linear in everything that matters.
+
+use std::ops::{Add, AddAssign, Sub};
+
+use nalgebra::{Matrix3, SMatrix, SVector, Vector3};
+
+use super::{Field, Force, Motion, Pose};
+
+/// Names of the ten parameters of a body, in order (paper 003, eq. 35).
+pub const PARAMETER_NAMES: [&str; 10] = ["m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"];
+
+/// The ten parameters `π` of a body as a column, in the order of [`PARAMETER_NAMES`].
+pub type Parameters<T = f64> = SVector<T, 10>;
+
+/// Spatial inertia of a body about the origin of its frame.
+///
+/// Any ten numbers are allowed; whether a body can have them is [`super::PseudoInertia`]'s question.
+///
+/// ```
+/// use inertial::spatial::Inertia;
+/// use nalgebra::{Matrix3, vector};
+/// let rod = Inertia::from_com(2.0, vector![0.5, 0.0, 0.0], Matrix3::from_diagonal(&vector![0.0, 0.1, 0.1]));
+/// assert_eq!(rod.parameters()[1], 1.0); // hx = m cx
+/// assert_eq!(rod.parameters()[9], 0.6); // Izz = 0.1 + m cx²
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Inertia<T: Field = f64> {
+    /// Mass (kg).
+    pub mass: T,
+    /// First moment `h = m c` (kg m).
+    pub first_moment: Vector3<T>,
+    /// Rotational inertia about the frame's origin (kg m²), symmetric.
+    pub rotational: Matrix3<T>,
+}
+
+impl<T: Field> Inertia<T> {
+    /// No mass at all.
+    #[inline]
+    pub fn zero() -> Self {
+        Self { mass: T::zero(), first_moment: Vector3::zeros(), rotational: Matrix3::zeros() }
+    }
+
+    /// From the ten parameters.
+    #[inline]
+    pub fn from_parameters(p: &Parameters<T>) -> Self {
+        Self {
+            mass: p[0],
+            first_moment: Vector3::new(p[1], p[2], p[3]),
+            rotational: Matrix3::new(p[4], p[5], p[6], p[5], p[7], p[8], p[6], p[8], p[9]),
+        }
+    }
+
+    /// The ten parameters (the paper's `[I]^∨`).
+    #[inline]
+    pub fn parameters(&self) -> Parameters<T> {
+        let (h, i) = (&self.first_moment, &self.rotational);
+        SVector::from([
+            self.mass,
+            h.x,
+            h.y,
+            h.z,
+            i[(0, 0)],
+            i[(0, 1)],
+            i[(0, 2)],
+            i[(1, 1)],
+            i[(1, 2)],
+            i[(2, 2)],
+        ])
+    }
+
+    /// Momentum of the body moving with twist `v`, `I v`.
+    #[inline]
+    pub fn apply(&self, v: &Motion<T>) -> Force<T> {
+        Force::new(
+            self.rotational * v.angular + self.first_moment.cross(&v.linear),
+            v.linear * self.mass - self.first_moment.cross(&v.angular),
+        )
+    }
+
+    /// The same body seen from the parent of a frame at `pose` (the paper's `ⁱXᵀ I ⁱX`).
+    #[inline]
+    pub fn transformed(&self, pose: &Pose<T>) -> Self {
+        let p = &pose.translation;
+        let h = pose.rotation * self.first_moment;
+        let ph = p.dot(&h);
+        let spread = p * h.transpose();
+        let shift = p * p.transpose();
+        let diagonal = ph + ph + self.mass * p.dot(p);
+        Self {
+            mass: self.mass,
+            first_moment: h + p * self.mass,
+            rotational: pose.rotation * self.rotational * pose.rotation.transpose()
+                + Matrix3::from_diagonal_element(diagonal)
+                - spread
+                - spread.transpose()
+                - shift * self.mass,
+        }
+    }
+
+    /// Wrench needed to move the body: `I a + v ×* I v`.
+    #[inline]
+    pub fn wrench(&self, v: &Motion<T>, a: &Motion<T>) -> Force<T> {
+        self.apply(a) + v.cross_force(&self.apply(v))
+    }
+}
+
+impl Inertia<f64> {
+    /// From mass, centre of mass and the inertia about it, along the frame's axes (URDF's way).
+    pub fn from_com(mass: f64, com: Vector3<f64>, inertia: Matrix3<f64>) -> Self {
+        let shift = Matrix3::from_diagonal_element(com.norm_squared()) - com * com.transpose();
+        Self { mass, first_moment: com * mass, rotational: inertia + shift * mass }
+    }
+
+    /// Centre of mass; `None` for a massless body.
+    pub fn com(&self) -> Option<Vector3<f64>> {
+        (self.mass != 0.0).then(|| self.first_moment / self.mass)
+    }
+
+    /// Rotational inertia about the centre of mass (about the origin for a massless body).
+    pub fn about_com(&self) -> Matrix3<f64> {
+        let Some(c) = self.com() else { return self.rotational };
+        let shift = Matrix3::from_diagonal_element(c.norm_squared()) - c * c.transpose();
+        self.rotational - shift * self.mass
+    }
+}
+
+impl<T: Field> Add for Inertia<T> {
+    type Output = Self;
+    #[inline]
+    fn add(self, o: Self) -> Self {
+        Self {
+            mass: self.mass + o.mass,
+            first_moment: self.first_moment + o.first_moment,
+            rotational: self.rotational + o.rotational,
+        }
+    }
+}
+
+impl<T: Field> AddAssign for Inertia<T> {
+    #[inline]
+    fn add_assign(&mut self, o: Self) {
+        *self = *self + o;
+    }
+}
+
+impl<T: Field> Sub for Inertia<T> {
+    type Output = Self;
+    #[inline]
+    fn sub(self, o: Self) -> Self {
+        Self {
+            mass: self.mass - o.mass,
+            first_moment: self.first_moment - o.first_moment,
+            rotational: self.rotational - o.rotational,
+        }
+    }
+}
+
+/// The 6×10 matrix with `body_regressor(v, a) · π = I(π) a + v ×* I(π) v`, rows `[moment; force]`.
+#[inline]
+pub fn body_regressor<T: Field>(v: &Motion<T>, a: &Motion<T>) -> SMatrix<T, 6, 10> {
+    let w = &v.angular;
+    let b = super::skew(&a.angular) + super::skew(w) * super::skew(w);
+    // Acceleration of the body-fixed point at the origin.
+    let d = a.linear + w.cross(&v.linear);
+    let mut y = SMatrix::<T, 6, 10>::zeros();
+    // force = m d + B h;  moment = h × d + (I α + ω × I ω)
+    y.fixed_view_mut::<3, 1>(3, 0).copy_from(&d);
+    y.fixed_view_mut::<3, 3>(3, 1).copy_from(&b);
+    y.fixed_view_mut::<3, 3>(0, 1).copy_from(&-super::skew(&d));
+    for (k, (i, j)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {
+        let mut e = Matrix3::zeros();
+        e[(i, j)] = T::one();
+        e[(j, i)] = T::one();
+        let column = e * a.angular + w.cross(&(e * w));
+        y.fixed_view_mut::<3, 1>(0, 4 + k).copy_from(&column);
+    }
+    y
+}

@@ -1,0 +1,18 @@
+//! Spatial algebra on the stack: motion and force vectors, poses, inertias and their ten parameters.
+//!
+//! Everything here is generic over a [`Field`], so that the same recursion runs in `f64` and exactly
+//! (prime fields); what needs angles or square roots is for `f64` alone.
+
+mod field;
+mod inertia;
+mod pose;
+mod pseudo;
+mod regroup;
+mod vector;
+
+pub use field::Field;
+pub use inertia::{Inertia, PARAMETER_NAMES, Parameters, body_regressor};
+pub use pose::{Pose, rotation_from_quaternion, rotation_from_rpy, skew};
+pub use pseudo::PseudoInertia;
+pub use regroup::{energy_gradient, inertia_gradient, momentum_matrix, transfer_matrix, transfer_rate};
+pub use vector::{Force, Motion};
