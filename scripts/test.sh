@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# All tests. Makes the Python environment with Pinocchio, MuJoCo and real robot models first;
+# where it cannot be made, the comparisons with those programs say that they were skipped.
+set -eu
+cd "$(dirname "$0")/.."
+if python=$(scripts/python-env.sh); then
+  export INERTIAL_PYTHON="$python"
+else
+  echo "note: no Python environment: comparisons with Pinocchio and MuJoCo will be skipped" >&2
+fi
+cargo test --workspace "$@"
