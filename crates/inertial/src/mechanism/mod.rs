@@ -17,7 +17,7 @@ pub use builder::{
 };
 pub use joint::{JointType, Modes, plane_directions, rotation_about};
 
-use crate::spatial::{Inertia, PARAMETER_NAMES, Pose};
+use crate::spatial::{Inertia, Motion, PARAMETER_NAMES, Pose};
 
 /// Whether the robot's root is bolted down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +75,35 @@ pub struct Body {
     pub inertia: Inertia<f64>,
     /// Index in [`Mechanism::joints`] of the joint it belongs to (of a rotor: the joint it drives).
     pub joint: usize,
+}
+
+impl Body {
+    /// The body's frame in its parent's frame at the mechanism's coordinates `q`.
+    #[inline]
+    pub fn pose(&self, q: &[f64]) -> Pose<f64> {
+        let Drive { q: first, ratio, offset, .. } = self.drive;
+        let moved = match self.joint_type.nq() {
+            1 => self.joint_type.pose(&[ratio * q[first] + offset]),
+            n => self.joint_type.pose(&q[first..first + n]),
+        };
+        self.placement * moved
+    }
+
+    /// `Φ v`: the joint's part of the body's twist at the mechanism's velocities `v` (or of its acceleration).
+    #[inline]
+    pub fn joint_motion(&self, v: &[f64]) -> Motion<f64> {
+        let modes = self.joint_type.free_modes();
+        modes
+            .iter()
+            .zip(&v[self.drive.v..])
+            .fold(Motion::zero(), |sum, (mode, v)| sum + *mode * (self.drive.ratio * v))
+    }
+
+    /// The velocity coordinates that move it.
+    #[inline]
+    pub fn v_range(&self) -> std::ops::Range<usize> {
+        self.drive.v..self.drive.v + self.joint_type.nv()
+    }
 }
 
 /// A joint as described, with its coordinates.
