@@ -1,9 +1,11 @@
 //! Where the bodies are and how they move.
 
+use nalgebra::Vector3;
+
 use super::expect_len;
 use crate::Result;
 use crate::mechanism::Mechanism;
-use crate::spatial::{Motion, Pose};
+use crate::spatial::{Force, Inertia, Motion, Pose};
 
 /// Scratch memory of one thread for one mechanism, and the poses and motions last computed in it.
 ///
@@ -35,6 +37,11 @@ pub struct Workspace {
     pub(super) in_world: Vec<Pose<f64>>,
     pub(super) velocity: Vec<Motion<f64>>,
     pub(super) acceleration: Vec<Motion<f64>>,
+    /// Wrench on each body, in its frame.
+    pub(super) force: Vec<Force<f64>>,
+    /// Inertia of each body and all that moves with it.
+    pub(super) composite: Vec<Inertia<f64>>,
+    pub(super) articulated: super::aba::Scratch,
 }
 
 impl Workspace {
@@ -46,6 +53,9 @@ impl Workspace {
             in_world: vec![Pose::identity(); n],
             velocity: vec![Motion::zero(); n],
             acceleration: vec![Motion::zero(); n],
+            force: vec![Force::zero(); n],
+            composite: vec![Inertia::zero(); n],
+            articulated: super::aba::Scratch::new(mechanism),
         }
     }
 
@@ -66,8 +76,14 @@ impl Workspace {
         &self.acceleration
     }
 
+    /// Gravity in the frame of body `i`.
+    pub(super) fn gravity_in(&self, i: usize, gravity: &Vector3<f64>) -> Vector3<f64> {
+        self.in_world[i].rotation.tr_mul(gravity)
+    }
+
     fn check(&self, mechanism: &Mechanism) -> Result<()> {
-        expect_len("workspace", self.in_world.len(), mechanism.bodies().len())
+        expect_len("workspace", self.in_world.len(), mechanism.bodies().len())?;
+        expect_len("workspace", self.articulated.nv(), mechanism.nv())
     }
 }
 
@@ -104,26 +120,21 @@ pub fn body_accelerations(
     v: &[f64],
     a: &[f64],
 ) -> Result<()> {
-    accelerations_from(mechanism, workspace, q, v, a, &Motion::zero())
-}
-
-/// [`body_accelerations`] with the ground accelerating by `ground`: minus gravity makes weights appear as inertia forces.
-pub(super) fn accelerations_from(
-    mechanism: &Mechanism,
-    workspace: &mut Workspace,
-    q: &[f64],
-    v: &[f64],
-    a: &[f64],
-    ground: &Motion<f64>,
-) -> Result<()> {
     body_velocities(mechanism, workspace, q, v)?;
     expect_len("acceleration vector", a.len(), mechanism.nv())?;
+    accelerate(mechanism, workspace, v, Some(a));
+    Ok(())
+}
+
+/// Computes the spatial accelerations from the poses and twists already there; `None` is no joint acceleration.
+pub(super) fn accelerate(mechanism: &Mechanism, workspace: &mut Workspace, v: &[f64], a: Option<&[f64]>) {
     for (i, body) in mechanism.bodies().iter().enumerate() {
-        let before = body.parent.map_or(ground, |p| &workspace.acceleration[p]);
-        let carried = workspace.in_parent[i].pull_motion(before);
+        let carried = body
+            .parent
+            .map_or_else(Motion::zero, |p| workspace.in_parent[i].pull_motion(&workspace.acceleration[p]));
+        let own = a.map_or_else(Motion::zero, |a| body.joint_motion(a));
         // The free modes are constant in the body, so they turn with it: d(Φ v)/dt = Φ a + V × Φ v.
         let turning = workspace.velocity[i].cross(&body.joint_motion(v));
-        workspace.acceleration[i] = carried + body.joint_motion(a) + turning;
+        workspace.acceleration[i] = carried + own + turning;
     }
-    Ok(())
 }

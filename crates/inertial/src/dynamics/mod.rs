@@ -3,13 +3,36 @@
 //! A [`Mechanism`](crate::mechanism::Mechanism) is constant and shared; a [`Workspace`] is the scratch memory of one
 //! thread, so that no call allocates. Matrices are row-major slices.
 
+mod aba;
+mod bias;
+mod crba;
+mod energy;
+mod gravity;
+mod jacobian;
 mod kinematics;
+mod momentum;
+mod wrench;
 
+pub use aba::forward_dynamics;
+pub use bias::bias_forces;
+pub use crba::mass_matrix;
+pub use energy::{kinetic_energy, kinetic_energy_regressor, potential_energy, potential_energy_regressor};
+pub use gravity::{gravity_forces, gravity_regressor};
+pub use jacobian::frame_jacobian;
 pub use kinematics::{Workspace, body_accelerations, body_velocities, forward_kinematics};
+pub use momentum::{momentum, momentum_regressor};
+pub use wrench::{Frame, base_wrench, base_wrench_regressor};
 
+use crate::mechanism::ParameterBlock;
+use crate::spatial::Parameters;
 use crate::{Error, Result};
 
 /// Refuses an argument of the wrong size.
 fn expect_len(what: &'static str, found: usize, expected: usize) -> Result<()> {
     if found == expected { Ok(()) } else { Err(Error::Dimension { what, expected, found }) }
+}
+
+/// Writes the entries of one body into a row of the full parameter vector.
+fn write_block(row: &mut [f64], block: &ParameterBlock, entries: &Parameters) {
+    row[block.offset..block.offset + block.len].copy_from_slice(&entries.as_slice()[10 - block.len..]);
 }

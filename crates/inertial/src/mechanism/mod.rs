@@ -287,8 +287,10 @@ impl Mechanism {
 
     /// Whether the first body floats and carries all others.
     pub fn base(&self) -> Base {
-        match self.bodies.first() {
-            Some(b) if b.joint_type == JointType::Floating && self.subtree_end[0] == self.link_bodies() => {
+        match self.bodies.split_first() {
+            Some((first, others))
+                if first.joint_type == JointType::Floating && others.iter().all(|b| b.parent.is_some()) =>
+            {
                 Base::Floating
             }
             _ => Base::Fixed,

@@ -102,6 +102,12 @@ impl<T: Field> Inertia<T> {
     pub fn wrench(&self, v: &Motion<T>, a: &Motion<T>) -> Force<T> {
         self.apply(a) + v.cross_force(&self.apply(v))
     }
+
+    /// Its weight under `gravity` (in the body's axes), about the origin of its frame.
+    #[inline]
+    pub fn weight(&self, gravity: &Vector3<T>) -> Force<T> {
+        Force::new(self.first_moment.cross(gravity), gravity * self.mass)
+    }
 }
 
 impl Inertia<f64> {

@@ -60,7 +60,7 @@ impl Rng {
 
     pub fn rotation(&mut self) -> Matrix3<f64> {
         let [x, y, z, w] = self.unit();
-        inertial::spatial::rotation_from_quaternion(x, y, z, w).unwrap()
+        inertial::spatial::rotation_from_quaternion(x, y, z, w).expect("a unit quaternion")
     }
 
     pub fn pose(&mut self) -> Pose<f64> {
@@ -240,12 +240,13 @@ pub fn builder(rng: &mut Rng, size: usize, features: Features) -> MechanismBuild
         }
         out.joints.push(joint);
         if features.rotors && joint_type.nv() == 1 && rng.chance(0.4) {
+            let first = usize::from(floating);
             let axis = rng.axis();
             let symmetric = rng.chance(0.6);
             let inertia = if symmetric { rng.symmetric_inertia(&axis) } else { rng.inertia() };
             out.rotors.push(RotorSpec {
                 joint: format!("joint{k}"),
-                carrier: links[rng.below(links.len())].clone(),
+                carrier: links[first + rng.below(links.len() - first)].clone(),
                 ratio: rng.range(-20.0, 20.0),
                 origin: rng.pose(),
                 axis,
