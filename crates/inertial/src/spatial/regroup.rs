@@ -42,7 +42,9 @@ pub fn transfer_matrix<T: Field>(pose: &Pose<T>) -> SMatrix<T, 10, 10> {
     columns(|unit| unit.transformed(pose))
 }
 
-/// `A(Φ)` (eq. 40): rate of change of [`transfer_matrix`] as the joint moves along `phi`.
+/// `A(Φ)` (eq. 40), `A(Φ) π = [(Φ×)ᵀ I(π) + I(π) (Φ×)]^∨`: how the transfer to the parent changes along the joint.
+///
+/// For a joint that has moved by `t` along `phi` from `pose`, `B = B(pose) exp(−t A(Φ))`.
 pub fn transfer_rate<T: Field>(phi: &Motion<T>) -> SMatrix<T, 10, 10> {
     let w = super::skew(&phi.angular);
     columns(|unit| {
