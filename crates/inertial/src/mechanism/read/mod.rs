@@ -3,9 +3,13 @@
 pub mod file;
 pub mod mjcf;
 pub mod urdf;
+pub(crate) mod xml;
 
 use super::MechanismBuilder;
-use crate::Result;
+use crate::{Error, Place, Result};
+
+/// Longest model text that is read, in bytes (64 MiB); real models stay below a few megabytes.
+pub const MAX_TEXT: usize = 64 << 20;
 
 /// The formats that [`model`] recognises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +57,16 @@ pub fn detect(text: &str) -> Format {
     }
 }
 
+/// Refuses texts beyond [`MAX_TEXT`], so that memory and time stay bounded.
+pub(crate) fn check_size(text: &str) -> Result<()> {
+    if text.len() <= MAX_TEXT {
+        return Ok(());
+    }
+    let message =
+        format!("the text has {} MB: models above {} MB are not read", text.len() >> 20, MAX_TEXT >> 20);
+    Err(Error::syntax(Place::default(), message))
+}
+
 /// Reads a model of any format.
 ///
 /// ```
@@ -64,6 +78,7 @@ pub fn detect(text: &str) -> Format {
 /// # Ok::<(), inertial::Error>(())
 /// ```
 pub fn model(text: &str, include: Include<'_>) -> Result<MechanismBuilder> {
+    check_size(text)?;
     match detect(text) {
         Format::Urdf => urdf::read(text),
         Format::Mjcf => mjcf::read(text, include),

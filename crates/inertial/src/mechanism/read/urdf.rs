@@ -1,9 +1,321 @@
-//! URDF and URDF+.
+//! URDF, and URDF+ with its loops and rotors.
+//!
+//! What does not change the dynamics (meshes, `<gazebo>`, `<transmission>`, unknown tags) is passed over.
+
+use std::collections::{HashMap, HashSet};
+
+use nalgebra::{Matrix3, Vector3};
 
 use super::MechanismBuilder;
-use crate::{Error, Place, Result};
+use super::xml::{Element, Xml, quoted};
+use crate::Result;
+use crate::mechanism::{
+    JointDynamics, JointSpec, JointType, Limits, LinkSpec, LoopEnd, LoopSpec, Mimic, RotorSpec,
+};
+use crate::spatial::{Inertia, Pose, rotation_from_rpy};
+
+/// The six joint types of URDF.
+const JOINT_TYPES: &str = "revolute, continuous, prismatic, fixed, floating or planar";
+
+/// What a loop joint may be besides.
+const LOOP_TYPES: &str = "revolute, continuous, prismatic, fixed, floating, planar, spherical, universal, \
+                          cylindrical or helical";
 
 /// Reads a URDF or URDF+ text.
-pub fn read(_text: &str) -> Result<MechanismBuilder> {
-    Err(Error::unsupported(Place::default(), "URDF"))
+///
+/// - The root is the link that is no joint's child; it is bolted to the world unless a floating joint follows it.
+/// - An axis is `1 0 0` and an origin the identity where the text gives none.
+/// - `<limit>` without `lower` and `upper` limits speed and effort only; one alone leaves the other at zero.
+/// - `<mimic>` makes a joint follow another; on a fixed joint it means nothing.
+/// - URDF+: `<loop>` closes a loop; a link that `<coupling>` ties to a joint's link is that joint's rotor.
+///
+/// ```
+/// use inertial::mechanism::read::urdf;
+/// let text = r#"<robot name="rod">
+///   <link name="base"/>
+///   <link name="rod"><inertial><origin xyz="0 0 0.5"/><mass value="2"/>
+///     <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.01"/></inertial></link>
+///   <joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/></joint></robot>"#;
+/// let rod = urdf::read(text)?.build(&Default::default())?;
+/// assert_eq!(rod.bodies()[0].inertia.parameters()[4], 0.6); // Ixx about the hinge
+/// assert_eq!(urdf::read("<robot").unwrap_err().to_string(), "line 1: the XML text ends too early");
+/// # Ok::<(), inertial::Error>(())
+/// ```
+pub fn read(text: &str) -> Result<MechanismBuilder> {
+    let xml = Xml::parse(text)?;
+    let robot = xml.root();
+    if robot.tag() != "robot" {
+        return Err(robot.error("expected <robot> (URDF) or <mujoco> (MJCF) as the outermost element"));
+    }
+    if let Some((macros, _)) = robot.foreign_children().find(|(_, uri)| uri.contains("xacro")) {
+        return Err(macros.unsupported("xacro (expand the file with the xacro program first)"));
+    }
+    let mut model = MechanismBuilder::new(robot.identifier("name")?.unwrap_or("robot"), "");
+    let mut couplings = Vec::new();
+    for element in robot.children() {
+        match element.tag() {
+            "link" => model.links.push(link(element)?),
+            "joint" => model.joints.push(joint(element)?),
+            "loop" => model.loops.push(loop_joint(element)?),
+            "coupling" => couplings.push(Coupling::read(element)?),
+            _ => {}
+        }
+    }
+    drop_dangling_mimics(&mut model);
+    couple(&mut model, &couplings)?;
+    let children: HashSet<&str> = model.joints.iter().map(|j| j.child.as_str()).collect();
+    let root = model.links.iter().find(|l| !children.contains(l.name.as_str()));
+    model.root = match root {
+        Some(root) => root.name.clone(),
+        None if model.links.is_empty() => return Err(robot.error("it has no <link>")),
+        None => return Err(robot.error("every link is some joint's child: the joints form a cycle")),
+    };
+    Ok(model)
+}
+
+fn link(element: Element<'_>) -> Result<LinkSpec> {
+    let name = element.required_identifier("name")?.to_owned();
+    let inertia = element.child("inertial")?.map(inertial).transpose()?;
+    Ok(LinkSpec { name, inertia, line: Some(element.line()) })
+}
+
+/// The inertia that `<inertial>` gives, in the link's frame.
+pub(crate) fn inertial(element: Element<'_>) -> Result<Inertia<f64>> {
+    let pose = origin(element)?;
+    let mass = element.required_child("mass")?.required_number("value")?;
+    let tensor = element.required_child("inertia")?;
+    let entry = |name| tensor.required_number(name);
+    let (xx, xy, xz) = (entry("ixx")?, entry("ixy")?, entry("ixz")?);
+    let (yy, yz, zz) = (entry("iyy")?, entry("iyz")?, entry("izz")?);
+    let about_com = Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
+    Ok(Inertia::from_com(mass, pose.translation, pose.rotation * about_com * pose.rotation.transpose()))
+}
+
+/// The pose in an element's `<origin>`, the identity without one.
+fn origin(element: Element<'_>) -> Result<Pose<f64>> {
+    let Some(origin) = element.child("origin")? else { return Ok(Pose::identity()) };
+    let xyz = origin.numbers::<3>("xyz")?.unwrap_or_default();
+    // Zero angles give the exact identity.
+    let [roll, pitch, yaw] = origin.numbers::<3>("rpy")?.unwrap_or_default();
+    Ok(Pose::new(rotation_from_rpy(roll, pitch, yaw), xyz.into()))
+}
+
+fn axis(element: Element<'_>) -> Result<Vector3<f64>> {
+    match element.child("axis")? {
+        None => Ok(Vector3::x()),
+        Some(axis) => direction(axis),
+    }
+}
+
+fn direction(axis: Element<'_>) -> Result<Vector3<f64>> {
+    axis.required("xyz")?;
+    let direction = Vector3::from(axis.numbers::<3>("xyz")?.unwrap_or_default());
+    if direction.norm() < 1e-12 { Err(axis.error("the axis has no length")) } else { Ok(direction) }
+}
+
+/// The types that joints and loops share; `None` for any other.
+fn joint_type(element: Element<'_>, name: &str) -> Result<Option<JointType>> {
+    Ok(Some(match name {
+        "revolute" | "continuous" => JointType::Revolute { axis: axis(element)? },
+        "prismatic" => JointType::Prismatic { axis: axis(element)? },
+        "planar" => JointType::Planar { normal: axis(element)? },
+        "fixed" => JointType::Fixed,
+        "floating" => JointType::Floating,
+        _ => return Ok(None),
+    }))
+}
+
+fn joint(element: Element<'_>) -> Result<JointSpec> {
+    let name = element.required_identifier("name")?;
+    let kind = element.required("type")?;
+    let joint_type = joint_type(element, kind)?.ok_or_else(|| {
+        element.error(format!("unknown joint type {}: expected {JOINT_TYPES}", quoted(kind)))
+    })?;
+    let end = |tag| element.required_child(tag)?.required_identifier("link");
+    let mimic = match element.child("mimic")? {
+        Some(mimic) if joint_type != JointType::Fixed => Some(Mimic {
+            joint: mimic.required_identifier("joint")?.to_owned(),
+            ratio: mimic.number("multiplier")?.unwrap_or(1.0),
+            offset: mimic.number("offset")?.unwrap_or(0.0),
+        }),
+        _ => None,
+    };
+    Ok(JointSpec {
+        origin: origin(element)?,
+        limits: limits(element, kind)?,
+        dynamics: dynamics(element)?,
+        mimic,
+        independent: element.boolean("independent")?,
+        line: Some(element.line()),
+        ..JointSpec::new(name, joint_type, end("parent")?, end("child")?)
+    })
+}
+
+fn limits(element: Element<'_>, kind: &str) -> Result<Limits> {
+    let mut limits = Limits::default();
+    let Some(limit) = element.child("limit")? else { return Ok(limits) };
+    let (lower, upper) = (limit.number("lower")?, limit.number("upper")?);
+    if kind != "continuous" && (lower.is_some() || upper.is_some()) {
+        (limits.lower, limits.upper) = (lower.unwrap_or(0.0), upper.unwrap_or(0.0));
+        if limits.lower > limits.upper {
+            return Err(limit.error(format!("lower={} is above upper={}", limits.lower, limits.upper)));
+        }
+    }
+    limits.velocity = limit.number("velocity")?.unwrap_or(limits.velocity);
+    limits.effort = limit.number("effort")?.unwrap_or(limits.effort);
+    Ok(limits)
+}
+
+fn dynamics(element: Element<'_>) -> Result<JointDynamics> {
+    let Some(dynamics) = element.child("dynamics")? else { return Ok(JointDynamics::default()) };
+    Ok(JointDynamics {
+        damping: dynamics.number("damping")?.unwrap_or(0.0),
+        friction: dynamics.number("friction")?.unwrap_or(0.0),
+        ..JointDynamics::default()
+    })
+}
+
+/// Real files follow joints that they do not have; such a follower moves by itself, and people are told.
+fn drop_dangling_mimics(model: &mut MechanismBuilder) {
+    let names: HashSet<String> = model.joints.iter().map(|j| j.name.clone()).collect();
+    for joint in &mut model.joints {
+        let Some(mimic) = joint.mimic.take_if(|m| !names.contains(&m.joint)) else { continue };
+        model.warnings.push(format!(
+            "joint \"{}\" follows \"{}\" (mimic), which does not exist; it is taken as free",
+            joint.name, mimic.joint
+        ));
+    }
+}
+
+/// URDF+'s `<loop>`.
+fn loop_joint(element: Element<'_>) -> Result<LoopSpec> {
+    let kind = element.required("type")?;
+    let joint_type = match kind {
+        "spherical" => JointType::Spherical,
+        "cylindrical" => JointType::Cylindrical { axis: axis(element)? },
+        "helical" => JointType::Helical { axis: axis(element)?, pitch: element.required_number("pitch")? },
+        "universal" => {
+            let axes: Vec<_> = element.children_named("axis").map(direction).collect::<Result<_>>()?;
+            let axes = <[_; 2]>::try_from(axes)
+                .map_err(|_| element.error("a universal joint needs two <axis>, the predecessor's first"))?;
+            JointType::Universal { axes }
+        }
+        _ => joint_type(element, kind)?.ok_or_else(|| {
+            element.error(format!("unknown joint type {}: expected {LOOP_TYPES}", quoted(kind)))
+        })?,
+    };
+    let end = |tag| {
+        let end = element.required_child(tag)?;
+        Ok(LoopEnd { link: end.required_identifier("link")?.to_owned(), origin: origin(end)? })
+    };
+    Ok(LoopSpec {
+        name: element.required_identifier("name")?.to_owned(),
+        joint_type,
+        predecessor: end("predecessor")?,
+        successor: end("successor")?,
+        line: Some(element.line()),
+    })
+}
+
+/// URDF+'s `<coupling>`: the successor's joint turns `ratio` times as fast as the predecessor's.
+struct Coupling<'a> {
+    element: Element<'a>,
+    predecessor: &'a str,
+    successor: &'a str,
+    ratio: f64,
+}
+
+impl<'a> Coupling<'a> {
+    fn read(element: Element<'a>) -> Result<Self> {
+        let end = |tag| element.required_child(tag)?.required_identifier("link");
+        Ok(Self {
+            element,
+            predecessor: end("predecessor")?,
+            successor: end("successor")?,
+            ratio: element.required_child("ratio")?.required_number("value")?,
+        })
+    }
+}
+
+/// Turns couplings into rotors, or into followers where the coupled link carries more than itself.
+fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<()> {
+    let above: HashMap<String, usize> =
+        model.joints.iter().enumerate().map(|(j, joint)| (joint.child.clone(), j)).collect();
+    let links: HashMap<String, usize> =
+        model.links.iter().enumerate().map(|(l, link)| (link.name.clone(), l)).collect();
+    // Links that something else hangs on stay links.
+    let mut carries: HashSet<String> = model.joints.iter().map(|j| j.parent.clone()).collect();
+    carries.extend(model.loops.iter().flat_map(|l| [&l.predecessor.link, &l.successor.link]).cloned());
+    carries.extend(couplings.iter().map(|c| c.predecessor.to_owned()));
+    let mut coupled = HashSet::new();
+    let (mut rotor_links, mut rotor_joints) = (HashSet::new(), HashSet::new());
+    for coupling in couplings {
+        let error = |message: String| Err(coupling.element.error(message));
+        let joint_above = |link: &str| match (links.contains_key(link), above.get(link)) {
+            (_, Some(&j)) => Ok(j),
+            (true, None) => Err(coupling.element.error(format!("no joint moves the link {}", quoted(link)))),
+            (false, None) => Err(coupling.element.error(format!("its link {} does not exist", quoted(link)))),
+        };
+        let (leader, follower) = (joint_above(coupling.predecessor)?, joint_above(coupling.successor)?);
+        if leader == follower {
+            return error("a link cannot be coupled to itself".into());
+        }
+        if !coupled.insert(follower) || model.joints[follower].mimic.is_some() {
+            return error(format!("link {} is coupled twice", quoted(coupling.successor)));
+        }
+        let carrier = rigid_root(&model.joints, &above, &model.joints[follower].parent);
+        if carrier != rigid_root(&model.joints, &above, &model.joints[leader].parent) {
+            return Err(coupling.element.unsupported(
+                "a coupling across several joints (both links must be jointed to the same body)",
+            ));
+        }
+        let is_rotor = !carries.contains(coupling.successor);
+        let leader = model.joints[leader].name.clone();
+        match model.joints[follower].joint_type {
+            JointType::Revolute { axis } if is_rotor => {
+                let Some(&link) = links.get(coupling.successor) else { continue };
+                rotor_links.insert(link);
+                rotor_joints.insert(follower);
+                let joint = &model.joints[follower];
+                model.rotors.push(RotorSpec {
+                    joint: leader,
+                    carrier: joint.parent.clone(),
+                    ratio: coupling.ratio,
+                    origin: joint.origin,
+                    axis,
+                    inertia: model.links[link].inertia.unwrap_or_else(Inertia::zero),
+                    symmetric: true,
+                    line: joint.line,
+                });
+            }
+            _ => {
+                let mimic = Mimic { joint: leader, ratio: coupling.ratio, offset: 0.0 };
+                model.joints[follower].mimic = Some(mimic);
+            }
+        }
+    }
+    remove(&mut model.links, &rotor_links);
+    remove(&mut model.joints, &rotor_joints);
+    Ok(())
+}
+
+/// The link nearest the base that `link` is rigidly fixed to.
+fn rigid_root<'a>(joints: &'a [JointSpec], above: &HashMap<String, usize>, link: &'a str) -> &'a str {
+    let mut root = link;
+    // A cycle of fixed joints is refused later; it must not hang this walk.
+    for _ in 0..=joints.len() {
+        match above.get(root).map(|&j| &joints[j]) {
+            Some(joint) if joint.joint_type == JointType::Fixed => root = &joint.parent,
+            _ => break,
+        }
+    }
+    root
+}
+
+fn remove<T>(items: &mut Vec<T>, gone: &HashSet<usize>) {
+    let mut index = 0;
+    items.retain(|_| {
+        index += 1;
+        !gone.contains(&(index - 1))
+    });
 }

@@ -1,0 +1,359 @@
+//! What the XML readers share: bounded parsing, and attributes with errors that say where.
+
+use std::ops::Range;
+
+use roxmltree::{Document, Node, ParsingOptions};
+
+use super::check_size;
+use crate::{Error, Place, Result};
+
+/// Deepest nesting of elements; real models stay below a few dozen.
+const MAX_DEPTH: usize = 256;
+
+/// Most attributes of one element: the parser compares each with all before it.
+const MAX_ATTRIBUTES: usize = 256;
+
+/// Most nodes of one document; together with the size of the text it bounds the memory.
+const MAX_NODES: u32 = 4_000_000;
+
+/// Most namespace declarations of one document: the parser copies them from element to element.
+const MAX_NAMESPACES: usize = 1000;
+
+/// Longest piece of the input that an error repeats.
+const MAX_QUOTE: usize = 100;
+
+/// A parsed text.
+pub(crate) struct Xml<'t> {
+    document: Document<'t>,
+    lines: Lines,
+}
+
+impl<'t> Xml<'t> {
+    /// Parses a text of bounded size, depth and number of nodes, without a document type.
+    pub(crate) fn parse(text: &'t str) -> Result<Self> {
+        check_size(text)?;
+        let lines = Lines::new(text);
+        scan(text, &lines)?;
+        let options = ParsingOptions { nodes_limit: MAX_NODES, ..ParsingOptions::default() };
+        let document = Document::parse_with_options(text, options).map_err(|e| syntax(text, &lines, &e))?;
+        Ok(Self { document, lines })
+    }
+
+    /// The outermost element.
+    pub(crate) fn root(&self) -> Element<'_> {
+        Element { node: self.document.root_element(), lines: &self.lines, text: self.document.input_text() }
+    }
+}
+
+/// An element that knows its place in the text.
+#[derive(Clone, Copy)]
+pub(crate) struct Element<'a> {
+    node: Node<'a, 'a>,
+    lines: &'a Lines,
+    text: &'a str,
+}
+
+impl<'a> Element<'a> {
+    /// Its tag, without a namespace.
+    pub(crate) fn tag(&self) -> &'a str {
+        self.node.tag_name().name()
+    }
+
+    /// Line where it starts, from 1.
+    pub(crate) fn line(&self) -> u32 {
+        self.lines.at(self.text, self.node.range().start)
+    }
+
+    /// Bytes of the text that it spans, both tags included.
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.node.range()
+    }
+
+    /// Its line and tag, with the element around it where it has no name of its own.
+    pub(crate) fn place(&self) -> Place {
+        Place::line(self.line(), self.describe())
+    }
+
+    fn describe(&self) -> String {
+        let tag = short(self.tag());
+        if let Some(name) = self.node.attribute("name") {
+            return format!("<{tag} name={}>", quoted(name));
+        }
+        let named = self.node.ancestors().skip(1).find(|n| n.attribute("name").is_some());
+        match named.filter(|n| n.parent_element().is_some()) {
+            Some(owner) => format!("<{tag}> of {}", Self { node: owner, ..*self }.describe()),
+            None => format!("<{tag}>"),
+        }
+    }
+
+    /// An error of meaning at this element.
+    pub(crate) fn error(&self, message: impl Into<String>) -> Error {
+        Error::model(self.place(), message)
+    }
+
+    /// An error about something that is not supported at this element.
+    pub(crate) fn unsupported(&self, feature: impl Into<String>) -> Error {
+        Error::unsupported(self.place(), feature)
+    }
+
+    /// All elements directly inside that belong to the format.
+    pub(crate) fn children(self) -> impl Iterator<Item = Element<'a>> {
+        self.all_children().filter(move |e| e.namespace() == self.namespace())
+    }
+
+    /// All elements directly inside that are extensions in another namespace, with that namespace.
+    pub(crate) fn foreign_children(self) -> impl Iterator<Item = (Element<'a>, &'a str)> {
+        let foreign = self.all_children().filter(move |e| e.namespace() != self.namespace());
+        foreign.map(|e| (e, e.namespace().unwrap_or_default()))
+    }
+
+    fn all_children(self) -> impl Iterator<Item = Element<'a>> {
+        self.node.children().filter(Node::is_element).map(move |node| Element { node, ..self })
+    }
+
+    fn namespace(&self) -> Option<&'a str> {
+        self.node.tag_name().namespace()
+    }
+
+    /// The elements directly inside that have this tag.
+    pub(crate) fn children_named(self, tag: &str) -> impl Iterator<Item = Element<'a>> {
+        self.children().filter(move |e| e.tag() == tag)
+    }
+
+    /// The one element inside that has this tag, if any; a second one is an error.
+    pub(crate) fn child(&self, tag: &str) -> Result<Option<Element<'a>>> {
+        let mut found = self.children_named(tag);
+        let first = found.next();
+        match found.next() {
+            Some(second) => Err(second.error(format!("there is more than one <{tag}>"))),
+            None => Ok(first),
+        }
+    }
+
+    /// The element inside that has this tag.
+    pub(crate) fn required_child(&self, tag: &str) -> Result<Element<'a>> {
+        self.child(tag)?.ok_or_else(|| self.error(format!("it needs a <{tag}>")))
+    }
+
+    /// The tags and values of its attributes, without namespaces.
+    pub(crate) fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.node.attributes().map(|a| (a.name(), a.value()))
+    }
+
+    /// An attribute's text.
+    pub(crate) fn attribute(&self, name: &str) -> Option<&'a str> {
+        self.node.attribute(name)
+    }
+
+    /// An attribute's text, which must be there.
+    pub(crate) fn required(&self, name: &str) -> Result<&'a str> {
+        self.attribute(name).ok_or_else(|| self.error(format!("it needs the attribute \"{name}\"")))
+    }
+
+    /// An attribute that names something: neither empty nor with control characters.
+    pub(crate) fn identifier(&self, name: &str) -> Result<Option<&'a str>> {
+        let Some(value) = self.attribute(name) else { return Ok(None) };
+        if value.is_empty() {
+            return Err(self.error(format!("{name}=\"\" is empty: expected a name")));
+        }
+        if value.contains(char::is_control) {
+            return Err(self.error(format!("{name}={} has control characters", quoted(value))));
+        }
+        Ok(Some(value))
+    }
+
+    /// An attribute that names something, which must be there.
+    pub(crate) fn required_identifier(&self, name: &str) -> Result<&'a str> {
+        self.required(name)?;
+        Ok(self.identifier(name)?.unwrap_or_default())
+    }
+
+    /// An attribute of any number of finite numbers.
+    pub(crate) fn number_list(&self, name: &str) -> Result<Option<Vec<f64>>> {
+        let Some(text) = self.attribute(name) else { return Ok(None) };
+        text.split_ascii_whitespace().map(|t| self.parse_number(name, t)).collect::<Result<_>>().map(Some)
+    }
+
+    /// An attribute of exactly `N` finite numbers.
+    pub(crate) fn numbers<const N: usize>(&self, name: &str) -> Result<Option<[f64; N]>> {
+        let Some(list) = self.number_list(name)? else { return Ok(None) };
+        let found = list.len();
+        <[f64; N]>::try_from(list).map(Some).map_err(|_| {
+            let noun = if N == 1 { "number" } else { "numbers" };
+            self.error(format!("{name} has {found} numbers, expected {N} {noun}"))
+        })
+    }
+
+    /// An attribute of one finite number.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<f64>> {
+        Ok(self.numbers::<1>(name)?.map(|[x]| x))
+    }
+
+    /// An attribute of one finite number, which must be there.
+    pub(crate) fn required_number(&self, name: &str) -> Result<f64> {
+        self.required(name)?;
+        Ok(self.number(name)?.unwrap_or_default())
+    }
+
+    /// An attribute that says yes or no.
+    pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>> {
+        match self.attribute(name).map(str::trim) {
+            None => Ok(None),
+            Some("true" | "1") => Ok(Some(true)),
+            Some("false" | "0") => Ok(Some(false)),
+            Some(other) => Err(self.error(format!("{name}={} is neither true nor false", quoted(other)))),
+        }
+    }
+
+    fn parse_number(&self, name: &str, token: &str) -> Result<f64> {
+        parse_number(token)
+            .ok_or_else(|| self.error(format!("{name}: {} is not a finite number", quoted(token))))
+    }
+}
+
+/// A decimal number as C++ streams read it: sign, digits with a point, exponent; nothing infinite.
+pub(crate) fn parse_number(token: &str) -> Option<f64> {
+    // Rust also takes "inf", "infinity" and "nan"; the alphabet keeps them out.
+    let plain = token.bytes().all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+    token.parse().ok().filter(|x: &f64| plain && x.is_finite())
+}
+
+/// A piece of the input for an error: quoted, on one line, not too long.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("\"{}\"", short(text))
+}
+
+fn short(text: &str) -> String {
+    let mut out: String = text.chars().take(MAX_QUOTE).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MAX_QUOTE).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// Line numbers at regular steps through a text: small, and quick to ask.
+struct Lines(Vec<u32>);
+
+impl Lines {
+    const STEP: usize = 4096;
+
+    fn new(text: &str) -> Self {
+        let mut line = 1;
+        let count = |block: &[u8]| {
+            let before = line;
+            line += newlines(block);
+            before
+        };
+        Self(text.as_bytes().chunks(Self::STEP).map(count).collect())
+    }
+
+    fn at(&self, text: &str, offset: usize) -> u32 {
+        let block = offset / Self::STEP;
+        let Some(&line) = self.0.get(block) else { return self.0.last().copied().unwrap_or(1) };
+        line + newlines(&text.as_bytes()[block * Self::STEP..offset.min(text.len())])
+    }
+}
+
+fn newlines(bytes: &[u8]) -> u32 {
+    bytes.iter().filter(|&&b| b == b'\n').count() as u32
+}
+
+/// Refuses what would cost the parser unbounded time, memory or stack, in one pass over the text.
+fn scan(text: &str, lines: &Lines) -> Result<()> {
+    let refuse = |at: usize, message: String| {
+        Err(Error::syntax(Place { line: Some(lines.at(text, at)), element: String::new() }, message))
+    };
+    if text.match_indices("xmlns").nth(MAX_NAMESPACES).is_some() {
+        return refuse(0, format!("the text declares more than {MAX_NAMESPACES} XML namespaces"));
+    }
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(found) = text[at..].find('<') {
+        at += found;
+        let rest = &text[at..];
+        let until = |end: &str| rest.find(end).map(|i| i + end.len());
+        let length = if rest.starts_with("<!--") {
+            until("-->")
+        } else if rest.starts_with("<![CDATA[") {
+            until("]]>")
+        } else if rest.starts_with("<?") {
+            until("?>")
+        } else if rest.starts_with("<!") {
+            return refuse(at, "document types and entities (<!DOCTYPE, <!ENTITY) are not allowed".into());
+        } else {
+            let tag = Tag::scan(rest);
+            if tag.attributes > MAX_ATTRIBUTES {
+                return refuse(at, format!("an element has more than {MAX_ATTRIBUTES} attributes"));
+            }
+            match (tag.closes, tag.empty) {
+                (true, _) => depth = depth.saturating_sub(1),
+                (false, true) => {}
+                (false, false) => depth += 1,
+            }
+            if depth > MAX_DEPTH {
+                return refuse(at, format!("elements are nested deeper than {MAX_DEPTH} levels"));
+            }
+            tag.length
+        };
+        // What is not closed is the parser's to complain about.
+        let Some(length) = length else { return Ok(()) };
+        at += length;
+    }
+    Ok(())
+}
+
+/// What a scan of one tag finds.
+struct Tag {
+    /// Bytes to the end of the tag; `None` where it does not end.
+    length: Option<usize>,
+    /// Whether it is `</…>`.
+    closes: bool,
+    /// Whether it is `<…/>`.
+    empty: bool,
+    /// Number of quoted values.
+    attributes: usize,
+}
+
+impl Tag {
+    fn scan(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let closes = bytes.get(1) == Some(&b'/');
+        let (mut quote, mut attributes) = (None, 0);
+        for (i, &b) in bytes.iter().enumerate() {
+            match (quote, b) {
+                (Some(q), _) if q == b => quote = None,
+                (Some(_), _) => {}
+                (None, b'"' | b'\'') => {
+                    quote = Some(b);
+                    attributes += 1;
+                }
+                (None, b'>') => {
+                    return Self { length: Some(i + 1), closes, empty: bytes[i - 1] == b'/', attributes };
+                }
+                (None, _) => {}
+            }
+        }
+        Self { length: None, closes, empty: false, attributes }
+    }
+}
+
+fn syntax(text: &str, lines: &Lines, error: &roxmltree::Error) -> Error {
+    use roxmltree::Error as E;
+    let message = match error {
+        E::DtdDetected => "document types and entities are not allowed".to_owned(),
+        E::NodesLimitReached => format!("the text has more than {MAX_NODES} XML nodes"),
+        E::NoRootNode => "there is no XML element".to_owned(),
+        E::UnclosedRootNode | E::UnexpectedEndOfStream => "the XML text ends too early".to_owned(),
+        E::UnexpectedCloseTag(expected, actual, _) => {
+            format!("expected </{}>, not </{}>", short(expected), short(actual))
+        }
+        other => {
+            // The line stands in the place already.
+            let message = other.to_string().replacen(&format!(" at {}", other.pos()), "", 1);
+            format!("not well-formed XML: {}", short(&message))
+        }
+    };
+    let ends = matches!(error, E::UnclosedRootNode | E::UnexpectedEndOfStream);
+    let line = if ends { lines.at(text, text.len()) } else { error.pos().row };
+    Error::syntax(Place { line: Some(line), element: String::new() }, message)
+}
