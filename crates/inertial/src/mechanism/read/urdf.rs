@@ -42,6 +42,11 @@ const LOOP_TYPES: &str = "revolute, continuous, prismatic, fixed, floating, plan
 /// # Ok::<(), inertial::Error>(())
 /// ```
 pub fn read(text: &str) -> Result<MechanismBuilder> {
+    read_with_rotor_links(text).map(|(model, _)| model)
+}
+
+/// The model, and for each of its rotors the link that describes it.
+pub(crate) fn read_with_rotor_links(text: &str) -> Result<(MechanismBuilder, Vec<String>)> {
     let xml = Xml::parse(text)?;
     let robot = xml.root();
     if robot.tag() != "robot" {
@@ -62,7 +67,7 @@ pub fn read(text: &str) -> Result<MechanismBuilder> {
         }
     }
     drop_dangling_mimics(&mut model);
-    couple(&mut model, &couplings)?;
+    let rotor_links = couple(&mut model, &couplings)?;
     let children: HashSet<&str> = model.joints.iter().map(|j| j.child.as_str()).collect();
     let root = model.links.iter().find(|l| !children.contains(l.name.as_str()));
     model.root = match root {
@@ -70,7 +75,7 @@ pub fn read(text: &str) -> Result<MechanismBuilder> {
         None if model.links.is_empty() => return Err(robot.error("it has no <link>")),
         None => return Err(robot.error("every link is some joint's child: the joints form a cycle")),
     };
-    Ok(model)
+    Ok((model, rotor_links))
 }
 
 fn link(element: Element<'_>) -> Result<LinkSpec> {
@@ -238,7 +243,8 @@ impl<'a> Coupling<'a> {
 }
 
 /// Turns couplings into rotors, or into followers where the coupled link carries more than itself.
-fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<()> {
+/// Returns the link of each rotor.
+fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<Vec<String>> {
     let above: HashMap<String, usize> =
         model.joints.iter().enumerate().map(|(j, joint)| (joint.child.clone(), j)).collect();
     let links: HashMap<String, usize> =
@@ -248,7 +254,7 @@ fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<()
     carries.extend(model.loops.iter().flat_map(|l| [&l.predecessor.link, &l.successor.link]).cloned());
     carries.extend(couplings.iter().map(|c| c.predecessor.to_owned()));
     let mut coupled = HashSet::new();
-    let (mut rotor_links, mut rotor_joints) = (HashSet::new(), HashSet::new());
+    let (mut rotor_links, mut rotor_joints) = (Vec::new(), HashSet::new());
     for coupling in couplings {
         let error = |message: String| Err(coupling.element.error(message));
         let joint_above = |link: &str| match (links.contains_key(link), above.get(link)) {
@@ -274,7 +280,7 @@ fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<()
         match model.joints[follower].joint_type {
             JointType::Revolute { axis } if is_rotor => {
                 let Some(&link) = links.get(coupling.successor) else { continue };
-                rotor_links.insert(link);
+                rotor_links.push(coupling.successor.to_owned());
                 rotor_joints.insert(follower);
                 let joint = &model.joints[follower];
                 model.rotors.push(RotorSpec {
@@ -294,9 +300,13 @@ fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<()
             }
         }
     }
-    remove(&mut model.links, &rotor_links);
-    remove(&mut model.joints, &rotor_joints);
-    Ok(())
+    if !rotor_links.is_empty() {
+        let mut joint = 0..;
+        model.joints.retain(|_| joint.next().is_none_or(|j| !rotor_joints.contains(&j)));
+        let gone: HashSet<&String> = rotor_links.iter().collect();
+        model.links.retain(|l| !gone.contains(&l.name));
+    }
+    Ok(rotor_links)
 }
 
 /// The link nearest the base that `link` is rigidly fixed to.
@@ -310,12 +320,4 @@ fn rigid_root<'a>(joints: &'a [JointSpec], above: &HashMap<String, usize>, link:
         }
     }
     root
-}
-
-fn remove<T>(items: &mut Vec<T>, gone: &HashSet<usize>) {
-    let mut index = 0;
-    items.retain(|_| {
-        index += 1;
-        !gone.contains(&(index - 1))
-    });
 }

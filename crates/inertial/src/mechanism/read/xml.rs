@@ -64,9 +64,23 @@ impl<'a> Element<'a> {
         self.lines.at(self.text, self.node.range().start)
     }
 
-    /// Bytes of the text that it spans, both tags included.
-    pub(crate) fn range(&self) -> Range<usize> {
-        self.node.range()
+    /// Where its parts stand in the text.
+    pub(crate) fn layout(&self) -> Layout {
+        let range = self.node.range();
+        let text = &self.text[range.clone()];
+        let tag = Tag::scan(text);
+        let name = text.find(|c: char| c.is_ascii_whitespace() || c == '/' || c == '>').unwrap_or(text.len());
+        Layout {
+            attributes: range.start + name,
+            start_tag_end: range.start + tag.length.unwrap_or(text.len()),
+            end_tag: (!tag.empty).then(|| range.start + text.rfind("</").unwrap_or(text.len())),
+            range,
+        }
+    }
+
+    /// Bytes of an attribute's value, without its quotes.
+    pub(crate) fn value_range(&self, name: &str) -> Option<Range<usize>> {
+        self.node.attribute_node(name).map(|a| a.range_value())
     }
 
     /// Its line and tag, with the element around it where it has no name of its own.
@@ -133,11 +147,6 @@ impl<'a> Element<'a> {
     /// The element inside that has this tag.
     pub(crate) fn required_child(&self, tag: &str) -> Result<Element<'a>> {
         self.child(tag)?.ok_or_else(|| self.error(format!("it needs a <{tag}>")))
-    }
-
-    /// The tags and values of its attributes, without namespaces.
-    pub(crate) fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.node.attributes().map(|a| (a.name(), a.value()))
     }
 
     /// An attribute's text.
@@ -211,6 +220,18 @@ impl<'a> Element<'a> {
     }
 }
 
+/// Where the parts of an element stand in the text (byte offsets).
+pub(crate) struct Layout {
+    /// The whole element.
+    pub(crate) range: Range<usize>,
+    /// After the tag's name: where a new attribute may go.
+    pub(crate) attributes: usize,
+    /// After the start tag (or the only one).
+    pub(crate) start_tag_end: usize,
+    /// Where the end tag starts; `None` for `<…/>`.
+    pub(crate) end_tag: Option<usize>,
+}
+
 /// A decimal number as C++ streams read it: sign, digits with a point, exponent; nothing infinite.
 pub(crate) fn parse_number(token: &str) -> Option<f64> {
     // Rust also takes "inf", "infinity" and "nan"; the alphabet keeps them out.
@@ -224,7 +245,8 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 fn short(text: &str) -> String {
-    let mut out: String = text.chars().take(MAX_QUOTE).flat_map(char::escape_debug).collect();
+    let mut out: String =
+        text.chars().take(MAX_QUOTE).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if text.chars().nth(MAX_QUOTE).is_some() {
         out.push('…');
     }

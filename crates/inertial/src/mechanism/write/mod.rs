@@ -1,1 +1,4 @@
 //! Writers of model texts.
+
+mod share;
+pub mod urdf;

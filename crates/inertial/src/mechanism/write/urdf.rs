@@ -1,0 +1,294 @@
+//! New values into a URDF text, and every other byte as it was.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use nalgebra::Vector3;
+
+use super::share::share;
+use crate::mechanism::BuildOptions;
+use crate::mechanism::read::urdf::read_with_rotor_links;
+use crate::mechanism::read::xml::{Element, Xml, parse_number};
+use crate::spatial::Inertia;
+use crate::{Error, Place, Result};
+
+/// Values for a URDF. What is not named stays as it is.
+///
+/// ```
+/// use inertial::mechanism::write::urdf::NewValues;
+/// use inertial::spatial::Inertia;
+/// use nalgebra::{Matrix3, vector};
+/// let text = r#"<robot name="rod"><link name="base"/><link name="rod"><inertial><mass value="1"/>
+///   <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+///   <joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/></joint></robot>"#;
+/// let rod = Inertia::from_com(2.0, vector![0.0, 0.0, 0.0], Matrix3::identity());
+/// let new = NewValues { links: vec![("rod", rod)], ..NewValues::default() };
+/// assert_eq!(new.write(text)?, text.replace(r#"value="1""#, r#"value="2.0""#));
+/// # Ok::<(), inertial::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct NewValues<'a> {
+    /// Inertias of single links, each in its link's frame.
+    pub links: Vec<(&'a str, Inertia<f64>)>,
+    /// Viscous damping and Coulomb friction of joints.
+    pub joints: Vec<(&'a str, Friction)>,
+}
+
+/// What `<dynamics>` says of a joint.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Friction {
+    /// Viscous damping (N m s/rad or N s/m).
+    pub damping: f64,
+    /// Coulomb friction (N m or N).
+    pub friction: f64,
+}
+
+/// A text with the values of whole bodies in it.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// The text.
+    pub text: String,
+    /// What people should know of it.
+    pub notes: Vec<String>,
+}
+
+impl NewValues<'_> {
+    /// The text with these values.
+    ///
+    /// A tensor is written along the link's axes (`rpy` becomes zero), numbers in the fewest digits that read back as
+    /// the same value. A value that the text already has keeps its digits.
+    pub fn write(&self, text: &str) -> Result<String> {
+        let xml = Xml::parse(text)?;
+        let mut edits = Edits::new(text);
+        let named = |tag: &str| -> HashMap<&str, Element<'_>> {
+            xml.root().children_named(tag).filter_map(|e| e.attribute("name").map(|name| (name, e))).collect()
+        };
+        let (links, joints) = (named("link"), named("joint"));
+        let missing =
+            |what, name| Error::model(Place::default(), format!("the text has no {what} \"{name}\""));
+        let twice = |name| Error::model(Place::default(), format!("\"{name}\" is given two new values"));
+        let (mut seen_links, mut seen_joints) = (HashSet::new(), HashSet::new());
+        for (name, inertia) in &self.links {
+            if !seen_links.insert(name) {
+                return Err(twice(name));
+            }
+            let link = links.get(name).ok_or_else(|| missing("link", name))?;
+            edits.link(*link, inertia)?;
+        }
+        for (name, friction) in &self.joints {
+            if !seen_joints.insert(name) {
+                return Err(twice(name));
+            }
+            let joint = joints.get(name).ok_or_else(|| missing("joint", name))?;
+            edits.joint(*joint, friction)?;
+        }
+        Ok(edits.apply())
+    }
+}
+
+/// The text with new inertias of bodies (by their names in the mechanism, in their frames) and new friction of joints.
+///
+/// Reading the result with the same options gives these values. Of links that are fixed together the one nearest the
+/// base takes the difference; only where it could not be a body then, it takes all and the others become massless,
+/// which a note tells.
+pub fn write_bodies(
+    text: &str,
+    options: &BuildOptions,
+    bodies: &[(&str, Inertia<f64>)],
+    joints: &[(&str, Friction)],
+) -> Result<Written> {
+    let (model, rotor_links) = read_with_rotor_links(text)?;
+    let mechanism = model.build(options)?;
+    let shares = share(&model, &rotor_links, &mechanism, bodies)?;
+    let links = shares.links.iter().map(|(name, inertia)| (name.as_str(), *inertia)).collect();
+    let text = NewValues { links, joints: joints.to_vec() }.write(text)?;
+    Ok(Written { text, notes: shares.notes })
+}
+
+/// Replacements of pieces of a text.
+struct Edits<'t> {
+    text: &'t str,
+    newline: &'static str,
+    pieces: Vec<(Range<usize>, String)>,
+}
+
+impl<'t> Edits<'t> {
+    fn new(text: &'t str) -> Self {
+        let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        Self { text, newline, pieces: Vec::new() }
+    }
+
+    fn link(&mut self, link: Element<'_>, inertia: &Inertia<f64>) -> Result<()> {
+        let com = inertia.com().unwrap_or_else(Vector3::zeros);
+        let tensor = inertia.about_com();
+        if !inertia.parameters().iter().chain(&com).chain(&tensor).all(|x| x.is_finite()) {
+            return Err(link.error("its new inertia is not finite"));
+        }
+        if inertia.mass == 0.0 && inertia.first_moment != Vector3::zeros() {
+            return Err(link.error("first moments without mass cannot be written in URDF"));
+        }
+        let entries = [
+            ("ixx", tensor[(0, 0)]),
+            ("ixy", tensor[(0, 1)]),
+            ("ixz", tensor[(0, 2)]),
+            ("iyy", tensor[(1, 1)]),
+            ("iyz", tensor[(1, 2)]),
+            ("izz", tensor[(2, 2)]),
+        ];
+        let Some(inertial) = link.child("inertial")? else {
+            if *inertia != Inertia::zero() {
+                self.insert_inertial(link, inertia.mass, &com, &entries);
+            }
+            return Ok(());
+        };
+        let mass = inertial.required_child("mass")?;
+        match inertial.child("origin")? {
+            Some(origin) => {
+                self.set_vector(origin, "xyz", &com);
+                self.set_vector(origin, "rpy", &Vector3::zeros());
+            }
+            None if com == Vector3::zeros() => {}
+            None => {
+                let at = mass.layout().range.start;
+                let gap = self.line_indent(at).map_or(String::new(), |i| format!("{}{i}", self.newline));
+                self.insert(at, format!("<origin xyz=\"{}\"/>{gap}", numbers(&com)));
+            }
+        }
+        self.set(mass, "value", inertia.mass);
+        let tensor = inertial.required_child("inertia")?;
+        entries.iter().for_each(|(name, value)| self.set(tensor, name, *value));
+        Ok(())
+    }
+
+    fn joint(&mut self, joint: Element<'_>, friction: &Friction) -> Result<()> {
+        let Friction { damping, friction } = *friction;
+        if !(damping.is_finite() && friction.is_finite()) {
+            return Err(joint.error("its new friction is not finite"));
+        }
+        if let Some(dynamics) = joint.child("dynamics")? {
+            self.set(dynamics, "damping", damping);
+            self.set(dynamics, "friction", friction);
+        } else if damping != 0.0 || friction != 0.0 {
+            let (damping, friction) = (number(damping), number(friction));
+            let element = format!("<dynamics damping=\"{damping}\" friction=\"{friction}\"/>");
+            self.append(joint, &[element]);
+        }
+        Ok(())
+    }
+
+    fn insert_inertial(&mut self, link: Element<'_>, mass: f64, com: &Vector3<f64>, entries: &[(&str, f64)]) {
+        let attributes: String =
+            entries.iter().map(|(name, value)| format!(" {name}=\"{}\"", number(*value))).collect();
+        self.append(
+            link,
+            &[
+                "<inertial>".to_owned(),
+                format!("\t<origin xyz=\"{}\"/>", numbers(com)),
+                format!("\t<mass value=\"{}\"/>", number(mass)),
+                format!("\t<inertia{attributes}/>"),
+                "</inertial>".to_owned(),
+            ],
+        );
+    }
+
+    /// Appends lines inside an element, indented as its surroundings are; a leading tab stands for one level more.
+    fn append(&mut self, element: Element<'_>, lines: &[String]) {
+        let layout = element.layout();
+        let outer = self.line_indent(layout.range.start).unwrap_or("").to_owned();
+        let child = element.children().next().map(|c| c.layout().range.start);
+        let inner = match child.and_then(|at| self.line_indent(at)) {
+            Some(indent) => indent.to_owned(),
+            None if outer.contains('\t') => format!("{outer}\t"),
+            None => format!("{outer}  "),
+        };
+        let unit = inner.strip_prefix(&outer).filter(|u| !u.is_empty()).unwrap_or("  ").to_owned();
+        let newline = self.newline;
+        let block: String =
+            lines.iter().map(|l| format!("{newline}{inner}{}", l.replace('\t', &unit))).collect();
+        match layout.end_tag {
+            None => {
+                // `<link name="a"/>` becomes a pair of tags; blanks before the slash stay.
+                let name = &self.text[layout.range.start + 1..layout.attributes];
+                let slash = layout.start_tag_end - 2;
+                self.replace(slash..layout.start_tag_end, format!(">{block}{newline}{outer}</{name}>"));
+            }
+            Some(end) => {
+                // After the last thing inside, so that the end tag keeps its own line.
+                let inside = self.text[layout.start_tag_end..end].trim_end();
+                let tail = if self.text[layout.start_tag_end..end].contains('\n') {
+                    String::new()
+                } else {
+                    format!("{newline}{outer}")
+                };
+                self.insert(layout.start_tag_end + inside.len(), format!("{block}{tail}"));
+            }
+        }
+    }
+
+    /// The indentation of what starts at an offset, where nothing but blanks stands before it on its line.
+    fn line_indent(&self, at: usize) -> Option<&'t str> {
+        let before = &self.text[..at];
+        let line = &before[before.rfind('\n')? + 1..];
+        line.chars().all(|c| c == ' ' || c == '\t').then_some(line)
+    }
+
+    fn set(&mut self, element: Element<'_>, name: &str, value: f64) {
+        let same = |old: &str| parse_number(old.trim()).is_some_and(|old| old == value);
+        self.set_text(element, name, value == 0.0, same, number(value));
+    }
+
+    fn set_vector(&mut self, element: Element<'_>, name: &str, value: &Vector3<f64>) {
+        let same =
+            |old: &str| old.split_ascii_whitespace().map(parse_number).eq(value.iter().map(|x| Some(*x)));
+        self.set_text(element, name, *value == Vector3::zeros(), same, numbers(value));
+    }
+
+    /// Sets an attribute; one that is missing is added unless its value is what its absence means.
+    fn set_text(
+        &mut self,
+        element: Element<'_>,
+        name: &str,
+        is_default: bool,
+        same: impl Fn(&str) -> bool,
+        value: String,
+    ) {
+        match (element.attribute(name), element.value_range(name)) {
+            (Some(old), _) if same(old) => {}
+            (_, Some(range)) => self.replace(range, value),
+            (_, None) if is_default => {}
+            (_, None) => self.insert(element.layout().attributes, format!(" {name}=\"{value}\"")),
+        }
+    }
+
+    fn insert(&mut self, at: usize, text: String) {
+        self.replace(at..at, text);
+    }
+
+    fn replace(&mut self, range: Range<usize>, text: String) {
+        self.pieces.push((range, text));
+    }
+
+    fn apply(mut self) -> String {
+        // Stable: insertions at one place keep their order.
+        self.pieces.sort_by_key(|(range, _)| (range.start, range.end));
+        let mut out = String::with_capacity(self.text.len() + 64 * self.pieces.len());
+        let mut at = 0;
+        for (range, text) in &self.pieces {
+            out.push_str(&self.text[at..range.start]);
+            out.push_str(text);
+            at = range.end;
+        }
+        out.push_str(&self.text[at..]);
+        out
+    }
+}
+
+/// The fewest digits that read back as the same number.
+fn number(x: f64) -> String {
+    // Adding zero turns −0 into 0.
+    format!("{:?}", x + 0.0)
+}
+
+fn numbers(v: &Vector3<f64>) -> String {
+    format!("{} {} {}", number(v.x), number(v.y), number(v.z))
+}
