@@ -5,6 +5,7 @@
 
 mod field;
 mod inertia;
+pub mod pga;
 mod pose;
 mod pseudo;
 mod regroup;
