@@ -303,8 +303,7 @@ impl<'a> Build<'a> {
     }
 
     fn rotors(&mut self) -> Result<()> {
-        let mut driven: HashMap<&str, usize> = HashMap::new();
-        for rotor in &self.spec.rotors {
+        for (rotor, name) in self.spec.rotors.iter().zip(self.spec.rotor_names()) {
             let here = || place(rotor.line, format!("rotor of joint \"{}\"", rotor.joint));
             finite(&here().element, rotor.line, &[rotor.ratio])?;
             finite(&here().element, rotor.line, rotor.inertia.parameters().as_slice())?;
@@ -326,12 +325,6 @@ impl<'a> Build<'a> {
             } else {
                 RotorModel::General
             });
-            let count = driven.entry(&rotor.joint).or_default();
-            *count += 1;
-            let name = match count {
-                1 => format!("{}.rotor", rotor.joint),
-                n => format!("{}.rotor{n}", rotor.joint),
-            };
             let follower = self.bodies[self.joints[joint].body].drive;
             let drive = Drive {
                 ratio: rotor.ratio * follower.ratio,

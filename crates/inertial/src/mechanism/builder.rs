@@ -1,6 +1,6 @@
 //! What a model says, before it is checked: filled by the readers, or by hand.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use nalgebra::Vector3;
 
@@ -267,6 +267,16 @@ impl MechanismBuilder {
     pub fn rotor(mut self, spec: RotorSpec) -> Self {
         self.rotors.push(spec);
         self
+    }
+
+    /// Names of the rotors: `JOINT.rotor`, `JOINT.rotor2` for the second rotor of the same joint, and so on.
+    pub fn rotor_names(&self) -> Vec<String> {
+        let mut driven: HashMap<&str, usize> = HashMap::new();
+        let mut name = |joint| match driven.entry(joint).and_modify(|n| *n += 1).or_insert(1) {
+            1 => format!("{joint}.rotor"),
+            n => format!("{joint}.rotor{n}"),
+        };
+        self.rotors.iter().map(|rotor| name(rotor.joint.as_str())).collect()
     }
 
     /// Checks everything and numbers the coordinates.

@@ -5,6 +5,7 @@
 
 mod build;
 mod builder;
+pub mod builtin;
 mod joint;
 pub mod read;
 pub mod write;

@@ -1,4 +1,5 @@
 //! Writers of model texts.
 
+pub mod file;
 mod share;
 pub mod urdf;

@@ -1,0 +1,61 @@
+//! Models that ship with the library, as mechanism files: to try things on, and to test with.
+//!
+//! ```
+//! use inertial::mechanism::builtin;
+//! let arm = builtin::get("puma560")?.build(&Default::default())?;
+//! assert_eq!((arm.nv(), arm.parameter_count()), (6, 60));
+//! # Ok::<(), inertial::Error>(())
+//! ```
+
+use super::MechanismBuilder;
+use super::read::file;
+use crate::{Error, Place, Result};
+
+/// A model's name, what it is, and its text.
+struct Model {
+    name: &'static str,
+    about: &'static str,
+    text: &'static str,
+}
+
+macro_rules! models {
+    ($($name:literal: $about:literal,)*) => {
+        [$(Model { name: $name, about: $about, text: include_str!(concat!($name, ".toml")) },)*]
+    };
+}
+
+static MODELS: [Model; 10] = models! {
+    "puma560": "six-axis arm with a spherical wrist",
+    "scara": "four-axis SCARA arm",
+    "cheetah-leg": "three-joint leg with geared rotors",
+    "quadruped": "floating torso, four legs, twelve geared rotors",
+    "arm7": "seven-axis arm with limits and friction",
+    "planar-2r": "double pendulum",
+    "four-bar": "planar linkage with one loop",
+    "2rru-1rrs": "parallel mechanism with two universal loop joints",
+    "2prs-1psr": "parallel mechanism driven by slides",
+    "space-dual-arm": "free-flying robot with two arms, published inertias",
+};
+
+/// Names of all models.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    MODELS.iter().map(|m| m.name)
+}
+
+/// What a model is, in a few words.
+pub fn about(name: &str) -> Option<&'static str> {
+    MODELS.iter().find(|m| m.name == name).map(|m| m.about)
+}
+
+/// The text of a model, a mechanism file.
+pub fn text(name: &str) -> Result<&'static str> {
+    MODELS.iter().find(|m| m.name == name).map(|m| m.text).ok_or_else(|| {
+        let all = names().collect::<Vec<_>>().join(", ");
+        Error::model(Place::default(), format!("there is no built-in model \"{name}\"; there are {all}"))
+    })
+}
+
+/// A model, ready to build.
+pub fn get(name: &str) -> Result<MechanismBuilder> {
+    file::read(text(name)?)
+}

@@ -1,0 +1,97 @@
+//! New inertials for a mechanism file, every other byte unchanged.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use crate::mechanism::read::file::{self, places};
+use crate::spatial::Inertia;
+use crate::{Error, Place, Result};
+use places::{EntryPlace, Places, is_json};
+
+/// Replaces the inertials of the bodies that `inertias` names, and of rotors named `JOINT.rotor` (the second rotor of a
+/// joint is `JOINT.rotor2`). An entry without inertial gets one. Nothing else in the text changes.
+///
+/// ```
+/// use inertial::mechanism::{read, write};
+/// use inertial::spatial::Inertia;
+/// use nalgebra::{Matrix3, Vector3};
+/// let text = r#"{"schema": "inertial/mechanism/1", "bodies": [
+///   {"name": "rod", "parent": "ground", "joint": {"name": "hinge", "type": "revolute"}}]}"#;
+/// let ball = Inertia::from_com(2.0, Vector3::zeros(), Matrix3::identity() * 0.1);
+/// let text = write::file::replace_inertials(text, &[("rod".into(), ball)].into())?;
+/// assert_eq!(read::file::read(&text)?.links[0].inertia, Some(ball));
+/// # Ok::<(), inertial::Error>(())
+/// ```
+pub fn replace_inertials(text: &str, inertias: &HashMap<String, Inertia<f64>>) -> Result<String> {
+    let described = file::read(text)?;
+    let unplaced = || Error::syntax(Place::default(), "the entries of the file cannot be located");
+    let places = Places::find(text).ok_or_else(unplaced)?;
+    let bodies = described.links.iter().map(|l| l.name.clone()).zip(&places.bodies);
+    let rotors = described.rotor_names().into_iter().zip(&places.rotors);
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+    for (name, place) in bodies.chain(rotors) {
+        if let Some(inertia) = inertias.get(&name) {
+            edit(text, place, inertia, &mut edits);
+        }
+    }
+    edits.sort_by_key(|(range, _)| range.start);
+    let mut out = String::with_capacity(text.len() + 64 * edits.len());
+    let mut done = 0;
+    for (range, new) in edits {
+        out.push_str(&text[done..range.start]);
+        out.push_str(&new);
+        done = range.end;
+    }
+    out.push_str(&text[done..]);
+    Ok(out)
+}
+
+fn edit(text: &str, entry: &EntryPlace, inertia: &Inertia<f64>, edits: &mut Vec<(Range<usize>, String)>) {
+    let com = inertia.com().unwrap_or_default();
+    let com_text = format!("[{:?}, {:?}, {:?}]", com.x, com.y, com.z);
+    let central = inertia.about_com();
+    let tensor = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].map(|at| central[at]);
+    let inline = |at: usize| text[at..].starts_with('{');
+    let Some(place) = &entry.inertial else {
+        let start = entry.span.start;
+        let key = |name: &str| if is_json(text) { format!("\"{name}\": ") } else { format!("{name} = ") };
+        let mut new = format!(
+            "{}{{ {}{:?}, {}{com_text}, {}{{ ",
+            key("inertial"),
+            key("mass"),
+            inertia.mass,
+            key("com"),
+            key("inertia")
+        );
+        for (i, (name, value)) in ["ixx", "ixy", "ixz", "iyy", "iyz", "izz"].iter().zip(tensor).enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            let _ = write!(new, "{comma}{}{value:?}", key(name));
+        }
+        new.push_str(" } }");
+        // First in the braces, or on a line of its own below the header `[[bodies]]`.
+        if inline(start) {
+            edits.push((start + 1..start + 1, format!("{new}, ")));
+        } else {
+            let end = text[start..].find('\n').map_or(text.len(), |n| start + n);
+            edits.push((end..end, format!("\n{new}")));
+        }
+        return;
+    };
+    let mut set = |range: &Range<usize>, new: String| edits.push((range.clone(), new));
+    set(&place.mass, format!("{:?}", inertia.mass));
+    for (range, value) in place.tensor.iter().zip(tensor) {
+        set(range, format!("{value:?}"));
+    }
+    if let Some(range) = &place.com {
+        set(range, com_text);
+    } else if com.amax() > 0.0 {
+        let end = place.mass.end;
+        let new = match (is_json(text), inline(place.span.start)) {
+            (true, _) => format!(", \"com\": {com_text}"),
+            (false, true) => format!(", com = {com_text}"),
+            (false, false) => format!("\ncom = {com_text}"),
+        };
+        set(&(end..end), new);
+    }
+}
