@@ -6,15 +6,16 @@ use common::{
     Case, Features, assert_close, cases, reference_mass_matrix, reference_regressor, reference_rnea,
     reference_wrenches, world_bodies,
 };
+use inertial::Error;
 use inertial::dynamics::{
     Frame, Workspace, base_wrench, base_wrench_regressor, bias_forces, body_accelerations, forward_dynamics,
     forward_kinematics, frame_jacobian, gravity_forces, gravity_regressor, kinetic_energy,
     kinetic_energy_regressor, mass_matrix, momentum, momentum_regressor, potential_energy,
     potential_energy_regressor,
 };
-use inertial::mechanism::{Base, Mechanism};
-use inertial::spatial::Force;
-use nalgebra::{DMatrix, DVector, Vector3};
+use inertial::mechanism::{Base, BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder, Mimic};
+use inertial::spatial::{Force, Inertia, Pose};
+use nalgebra::{DMatrix, DVector, Matrix3, Vector3, vector};
 
 /// Rounding grows with the depth and the size of the numbers; random mechanisms stay well below this.
 const ROUNDING: f64 = 1e-11;
@@ -347,4 +348,131 @@ fn free_fall_feels_no_force() {
         // Small against gravity's 10 m/s², with the condition of the mass matrix on top of rounding.
         assert!(rest < 1e-7, "{rest}");
     }
+}
+
+/// A chain of hinges with axes in turn along z, y, x, each a metre after the other.
+fn chain(count: usize) -> MechanismBuilder {
+    let mut out = MechanismBuilder::new("chain", "ground");
+    let bar = Inertia::from_com(1.0, vector![0.5, 0.1, 0.0], Matrix3::from_diagonal_element(0.1));
+    let mut parent = "ground".to_owned();
+    for k in 0..count {
+        let axis = [Vector3::z(), Vector3::y(), Vector3::x()][k % 3];
+        let (name, joint) = (format!("link{k}"), format!("joint{k}"));
+        let joint = JointSpec::new(joint, JointType::Revolute { axis }, parent, &name);
+        out = out.link(&name, bar).joint(joint.at(Pose::from_translation(vector![1.0, 0.0, 0.0])));
+        parent = name;
+    }
+    out
+}
+
+fn build(builder: &MechanismBuilder) -> Mechanism {
+    builder.build(&BuildOptions::default()).expect("a valid mechanism")
+}
+
+#[test]
+fn forward_dynamics_of_a_long_chain_stays_accurate_and_fast() {
+    let m = build(&chain(1000));
+    let mut rng = common::Rng(9);
+    let (q, v, a) = (rng.positions(&m), rng.values(1000, 0.1), rng.values(1000, 0.1));
+    let tau = reference_rnea(&m, &q, &v, &a);
+    let mut found = vec![f64::NAN; 1000];
+    let start = std::time::Instant::now();
+    forward_dynamics(&m, &mut Workspace::new(&m), &q, &v, &tau, &mut found).unwrap();
+    // About a millisecond; by the mass matrix it would be a second.
+    assert!(start.elapsed().as_secs_f64() < 0.2, "{:?}", start.elapsed());
+    // The torques span five orders of magnitude along the chain, and their rounding moves the outer links.
+    assert_close(&reference_rnea(&m, &q, &v, &found), &tau, 1e-10, "torque");
+}
+
+#[test]
+fn what_nothing_resists_has_no_acceleration() {
+    let refused = |builder: &MechanismBuilder, joint: &str| {
+        let m = build(builder);
+        let n = m.nv();
+        let mut a = vec![0.0; n];
+        let zero = vec![0.0; n];
+        let result = forward_dynamics(&m, &mut Workspace::new(&m), &m.neutral(), &zero, &zero, &mut a);
+        let message = result.expect_err("singular").to_string();
+        assert!(message.contains(&format!("nothing resists joint \"{joint}\"")), "{message}");
+    };
+    // A tip without mass; with some rotor inertia it moves.
+    let mut tip = chain(3);
+    tip.links[2].inertia = None;
+    refused(&tip, "joint2");
+    tip.joints[2].dynamics.armature = 0.1;
+    let m = build(&tip);
+    let mut a = [0.0; 3];
+    forward_dynamics(&m, &mut Workspace::new(&m), &[0.3; 3], &[0.0; 3], &[0.0; 3], &mut a).unwrap();
+    assert!(a.iter().all(|a| a.is_finite()));
+    // Two hinges on one line with nothing between them, in a general direction: rounding hides the zero.
+    let axis = vector![0.3, -0.5, 0.7];
+    let mut pair = chain(4);
+    pair.links[1].inertia = None;
+    for k in [1, 2] {
+        pair.joints[k].joint_type = JointType::Revolute { axis };
+    }
+    pair.joints[2].origin = Pose::from_translation(axis * 0.37);
+    refused(&pair, "joint1");
+    // The same by the mass matrix, which a coupling calls for; the later of the two pivots is named.
+    let mut coupled = pair.clone();
+    coupled.joints[3].mimic = Some(Mimic { joint: "joint0".into(), ratio: 0.7, offset: 0.2 });
+    refused(&coupled, "joint2");
+    // A mass that is negative is no body's, but a question one may ask: it has no answer here.
+    let mut negative = chain(1);
+    negative.links[0].inertia = Some(Inertia::from_com(-1.0, Vector3::x(), Matrix3::zeros()));
+    refused(&negative, "joint0");
+}
+
+#[test]
+fn coordinates_that_are_not_numbers_are_told() {
+    let mut coupled = chain(2);
+    coupled.joints[1].mimic = Some(Mimic { joint: "joint0".into(), ratio: 0.7, offset: 0.2 });
+    for m in [build(&chain(2)), build(&coupled)] {
+        let n = m.nv();
+        let zero = vec![0.0; n];
+        let mut a = zero.clone();
+        let nan = vec![f64::NAN; n];
+        let result = forward_dynamics(&m, &mut Workspace::new(&m), &nan, &zero, &zero, &mut a);
+        assert!(result.unwrap_err().to_string().contains("not finite"));
+    }
+}
+
+#[test]
+fn wrong_sizes_are_refused() {
+    let m = build(&chain(2));
+    let mut ws = Workspace::new(&m);
+    let (two, three) = ([0.0; 2], [0.0; 3]);
+    let wrong = |what, expected, found| Err(Error::Dimension { what, expected, found });
+    assert_eq!(forward_kinematics(&m, &mut ws, &three), wrong("position vector", 2, 3));
+    assert_eq!(body_accelerations(&m, &mut ws, &two, &three, &two), wrong("velocity vector", 2, 3));
+    assert_eq!(body_accelerations(&m, &mut ws, &two, &two, &three), wrong("acceleration vector", 2, 3));
+    let out = &mut [0.0; 7];
+    assert_eq!(mass_matrix(&m, &mut ws, &two, out), wrong("mass matrix", 4, 7));
+    assert_eq!(bias_forces(&m, &mut ws, &two, &two, out), wrong("bias force vector", 2, 7));
+    assert_eq!(gravity_forces(&m, &mut ws, &two, out), wrong("gravity force vector", 2, 7));
+    assert_eq!(gravity_regressor(&m, &mut ws, &two, out), wrong("gravity regressor", 40, 7));
+    assert_eq!(
+        kinetic_energy_regressor(&m, &mut ws, &two, &two, out),
+        wrong("kinetic energy regressor", 20, 7)
+    );
+    assert_eq!(
+        potential_energy_regressor(&m, &mut ws, &two, out),
+        wrong("potential energy regressor", 20, 7)
+    );
+    let regressor = momentum_regressor(&m, &mut ws, &two, &two, Frame::World, out);
+    assert_eq!(regressor, wrong("momentum regressor", 120, 7));
+    let regressor = base_wrench_regressor(&m, &mut ws, &two, &two, &two, out);
+    assert_eq!(regressor, wrong("base wrench regressor", 120, 7));
+    let frame = Pose::identity();
+    assert_eq!(frame_jacobian(&m, &mut ws, &two, 0, &frame, out), wrong("Jacobian", 12, 7));
+    let beyond = frame_jacobian(&m, &mut ws, &two, 2, &frame, &mut [0.0; 12]).unwrap_err();
+    assert_eq!(beyond.to_string(), "there is no body 2: the mechanism has 2");
+    assert_eq!(forward_dynamics(&m, &mut ws, &two, &two, &three, out), wrong("force vector", 2, 3));
+    assert_eq!(forward_dynamics(&m, &mut ws, &two, &two, &two, out), wrong("acceleration vector", 2, 7));
+    let other = build(&chain(3));
+    assert_eq!(forward_kinematics(&other, &mut ws, &three), wrong("workspace", 3, 2));
+    // As many bodies, but another number of coordinates.
+    let mut coupled = chain(2);
+    coupled.joints[1].mimic = Some(Mimic { joint: "joint0".into(), ratio: 1.0, offset: 0.0 });
+    assert_eq!(forward_kinematics(&build(&coupled), &mut ws, &[0.0]), wrong("workspace", 1, 2));
 }

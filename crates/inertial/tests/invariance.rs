@@ -30,9 +30,9 @@ fn assert_same_dynamics(a: &Mechanism, b: &Mechanism, rng: &mut Rng) {
         let n = m.nv();
         let mut workspace = Workspace::new(m);
         let (mut h, mut bias, mut forward) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n]);
-        mass_matrix(m, &mut workspace, &q, &mut h).unwrap();
-        bias_forces(m, &mut workspace, &q, &v, &mut bias).unwrap();
-        forward_dynamics(m, &mut workspace, &q, &v, &tau, &mut forward).unwrap();
+        mass_matrix(m, &mut workspace, &q, &mut h).expect("sizes match");
+        bias_forces(m, &mut workspace, &q, &v, &mut bias).expect("sizes match");
+        forward_dynamics(m, &mut workspace, &q, &v, &tau, &mut forward).expect("sizes match");
         (h, bias, forward)
     });
     assert_close(&first.0, &second.0, ROUNDING, "mass matrix");

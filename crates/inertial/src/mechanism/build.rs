@@ -1,18 +1,19 @@
 //! From a description to a mechanism: validation, lumping, numbering.
 
-use std::collections::HashMap;
+mod check;
+
+use std::collections::{HashMap, HashSet};
 
 use nalgebra::{Matrix3, Vector3};
 
+use check::{check_numbers, checked_axis, checked_pose, checked_type, finite, place};
+
 use super::{
     Base, Body, BodyKind, BuildOptions, Drive, Joint, JointSpec, JointType, Link, LoopEnd, LoopFrame,
-    LoopJoint, Mechanism, MechanismBuilder, ParameterBlock, RotorModel, RotorSpec, rotation_about,
+    LoopJoint, Mechanism, MechanismBuilder, ParameterBlock, RotorModel, rotation_about,
 };
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Place, Result};
-
-/// Rotations farther than this from orthogonal are refused; nearer ones are made orthogonal.
-const ROTATION_TOLERANCE: f64 = 1e-3;
 
 /// A symmetric rotor may deviate from symmetry by this fraction before people are told.
 const SYMMETRY_TOLERANCE: f64 = 1e-6;
@@ -24,11 +25,15 @@ pub(super) fn build(spec: &MechanismBuilder, options: &BuildOptions) -> Result<M
     let link_bodies = build.bodies.len();
     let subtree_end = subtree_ends(&build.bodies);
     build.rotors()?;
+    build.check_bodies()?;
     let loops = build.loops()?;
+    let assembly = build.assembly()?;
     let independent = build.independent(&loops)?;
-    let mut mechanism = Mechanism {
+    let gravity = options.gravity.unwrap_or(spec.gravity);
+    finite("gravity", None, gravity.as_slice())?;
+    let mechanism = Mechanism {
         name: spec.name.clone(),
-        gravity: options.gravity.unwrap_or(spec.gravity),
+        gravity,
         armature: build.armature(),
         nq: build.nq,
         nv: build.nv,
@@ -39,12 +44,10 @@ pub(super) fn build(spec: &MechanismBuilder, options: &BuildOptions) -> Result<M
         loops,
         subtree_end,
         independent,
-        assembly: Vec::new(),
+        assembly,
         warnings: build.warnings,
     };
     debug_assert_eq!(mechanism.link_bodies(), link_bodies);
-    finite("gravity", None, mechanism.gravity.as_slice())?;
-    mechanism.assembly = assembly(spec, &mechanism)?;
     Ok(mechanism)
 }
 
@@ -142,16 +145,28 @@ impl<'a> Build<'a> {
             self.add_joint(j, &joint, child)?;
             stack.extend(children[child].iter().rev());
         }
-        if let Some(lost) = seen.iter().position(|s| !s) {
-            let link = &self.links[lost];
-            let message = if self.described.iter().any(|j| j.child == link.name) {
-                "it lies on a cycle of joints: open the cycle and close it with a loop joint"
-            } else {
-                "it is not connected to the rest: one link only may be without a parent joint"
-            };
-            return Err(Error::model(place(link.line, format!("link \"{}\"", link.name)), message));
+        match seen.iter().position(|s| !s) {
+            None => Ok(()),
+            Some(lost) => Err(self.lost(lost)),
         }
-        Ok(())
+    }
+
+    /// Why a link cannot be reached from the root: some way up from it stands a second root, or a cycle.
+    fn lost(&self, link: usize) -> Error {
+        let above: HashMap<&str, &str> =
+            self.described.iter().map(|j| (j.child.as_str(), j.parent.as_str())).collect();
+        let mut top = self.links[link].name.as_str();
+        let mut message = "it lies on a cycle of joints: open the cycle and close it with a loop joint";
+        // After as many steps as there are links, one is either on the cycle or past the top.
+        for _ in 0..self.links.len() {
+            let Some(parent) = above.get(top) else {
+                message = "it is not connected to the rest: one link only may be without a parent joint";
+                break;
+            };
+            top = parent;
+        }
+        let line = self.link_index.get(top).and_then(|&l| self.links[l].line);
+        Error::model(place(line, format!("link \"{top}\"")), message)
     }
 
     /// Joints below each link, after checking names and references.
@@ -241,8 +256,9 @@ impl<'a> Build<'a> {
             let name = joint.child.clone();
             self.bodies.push(body(name, BodyKind::Link, Some(between), Pose::identity(), hinge, 1, inertia));
         } else {
+            // The ground of a description that is made to float is no ground any more.
             let name = if joint.child == self.spec.root && joint.child == "ground" {
-                "base".to_owned()
+                fresh_name("base", |n| self.link_index.contains_key(n))
             } else {
                 joint.child.clone()
             };
@@ -293,6 +309,7 @@ impl<'a> Build<'a> {
                 let message = format!("it follows \"{}\", which has several axes", self.joints[leader].name);
                 return Err(Error::model(here, message));
             }
+            finite(&here.element, here.line, &[ratio, offset])?;
             let (q, v) = (self.joints[leader].q, self.joints[leader].v);
             let body = self.joints[index].body;
             self.bodies[body].drive = Drive { q, v, ratio, offset };
@@ -331,65 +348,105 @@ impl<'a> Build<'a> {
                 offset: rotor.ratio * follower.offset,
                 ..follower
             };
-            self.add_rotor(
-                rotor,
-                model,
-                axis,
-                Body {
-                    name,
-                    kind: BodyKind::Rotor,
-                    parent,
-                    placement,
-                    joint_type: JointType::Revolute { axis },
-                    drive,
-                    inertia: rotor.inertia,
-                    joint,
-                },
-            );
+            finite(&here().element, rotor.line, &[drive.ratio, drive.offset])?;
+            let joint_type = JointType::Revolute { axis };
+            let (kind, inertia) = (BodyKind::Rotor, rotor.inertia);
+            let body = Body { name, kind, parent, placement, joint_type, drive, inertia, joint };
+            self.add_rotor(model, axis, body);
         }
         Ok(())
     }
 
-    fn add_rotor(&mut self, rotor: &RotorSpec, model: RotorModel, axis: Vector3<f64>, mut body: Body) {
+    fn add_rotor(&mut self, model: RotorModel, axis: Vector3<f64>, mut body: Body) {
+        let inertia = body.inertia;
+        let in_carrier = body.placement;
         let dead_weight = match model {
-            RotorModel::None => Some(rotor.inertia),
+            RotorModel::None => Some(inertia),
             RotorModel::General => None,
             RotorModel::Symmetric => {
                 // What does not change as the rotor spins goes to the carrier; the inertia about the axis stays.
-                let spin = axis.dot(&(rotor.inertia.rotational * axis));
-                let across = 0.5 * (rotor.inertia.rotational.trace() - spin);
+                let spin = axis.dot(&(inertia.rotational * axis));
+                let across = 0.5 * (inertia.rotational.trace() - spin);
                 let outer = axis * axis.transpose();
                 let carried = Inertia {
-                    mass: rotor.inertia.mass,
-                    first_moment: outer * rotor.inertia.first_moment,
+                    mass: inertia.mass,
+                    first_moment: outer * inertia.first_moment,
                     rotational: (Matrix3::identity() - outer) * across,
                 };
                 let own = Inertia { rotational: outer * spin, ..Inertia::zero() };
-                let defect = (rotor.inertia.parameters() - carried.parameters() - own.parameters()).amax();
-                if defect > SYMMETRY_TOLERANCE * rotor.inertia.parameters().amax() {
+                let defect = (inertia - carried - own).parameters().amax();
+                if defect > SYMMETRY_TOLERANCE * inertia.parameters().amax() {
                     self.warnings.push(format!(
                         "rotor of joint \"{}\" is not symmetric about its axis as described; it is taken as its \
                          symmetric part (use --rotors general for all ten parameters)",
-                        rotor.joint
+                        self.joints[body.joint].name
                     ));
                 }
                 // Turn the frame so that the axis is z and the one parameter is Izz.
                 body.placement = body.placement * Pose::new(frame_along(&axis), Vector3::zeros());
                 body.joint_type = JointType::Revolute { axis: Vector3::z() };
                 body.kind = BodyKind::SymmetricRotor;
-                let mut rotational = Matrix3::zeros();
-                rotational[(2, 2)] = spin;
+                let rotational = Matrix3::from_diagonal(&Vector3::new(0.0, 0.0, spin));
                 body.inertia = Inertia { rotational, ..Inertia::zero() };
                 Some(carried)
             }
         };
         if let (Some(inertia), Some(carrier)) = (dead_weight, body.parent) {
-            let place = self.links[self.link_index[&rotor.carrier]].pose * rotor.origin;
-            self.bodies[carrier].inertia += inertia.transformed(&place);
+            self.bodies[carrier].inertia += inertia.transformed(&in_carrier);
         }
         if model != RotorModel::None {
             self.bodies.push(body);
         }
+    }
+
+    /// Settles what only the whole tree shows: which bodies have mass, and whether names tell them apart.
+    fn check_bodies(&mut self) -> Result<()> {
+        let mut names = HashSet::new();
+        for body in &mut self.bodies {
+            // Something with mass was fixed to it after all.
+            if body.kind == BodyKind::Massless && body.inertia != Inertia::zero() {
+                body.kind = BodyKind::Link;
+            }
+            if !names.insert(body.name.as_str()) {
+                return Err(Error::model(
+                    Place::element(format!("body \"{}\"", body.name)),
+                    "two bodies have this name: rename the link (a rotor is named JOINT.rotor)",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Coordinates of the assembled mechanism.
+    fn assembly(&self) -> Result<Vec<f64>> {
+        let mut q = vec![0.0; self.nq];
+        for joint in self.joints.iter().filter(|j| j.follows.is_none()) {
+            joint.joint_type.neutral(&mut q[joint.q_range()]);
+        }
+        for (name, values) in &self.spec.assembly {
+            let here = || Place::element(format!("assembly of joint \"{name}\""));
+            let joint = match self.joint_index.get(name).map(|&j| &self.joints[j]) {
+                Some(joint) if joint.follows.is_none() => joint,
+                Some(_) => return Err(Error::model(here(), "it follows another joint (mimic)")),
+                // A floating base that the user has bolted down has no coordinates left.
+                None if self
+                    .spec
+                    .joints
+                    .iter()
+                    .any(|j| j.name == *name && j.joint_type == JointType::Floating) =>
+                {
+                    continue;
+                }
+                None => return Err(Error::model(here(), "there is no moving joint of that name")),
+            };
+            finite(&here().element, None, values)?;
+            if values.len() != joint.joint_type.nq() {
+                let message = format!("it needs {} numbers, not {}", joint.joint_type.nq(), values.len());
+                return Err(Error::model(here(), message));
+            }
+            q[joint.q_range()].copy_from_slice(values);
+        }
+        Ok(q)
     }
 
     fn loops(&self) -> Result<Vec<LoopJoint>> {
@@ -469,10 +526,6 @@ impl<'a> Build<'a> {
     }
 }
 
-fn place(line: Option<u32>, element: String) -> Place {
-    Place { line, element }
-}
-
 fn floats(joints: &[JointSpec], root: &str) -> bool {
     joints.iter().any(|j| j.parent == root && j.joint_type == JointType::Floating)
 }
@@ -483,80 +536,6 @@ fn fresh_name(stem: &str, taken: impl Fn(&str) -> bool) -> String {
         name.push('_');
     }
     name
-}
-
-fn finite(element: &str, line: Option<u32>, values: &[f64]) -> Result<()> {
-    match values.iter().find(|x| !x.is_finite()) {
-        None => Ok(()),
-        Some(x) => Err(Error::model(place(line, element.to_owned()), format!("{x} is not a finite number"))),
-    }
-}
-
-fn check_numbers(joint: &JointSpec) -> Result<()> {
-    let (l, d) = (&joint.limits, &joint.dynamics);
-    let element = format!("joint \"{}\"", joint.name);
-    finite(&element, joint.line, &[d.damping, d.friction, d.armature, d.stiffness, d.rest])?;
-    if let Some(mimic) = &joint.mimic {
-        finite(&element, joint.line, &[mimic.ratio, mimic.offset])?;
-    }
-    if [l.lower, l.upper, l.velocity, l.effort].iter().any(|x| x.is_nan()) {
-        return Err(Error::model(place(joint.line, element), "a limit is not a number"));
-    }
-    Ok(())
-}
-
-fn checked_axis(axis: &Vector3<f64>, here: Place) -> Result<Vector3<f64>> {
-    finite(&here.element, here.line, axis.as_slice())?;
-    let norm = axis.norm();
-    // Leave exact unit axes untouched, so that their zeros and ones stay exact.
-    if (axis.norm_squared() - 1.0).abs() < 4.0 * f64::EPSILON {
-        Ok(*axis)
-    } else if norm > 1e-12 && norm.is_finite() {
-        Ok(axis / norm)
-    } else {
-        Err(Error::model(here, "its axis has no length"))
-    }
-}
-
-fn checked_type(joint_type: &JointType, here: Place) -> Result<JointType> {
-    Ok(match *joint_type {
-        JointType::Revolute { axis } => JointType::Revolute { axis: checked_axis(&axis, here)? },
-        JointType::Prismatic { axis } => JointType::Prismatic { axis: checked_axis(&axis, here)? },
-        JointType::Helical { axis, pitch } => {
-            finite(&here.element, here.line, &[pitch])?;
-            JointType::Helical { axis: checked_axis(&axis, here)?, pitch }
-        }
-        JointType::Cylindrical { axis } => JointType::Cylindrical { axis: checked_axis(&axis, here)? },
-        JointType::Planar { normal } => JointType::Planar { normal: checked_axis(&normal, here)? },
-        JointType::Universal { axes: [a, b] } => {
-            let axes = [checked_axis(&a, here.clone())?, checked_axis(&b, here.clone())?];
-            if axes[0].cross(&axes[1]).norm() < 1e-9 {
-                return Err(Error::model(here, "the two axes of a universal joint must not be parallel"));
-            }
-            JointType::Universal { axes }
-        }
-        other => other,
-    })
-}
-
-/// A pose with an orthogonal, right-handed rotation, as it is where it already is one.
-fn checked_pose(pose: &Pose<f64>, here: Place) -> Result<Pose<f64>> {
-    finite(&here.element, here.line, pose.translation.as_slice())?;
-    finite(&here.element, here.line, pose.rotation.as_slice())?;
-    let mut r = pose.rotation;
-    let defect = |r: &Matrix3<f64>| (r.transpose() * r - Matrix3::identity()).amax();
-    if defect(&r) > ROTATION_TOLERANCE || r.determinant() < 0.0 {
-        return Err(Error::model(here, "its rotation is no right-handed orthogonal matrix"));
-    }
-    // Newton's iteration to the nearest orthogonal matrix; quadratic from the tolerance above.
-    while defect(&r) > 1e-14 {
-        let next = r * 1.5 - r * r.transpose() * r * 0.5;
-        if defect(&next) >= defect(&r) {
-            break;
-        }
-        r = next;
-    }
-    Ok(Pose::new(r, pose.translation))
 }
 
 /// A rotation whose z axis is `axis`; the identity where it already is.
@@ -594,22 +573,4 @@ fn parameter_blocks(bodies: &[Body]) -> Vec<ParameterBlock> {
         offset += len;
     }
     out
-}
-
-fn assembly(spec: &MechanismBuilder, mechanism: &Mechanism) -> Result<Vec<f64>> {
-    let mut q = mechanism.neutral();
-    for (name, values) in &spec.assembly {
-        let here = || Place::element(format!("assembly of joint \"{name}\""));
-        let joint =
-            mechanism.joints.iter().find(|j| j.name == *name && j.follows.is_none()).ok_or_else(|| {
-                Error::model(here(), "there is no independent or dependent joint of that name")
-            })?;
-        finite(&here().element, None, values)?;
-        if values.len() != joint.joint_type.nq() {
-            let message = format!("it needs {} numbers, not {}", joint.joint_type.nq(), values.len());
-            return Err(Error::model(here(), message));
-        }
-        q[joint.q_range()].copy_from_slice(values);
-    }
-    Ok(q)
 }
