@@ -1,7 +1,8 @@
 """Dynamics of URDFs by Pinocchio, for tests/pinocchio.rs.
 
-usage: oracle_pinocchio.py list                     prints the robots of example-robot-data, one path per line
-       oracle_pinocchio.py JSON BASE URDF [...]     writes one JSON document for the pairs BASE (fixed|floating) URDF
+usage: oracle_pinocchio.py list              prints the URDFs of example-robot-data, one path per line
+       oracle_pinocchio.py BASE URDF [...]   prints one JSON document for the pairs BASE (fixed|floating) URDF
+Ends with status 77 where Pinocchio is not installed.
 
 Angles of continuous joints are written as angles, so that positions read as in URDF; everything else is Pinocchio's own:
 parameters are m mcx mcy mcz Ixx Ixy Iyy Ixz Iyz Izz in the joint's frame, free flyers have their linear velocity first.
@@ -11,8 +12,12 @@ import json
 import sys
 from pathlib import Path
 
-import numpy as np
-import pinocchio as pin
+try:
+    import numpy as np
+    import pinocchio as pin
+except ImportError as error:
+    print(error, file=sys.stderr)
+    sys.exit(77)
 
 SAMPLES = 3
 
@@ -29,7 +34,7 @@ def robots():
 def positions(joint, rng):
     """A random position of one joint: Pinocchio's coordinates, and those of the URDF reader."""
     name = joint.shortname()
-    if name.startswith("JointModelRUB"):
+    if joint.nq == 2:  # continuous: cosine and sine
         angle = rng.uniform(-3, 3)
         return [np.cos(angle), np.sin(angle)], [angle]
     if name == "JointModelPlanar":
@@ -46,7 +51,10 @@ def positions(joint, rng):
 
 def robot(base, path):
     args = [str(path)] if base == "fixed" else [str(path), pin.JointModelFreeFlyer()]
-    model = pin.buildModelFromUrdf(*args, mimic=True)
+    try:
+        model, coupled = pin.buildModelFromUrdf(*args, mimic=True), True
+    except ValueError:  # a joint that stands before the one it follows: free, and the reader is told
+        model, coupled = pin.buildModelFromUrdf(*args), False
     data = model.createData()
     rng = np.random.default_rng(20)
     mimic = any(j.shortname() == "JointModelMimic" for j in model.joints)
@@ -57,6 +65,7 @@ def robot(base, path):
             "v": joint.idx_v,
             "nv": joint.nv,
             "parameters": inertia.toDynamicParameters().tolist(),
+            "follows": joint.shortname() == "JointModelMimic",
             "rotation": np.asarray(place.rotation).tolist(),
             "translation": np.asarray(place.translation).tolist(),
         })
@@ -78,16 +87,14 @@ def robot(base, path):
         if not mimic:  # Pinocchio's regressor does not know mimic joints
             sample["regressor"] = pin.computeJointTorqueRegressor(model, data, q, v, a).tolist()
         samples.append(sample)
-    return {"path": str(path), "base": base, "nv": model.nv, "joints": joints, "samples": samples}
+    return {"path": str(path), "base": base, "mimic": coupled, "nv": model.nv, "joints": joints, "samples": samples}
 
 
 def main(arguments):
     if arguments == ["list"]:
         print("\n".join(str(path) for path in robots()))
         return
-    out, *pairs = arguments
-    document = [robot(base, path) for base, path in zip(pairs[::2], pairs[1::2])]
-    Path(out).write_text(json.dumps(document))
+    print(json.dumps([robot(base, path) for base, path in zip(arguments[::2], arguments[1::2])]))
 
 
 main(sys.argv[1:])

@@ -6,6 +6,8 @@
 // Each test program uses its own part of this module.
 #![allow(dead_code)]
 
+pub mod python;
+
 use inertial::mechanism::{
     Base, BuildOptions, JointSpec, JointType, LinkSpec, Mechanism, MechanismBuilder, Mimic, RotorSpec,
 };
