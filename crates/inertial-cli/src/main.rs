@@ -1,1 +1,61 @@
-fn main() {}
+//! The `inertial` program: weighs a robot by moving it.
+
+mod bench;
+mod check;
+mod demo;
+mod model;
+mod options;
+mod output;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use output::Answer;
+
+const EXAMPLES: &str = "\
+Examples:
+  inertial demo                            try it on a model that ships with the program
+  inertial check robot.urdf                can these inertial parameters belong to physical bodies?
+  inertial check robot.urdf --fix --out fixed.urdf
+  inertial bench builtin:quadruped         how fast is each kernel here?
+
+MODEL is a URDF, URDF+ (<loop>, <coupling>), MJCF or mechanism file (JSON, TOML), recognised by its content;
+'-' reads standard input, 'builtin:NAME' is a model inside the program ('inertial demo --list' names them).
+Exit status: 0 done (check: yes), 1 the answer is no, 2 the input or the call is wrong.";
+
+/// Weighs a robot by moving it: its inertial parameters, from model files and measured motion.
+#[derive(Parser)]
+#[command(name = "inertial", version, after_help = EXAMPLES, max_term_width = 110, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Check(check::Args),
+    Bench(bench::Args),
+    Demo(demo::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return output::usage(&error),
+    };
+    let answer = match cli.command {
+        Command::Check(args) => check::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Demo(args) => demo::run(&args),
+    };
+    match answer {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::from(2)
+        }
+    }
+}

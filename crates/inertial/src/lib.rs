@@ -1,7 +1,8 @@
 //! `inertial` weighs a robot by moving it.
 //!
 //! The modules tell the story, each using only those before it:
-//! [`spatial`] vectors and inertias → a [`mechanism`] → its [`dynamics`], linear in the inertial parameters.
+//! [`spatial`] vectors and inertias, and whether a body can have them ([`consistency`]) → a [`mechanism`] → its
+//! [`dynamics`], linear in the inertial parameters.
 //!
 //! Conventions used everywhere:
 //! - spatial vectors are `[angular; linear]`, in body coordinates, at the body frame's origin;
@@ -9,6 +10,7 @@
 //! - the ten inertial parameters of a body are `m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz`, about the origin of its frame;
 //! - SI units throughout.
 
+pub mod consistency;
 pub mod dynamics;
 pub mod linalg;
 pub mod mechanism;

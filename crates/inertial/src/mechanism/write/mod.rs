@@ -1,5 +1,30 @@
-//! Writers of model texts.
+//! Writers of model texts: new values in, every other byte as it was.
+
+use std::collections::HashMap;
+
+use crate::mechanism::read::{Format, detect, urdf::read_with_rotor_links};
+use crate::spatial::Inertia;
+use crate::{Error, Place, Result};
 
 pub mod file;
 mod share;
 pub mod urdf;
+
+/// Replaces the inertias of links and rotors (named as in [`super::MechanismBuilder::rotor_names`]) in a model of any
+/// format that can be written, each in its own frame.
+pub fn replace_inertias(text: &str, inertias: &HashMap<String, Inertia<f64>>) -> Result<String> {
+    match detect(text) {
+        Format::File => file::replace_inertials(text, inertias),
+        Format::Mjcf => Err(Error::unsupported(Place::default(), "writing MJCF")),
+        Format::Urdf => {
+            // In URDF+ a rotor is a link of its own.
+            let (model, rotor_links) = read_with_rotor_links(text)?;
+            let links = model.links.iter().map(|l| (l.name.as_str(), l.name.as_str()));
+            let names = model.rotor_names();
+            let rotors = names.iter().map(String::as_str).zip(rotor_links.iter().map(String::as_str));
+            let links =
+                links.chain(rotors).filter_map(|(name, link)| Some((link, *inertias.get(name)?))).collect();
+            urdf::NewValues { links, ..urdf::NewValues::default() }.write(text)
+        }
+    }
+}

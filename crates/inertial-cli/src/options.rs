@@ -1,0 +1,61 @@
+//! Options that mean the same in every command.
+
+use clap::{Args, ValueEnum};
+use inertial::mechanism::{Base, BuildOptions, RotorModel};
+use nalgebra::Vector3;
+
+/// How the model is to be taken.
+#[derive(Debug, Args)]
+pub struct ModelOptions {
+    /// Whether the base is bolted down [default: floating only where the model says so]
+    #[arg(long, value_enum)]
+    base: Option<BaseChoice>,
+    /// Gravity in m/s², world frame; 0,0,0 is allowed [default: as the model says, else 0,0,-9.81]
+    #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true, value_parser = gravity)]
+    gravity: Option<Vector3<f64>>,
+    /// How geared rotors count: as dead weight, by their spin inertia, or by all ten parameters [default: as the model
+    /// says]
+    #[arg(long, value_enum)]
+    rotors: Option<RotorChoice>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum BaseChoice {
+    Fixed,
+    Floating,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RotorChoice {
+    None,
+    Symmetric,
+    General,
+}
+
+impl ModelOptions {
+    /// For the library.
+    pub fn build_options(&self) -> BuildOptions {
+        BuildOptions {
+            base: self.base.map(|b| match b {
+                BaseChoice::Fixed => Base::Fixed,
+                BaseChoice::Floating => Base::Floating,
+            }),
+            rotors: self.rotors.map(|r| match r {
+                RotorChoice::None => RotorModel::None,
+                RotorChoice::Symmetric => RotorModel::Symmetric,
+                RotorChoice::General => RotorModel::General,
+            }),
+            gravity: self.gravity,
+        }
+    }
+}
+
+fn gravity(text: &str) -> Result<Vector3<f64>, String> {
+    let expected = || format!("expected three numbers like 0,0,-9.81, not '{text}'");
+    let values: Vec<f64> =
+        text.split(',').map(|x| x.trim().parse()).collect::<Result<_, _>>().map_err(|_| expected())?;
+    match values[..] {
+        [x, y, z] if values.iter().all(|v| v.is_finite()) => Ok(Vector3::new(x, y, z)),
+        _ => Err(expected()),
+    }
+}

@@ -1,0 +1,111 @@
+//! What leaves the program: standard output, the one line of an error, and files written as a whole.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::error::ErrorKind;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+/// The answer to the question that a command asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Done, and yes where the question has an answer.
+    Yes,
+    /// The answer is no.
+    No,
+}
+
+/// Writes to standard output; a reader that went away is no error.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e).context("standard output"),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a result object to standard output.
+pub fn print_json(value: &impl serde::Serialize) -> Result<()> {
+    print(&(serde_json::to_string_pretty(value)? + "\n"))
+}
+
+/// Rows in columns, the first to the left and the `numbers` after it to the right, as wide as the terminal allows.
+pub fn table<const N: usize>(
+    header: [&str; N],
+    numbers: usize,
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut().skip(1).take(numbers) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.trim_fmt() + "\n"
+}
+
+/// Says on standard error, in one line, what is wrong.
+pub fn complain(error: &anyhow::Error) {
+    say(&format!("{error:#}"));
+}
+
+/// One line on standard error; nothing can be done where that fails.
+pub fn say(message: &str) {
+    let line: Vec<&str> = message.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    // Control characters of an input must not reach the terminal.
+    let line: String = line.join(" ").chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let _ = writeln!(io::stderr().lock(), "inertial: {line}");
+}
+
+/// Help and version as clap prints them; a wrong call in one line.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // The reader may have gone away (`inertial --help | head`).
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.render().to_string();
+    let message = text
+        .lines()
+        .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more information"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    say(&format!("{}; see --help", message.trim().trim_start_matches("error: ")));
+    ExitCode::from(2)
+}
+
+/// Writes a file completely or not at all; an existing file is replaced as a whole.
+pub fn write_file(path: &Path, text: &str) -> Result<()> {
+    replace(path, text).with_context(|| path.display().to_string())
+}
+
+fn replace(path: &Path, text: &str) -> Result<()> {
+    anyhow::ensure!(!path.is_dir(), "is a folder: give the name of a file");
+    // Through a link the file behind it is replaced, not the link.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".inertial-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // An existing file keeps its permissions; a new one gets what the user's mask leaves.
+        let mode = target.metadata().map_or(0o666, |m| m.permissions().mode() & 0o777);
+        builder.permissions(std::fs::Permissions::from_mode(mode));
+    }
+    let mut file = builder.tempfile_in(folder).context("cannot be written")?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(&target).map_err(|e| e.error).context("cannot be written")?;
+    Ok(())
+}

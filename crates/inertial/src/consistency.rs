@@ -1,0 +1,181 @@
+//! Can ten numbers be the inertial parameters of a body?
+//!
+//! They can where the 4×4 pseudo-inertia `P` ([`PseudoInertia`]) is positive semidefinite (paper 001): for a positive
+//! mass exactly where the second moments about the centre of mass, `Σ = ½ tr(I) 1 − I`, are, which is the triangle
+//! inequality of the principal moments. A body without mass has nothing else either: massless links are fine, an
+//! inertia without mass is not.
+//!
+//! # Rounding
+//! Bodies on the boundary are common (rods, plates, points) and files carry rounded numbers, so second moments may fall
+//! below zero by [`DEFAULT_TOLERANCE`] times the largest principal moment: what rounding three moments to six
+//! significant digits can do. The shift from the frame's origin to the centre of mass may in addition lose some
+//! units in the last place of what is subtracted.
+
+use std::fmt;
+
+use nalgebra::{Matrix3, Vector3};
+
+use crate::Result;
+use crate::linalg::symmetric_eigen;
+use crate::spatial::{Inertia, PseudoInertia};
+
+/// Allowed violation relative to the largest principal moment: moments rounded to six significant digits pass.
+pub const DEFAULT_TOLERANCE: f64 = 1e-6;
+
+/// Units in the last place that the shift to the centre of mass may lose: it adds and subtracts a handful of terms.
+const SHIFT_ROUNDING: f64 = 16.0 * f64::EPSILON;
+
+/// What no body does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Violation {
+    /// The mass is negative, or zero while other parameters are not.
+    Mass,
+    /// The inertia about the centre of mass has a negative principal moment.
+    InertiaNotPositive,
+    /// One principal moment about the centre of mass is larger than the sum of the other two.
+    TriangleInequality,
+}
+
+impl Violation {
+    /// Its name in the program's output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mass => "mass",
+            Self::InertiaNotPositive => "inertia-not-positive",
+            Self::TriangleInequality => "triangle-inequality",
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What [`judge`] finds.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// What is violated, with the reason in words; empty for a body that can exist.
+    pub violations: Vec<(Violation, String)>,
+    /// Smallest eigenvalue of the pseudo-inertia about the frame's origin.
+    pub pseudo_inertia_min_eigenvalue: f64,
+    /// Principal moments about the centre of mass (kg m²), ascending.
+    pub principal_moments: [f64; 3],
+}
+
+impl Verdict {
+    /// Whether a body can have these parameters.
+    pub fn is_consistent(&self) -> bool {
+        self.violations.is_empty()
+    }
+}
+
+/// Judges the parameters of one body; `tolerance` is usually [`DEFAULT_TOLERANCE`].
+///
+/// ```
+/// use inertial::consistency::{DEFAULT_TOLERANCE, Violation, judge};
+/// use inertial::spatial::Inertia;
+/// use nalgebra::{Matrix3, Vector3, vector};
+///
+/// let shape = Matrix3::from_diagonal(&vector![0.1, 0.1, 0.3]);
+/// let verdict = judge(&Inertia::from_com(1.0, Vector3::zeros(), shape), DEFAULT_TOLERANCE)?;
+/// let (violation, reason) = &verdict.violations[0];
+/// assert_eq!(*violation, Violation::TriangleInequality);
+/// assert_eq!(reason, "Ixx + Iyy = 0.2 < Izz = 0.3 kg m² about the centre of mass: no mass distribution has this");
+/// # Ok::<(), inertial::Error>(())
+/// ```
+pub fn judge(inertia: &Inertia<f64>, tolerance: f64) -> Result<Verdict> {
+    let pseudo = symmetric_eigen(&PseudoInertia::from(inertia).0)?;
+    let central = inertia.about_com();
+    let moments = symmetric_eigen(&central)?.values;
+    let scale = moments.amax();
+    let lost = SHIFT_ROUNDING * (inertia.rotational.amax() + scale);
+    // The moments themselves are sums of two second moments, their deficit twice one.
+    let slack = 2.0 * (tolerance * scale + lost);
+
+    let mut violations = Vec::new();
+    if let Some(reason) = impossible_mass(inertia) {
+        violations.push((Violation::Mass, reason));
+    }
+    if moments[0] < -slack {
+        let reason = format!(
+            "the smallest principal moment about the centre of mass is {} kg m²: it cannot be negative",
+            significant(moments[0], 4)
+        );
+        violations.push((Violation::InertiaNotPositive, reason));
+    }
+    if moments[0] + moments[1] < moments[2] - slack {
+        violations.push((Violation::TriangleInequality, broken_triangle(&central, &moments, slack)));
+    }
+    Ok(Verdict {
+        violations,
+        pseudo_inertia_min_eigenvalue: pseudo.values[0],
+        principal_moments: moments.into(),
+    })
+}
+
+/// The nearest parameters that a body can have.
+///
+/// Mass and centre of mass stay; the second moments about the centre of mass are projected on the cone of positive
+/// semidefinite matrices (their negative eigenvalues become zero). This is the projection of the pseudo-inertia in the
+/// Frobenius norm with the centre of mass as origin, so it does not depend on where the file puts the link's frame.
+/// Without a positive mass the nearest body of that cone is a massless one: all ten parameters are zero.
+pub fn nearest(inertia: &Inertia<f64>) -> Result<Inertia<f64>> {
+    let Some(com) = inertia.com().filter(|_| inertia.mass > 0.0) else {
+        return Ok(Inertia::zero());
+    };
+    let central = Inertia { first_moment: Vector3::zeros(), rotational: inertia.about_com(), ..*inertia };
+    let second_moments = PseudoInertia::from(&central).0.fixed_view::<3, 3>(0, 0).into_owned();
+    let eigen = symmetric_eigen(&second_moments)?;
+    let clipped =
+        eigen.vectors * Matrix3::from_diagonal(&eigen.values.map(|l| l.max(0.0))) * eigen.vectors.transpose();
+    let shape = Matrix3::from_diagonal_element(clipped.trace()) - clipped;
+    // Exactly symmetric, whatever the products rounded to.
+    Ok(Inertia::from_com(inertia.mass, com, (shape + shape.transpose()) * 0.5))
+}
+
+fn impossible_mass(inertia: &Inertia<f64>) -> Option<String> {
+    if inertia.mass < 0.0 {
+        Some(format!("the mass is {} kg: it cannot be negative", significant(inertia.mass, 4)))
+    } else if inertia.mass == 0.0 && inertia.first_moment.amax() > 0.0 {
+        Some("the mass is zero, its first moment is not: no body has this".into())
+    } else if inertia.mass == 0.0 && inertia.rotational.amax() > 0.0 {
+        Some("the mass is zero, its inertia is not: no body has this".into())
+    } else {
+        None
+    }
+}
+
+/// The triangle inequality in the words of the file where its own entries break it, else in principal moments.
+fn broken_triangle(central: &Matrix3<f64>, moments: &Vector3<f64>, slack: f64) -> String {
+    const NAMES: [&str; 3] = ["Ixx", "Iyy", "Izz"];
+    let diagonal = central.diagonal();
+    let k = diagonal.imax();
+    let (i, j) = ((k + 1) % 3, (k + 2) % 3);
+    let (i, j) = (i.min(j), i.max(j));
+    let (left, right, sum, large) = if diagonal[i] + diagonal[j] < diagonal[k] - slack {
+        (format!("{} + {}", NAMES[i], NAMES[j]), NAMES[k], diagonal[i] + diagonal[j], diagonal[k])
+    } else {
+        ("J1 + J2".into(), "J3", moments[0] + moments[1], moments[2])
+    };
+    let principal = if right == "J3" { "principal moments " } else { "" };
+    // As many digits as it takes to see the difference.
+    let digits = (4..17).find(|&d| significant(sum, d) != significant(large, d)).unwrap_or(17);
+    format!(
+        "{principal}{left} = {} < {right} = {} kg m² about the centre of mass: no mass distribution has this",
+        significant(sum, digits),
+        significant(large, digits)
+    )
+}
+
+/// A number with so many significant digits, without trailing zeros: for messages.
+pub fn significant(x: f64, digits: usize) -> String {
+    let rounded: f64 = format!("{x:.*e}", digits - 1).parse().unwrap_or(x);
+    if rounded != 0.0 && !(1e-3..1e6).contains(&rounded.abs()) {
+        format!("{rounded:e}")
+    } else {
+        format!("{rounded}")
+    }
+}
