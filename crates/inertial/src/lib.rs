@@ -12,6 +12,7 @@
 
 pub mod consistency;
 pub mod dynamics;
+pub mod identifiability;
 pub mod linalg;
 pub mod mechanism;
 pub mod spatial;

@@ -6,8 +6,11 @@
 mod build;
 mod builder;
 pub mod builtin;
+mod exact;
+mod geometry;
 mod joint;
 pub mod read;
+mod snap;
 pub mod write;
 
 use nalgebra::Vector3;
@@ -16,7 +19,10 @@ pub use builder::{
     BuildOptions, JointDynamics, JointSpec, Limits, LinkSpec, LoopEnd, LoopSpec, MechanismBuilder, Mimic,
     RotorModel, RotorSpec,
 };
+pub use exact::{Angle, Surd};
+pub use geometry::{BodyGeometry, Geometry, Pivoting};
 pub use joint::{JointType, Modes, plane_directions, rotation_about};
+pub use snap::{DEFAULT_SNAP, ExactGeometry, ROUNDING};
 
 use crate::spatial::{Inertia, Motion, PARAMETER_NAMES, Pose};
 

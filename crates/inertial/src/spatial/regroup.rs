@@ -1,6 +1,8 @@
 //! The four helpers of paper 003, section 5: `M(V,Φ)`, `k(v)`, `B(X)`, `A(Φ)`.
+//!
+//! A *gradient* here is a row that multiplies the ten parameters, such as `k(v)ᵀ`.
 
-use nalgebra::{Matrix3, SMatrix};
+use nalgebra::{Matrix3, SMatrix, Vector3};
 
 use super::{Field, Inertia, Motion, Parameters, Pose};
 
@@ -58,6 +60,40 @@ pub fn transfer_rate<T: Field>(phi: &Motion<T>) -> SMatrix<T, 10, 10> {
                 - Matrix3::from_diagonal_element(along + along),
         }
     })
+}
+
+/// `B(X)ᵀ k`: the gradient `k` on a parent's parameters, as it acts on those of a body at `pose`.
+#[inline]
+pub fn pull_gradient<T: Field>(pose: &Pose<T>, k: &Parameters<T>, half: T) -> Parameters<T> {
+    let (p, r) = (&pose.translation, &pose.rotation);
+    let (m, h, s) = split(k, half);
+    // d/dh of the inertia's shift is twice this, d/dm once.
+    let shift = p * s.trace() - s * p;
+    let h_new = r.tr_mul(&(h + shift + shift));
+    join(m + p.dot(&(h + shift)), &h_new, &(r.tr_mul(&s) * r))
+}
+
+/// `A(Φ)ᵀ k`: rate of change of the gradient `k` as the joint moves along `phi`.
+#[inline]
+pub fn gradient_rate<T: Field>(phi: &Motion<T>, k: &Parameters<T>, half: T) -> Parameters<T> {
+    let (w, l) = (super::skew(&phi.angular), &phi.linear);
+    let (_, h, s) = split(k, half);
+    let shift = s * l - l * s.trace();
+    join(-h.dot(l), &(phi.angular.cross(&h) + shift + shift), &(w * s - s * w))
+}
+
+/// A gradient as factors of the mass, the first moment and (symmetric) the rotational inertia.
+#[inline]
+fn split<T: Field>(k: &Parameters<T>, half: T) -> (T, Vector3<T>, Matrix3<T>) {
+    let (xy, xz, yz) = (k[5] * half, k[6] * half, k[8] * half);
+    (k[0], Vector3::new(k[1], k[2], k[3]), Matrix3::new(k[4], xy, xz, xy, k[7], yz, xz, yz, k[9]))
+}
+
+#[inline]
+fn join<T: Field>(m: T, h: &Vector3<T>, s: &Matrix3<T>) -> Parameters<T> {
+    let twice = |i, j| s[(i, j)] + s[(j, i)];
+    let i = [s[(0, 0)], twice(0, 1), twice(0, 2), s[(1, 1)], twice(1, 2), s[(2, 2)]];
+    Parameters::from([m, h.x, h.y, h.z, i[0], i[1], i[2], i[3], i[4], i[5]])
 }
 
 fn columns<T: Field>(map: impl Fn(&Inertia<T>) -> Inertia<T>) -> SMatrix<T, 10, 10> {

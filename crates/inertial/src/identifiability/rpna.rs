@@ -1,0 +1,528 @@
+//! The recursive parameter nullspace algorithm (paper 003, algorithms 1 to 3 and appendix I), over any number.
+//!
+//! What no torque and no energy can tell apart is a sum of transfers across single joints: what one body gains, the body
+//! before it loses. For each joint the recursion finds
+//! - `V`, the span of the velocities that the body can attain (gravity counts as a velocity of the ground),
+//! - `K`, the span of the rows `k(v)` that the body's parameters meet in the energy,
+//! - `N`, whose null space are the transfers across the joint that nobody notices: those that change neither the
+//!   momentum along the joint (`M(V,Φ)ᵀ`) nor, as it moves, what the parent notices (`K₋ᵀ A(Φ)`).
+
+use nalgebra::SVector;
+use num_traits::Zero;
+
+use super::topology::{Cluster, Topology};
+use crate::linalg::{Echelon, Gap, Number, Pivot};
+use crate::mechanism::{BodyGeometry, BodyKind, Geometry, Pivoting};
+use crate::spatial::{Inertia, Motion, Parameters, gradient_rate, inertia_gradient, pull_gradient};
+
+/// Which experiments count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Regime {
+    /// Any motion.
+    #[default]
+    Full,
+    /// Postures held still (remark 8): only gravity speaks.
+    Static,
+    /// The kinetic energy alone: gravity is left out.
+    Kinetic,
+}
+
+/// What the recursion found at one joint.
+#[derive(Debug, Clone)]
+pub struct JointSpan {
+    /// Dimension of the parameters of the bodies that the joint moves.
+    pub width: usize,
+    /// Number of transfers across it that nobody notices, dim `T`.
+    pub freedoms: usize,
+    start: usize,
+}
+
+/// What the recursion found at one body.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BodySpan {
+    /// dim `V`.
+    pub velocity: usize,
+    /// dim `K`.
+    pub identifiable: usize,
+    /// Bit `k` is set where parameter `k` appears in no energy at all.
+    pub silent: u16,
+}
+
+/// The answer of the recursion.
+#[derive(Debug, Clone)]
+pub struct Rpna<T: Number> {
+    /// One entry for each cluster of the topology.
+    pub joints: Vec<JointSpan>,
+    /// One entry for each body.
+    pub bodies: Vec<BodySpan>,
+    /// How clearly ranks were decided (only of interest for `f64`).
+    pub gap: Gap,
+    transfers: Vec<T>,
+}
+
+/// A sparse vector of parameters: bodies with their ten (or one) entries.
+pub type Transfer<T> = Vec<(usize, Parameters<T>)>;
+
+impl<T: Number> Rpna<T> {
+    /// Runs the recursion.
+    pub fn new(geometry: &Geometry<T>, topology: &Topology, regime: Regime) -> Self {
+        Recursion::new(geometry, topology, regime).run()
+    }
+
+    /// Dimension of the space of parameters that cannot be known.
+    pub fn nullity(&self, topology: &Topology) -> usize {
+        self.joints.iter().zip(&topology.clusters).filter(|(_, c)| !c.massless).map(|(j, _)| j.freedoms).sum()
+    }
+
+    /// The transfers across one joint, as changes of its own bodies' parameters (the columns of `R_i`, appendix G).
+    pub fn local_transfers(&self, joint: usize) -> impl Iterator<Item = &[T]> {
+        let j = &self.joints[joint];
+        self.transfers[j.start..j.start + j.freedoms * j.width].chunks_exact(j.width.max(1))
+    }
+
+    /// A basis of the null space `N` of the whole system (appendix G), joint by joint.
+    pub fn null_vectors<'a>(
+        &'a self,
+        geometry: &'a Geometry<T>,
+        topology: &'a Topology,
+    ) -> impl Iterator<Item = (usize, Transfer<T>)> + 'a {
+        let joints = topology.clusters.iter().enumerate().filter(|(_, c)| !c.massless);
+        joints.flat_map(move |(i, cluster)| {
+            self.local_transfers(i).map(move |x| (i, spread(geometry, topology, cluster, x)))
+        })
+    }
+}
+
+/// A transfer's change of every body: the joint's own bodies gain `x`, the receiver loses it.
+pub(super) fn spread<T: Number>(
+    geometry: &Geometry<T>,
+    topology: &Topology,
+    cluster: &Cluster,
+    x: &[T],
+) -> Transfer<T> {
+    let mut out: Transfer<T> = Vec::with_capacity(3);
+    let mut lost = Parameters::zeros();
+    let mut at = 0;
+    for &b in topology.bodies(cluster) {
+        let body = &geometry.bodies[b];
+        let (_, width) = dimensions(body);
+        let mut own = Parameters::zeros();
+        own.as_mut_slice()[10 - width..].copy_from_slice(&x[at..at + width]);
+        at += width;
+        if own.iter().all(Zero::is_zero) {
+            continue;
+        }
+        out.push((b, own));
+        let mut inertia = Inertia::from_parameters(&own).transformed(&body.placement);
+        let mut carrier = body.parent;
+        while carrier != cluster.receiver {
+            let Some(p) = carrier else { break };
+            inertia = inertia.transformed(&geometry.bodies[p].placement);
+            carrier = geometry.bodies[p].parent;
+        }
+        lost += inertia.parameters();
+    }
+    if let Some(receiver) = cluster.receiver.filter(|_| !lost.iter().all(Zero::is_zero)) {
+        out.insert(0, (receiver, -lost));
+    }
+    out
+}
+
+/// Dimensions of a body's velocity and parameters: a symmetric rotor has its spin and its `Izz`.
+#[inline]
+pub(super) fn dimensions<T: Number>(body: &BodyGeometry<T>) -> (usize, usize) {
+    if body.kind == BodyKind::SymmetricRotor { (1, 1) } else { (6, 10) }
+}
+
+/// Bases of `V` and `K` of one body, for its children; not stored where they are everything.
+struct Spans<T: Number> {
+    v: [[T; 6]; 6],
+    k: [[T; 10]; 10],
+    dim_v: usize,
+    dim_k: usize,
+}
+
+struct Recursion<'a, T: Number> {
+    geometry: &'a Geometry<T>,
+    topology: &'a Topology,
+    regime: Regime,
+    half: T,
+    /// For each body where its spans are stored.
+    stored: Vec<Option<u32>>,
+    spans: Vec<Spans<T>>,
+    /// Descriptors `N` of massless pieces, which their children must obey too.
+    obligations: Vec<(usize, Vec<T>)>,
+    out: Rpna<T>,
+    v: Echelon<T>,
+    k: Echelon<T>,
+    n: Echelon<T>,
+    block: Echelon<T>,
+    buffer: Vec<T>,
+}
+
+impl<'a, T: Number> Recursion<'a, T> {
+    fn new(geometry: &'a Geometry<T>, topology: &'a Topology, regime: Regime) -> Self {
+        let bodies = geometry.bodies.len();
+        let span = |width| Echelon::new(width, Pivot::Largest);
+        Self {
+            geometry,
+            topology,
+            regime,
+            half: T::from_decimal(1, 2, 0),
+            stored: vec![None; bodies],
+            spans: Vec::new(),
+            obligations: Vec::new(),
+            out: Rpna {
+                joints: Vec::with_capacity(topology.clusters.len()),
+                bodies: vec![BodySpan::default(); bodies],
+                gap: Gap::default(),
+                transfers: Vec::with_capacity(40 * bodies),
+            },
+            v: span(6),
+            k: span(10),
+            n: span(10),
+            block: span(10),
+            buffer: Vec::with_capacity(20),
+        }
+    }
+
+    fn run(mut self) -> Rpna<T> {
+        for cluster in &self.topology.clusters {
+            let bodies = self.topology.bodies(cluster);
+            let start = self.out.transfers.len();
+            let joint = if let Some(freedoms) = self.unrestricted(cluster, bodies) {
+                JointSpan { width: 10, freedoms, start }
+            } else {
+                let joined = Joined::new(self.geometry, bodies);
+                let freedoms = self.restricted(cluster, &joined);
+                JointSpan { width: joined.width_k, freedoms, start }
+            };
+            self.out.joints.push(joint);
+        }
+        self.out
+    }
+
+    /// Algorithm 3: where the parent moves without restriction the transfers follow from the joint's type alone.
+    fn unrestricted(&mut self, cluster: &Cluster, bodies: &[usize]) -> Option<usize> {
+        let &[index] = bodies else { return None };
+        let body = &self.geometry.bodies[index];
+        let free = body.pivoting == Pivoting::Floating && self.regime != Regime::Static;
+        let full = |b: usize| self.out.bodies[b].velocity == 6 && self.out.bodies[b].identifiable == 10;
+        let obliged = |p: usize| self.geometry.bodies[p].kind == BodyKind::Massless;
+        let parent_full = cluster.parent.is_some_and(|p| full(p) && !obliged(p)) && !body.ratio.is_zero();
+        if !(free || parent_full) || cluster.massless || body.kind == BodyKind::SymmetricRotor {
+            return None;
+        }
+        self.out.bodies[index] = BodySpan { velocity: 6, identifiable: 10, silent: 0 };
+        if free {
+            return Some(0);
+        }
+        let a = body.axis();
+        let (one, zero) = (T::one(), T::zero());
+        let out = &mut self.out.transfers;
+        // A mass at the origin, a first moment along the axis, the same inertia about all directions across the axis.
+        let mut mass = || out.extend([one, zero, zero, zero, zero, zero, zero, zero, zero, zero]);
+        let across = || {
+            let [x, y, z] = [a.x, a.y, a.z];
+            [zero, zero, zero, zero, one - x * x, -(x * y), -(x * z), one - y * y, -(y * z), one - z * z]
+        };
+        Some(match body.pivoting {
+            Pivoting::Revolute => {
+                mass();
+                out.extend([zero, a.x, a.y, a.z, zero, zero, zero, zero, zero, zero]);
+                out.extend(across());
+                3
+            }
+            Pivoting::Prismatic => {
+                for k in 4..10 {
+                    out.extend((0..10).map(|j| if j == k { one } else { zero }));
+                }
+                6
+            }
+            Pivoting::Helical | Pivoting::Cylindrical | Pivoting::Planar => {
+                if body.pivoting == Pivoting::Helical && body.pitch.is_zero() {
+                    return None;
+                }
+                out.extend(across());
+                1
+            }
+            Pivoting::Spherical => {
+                mass();
+                1
+            }
+            Pivoting::Floating => 0,
+        })
+    }
+
+    /// Algorithm 2, with the rotors and followers of appendix I.
+    fn restricted(&mut self, cluster: &Cluster, joined: &Joined<'_, T>) -> usize {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let modes = joined.modes;
+        self.start(cluster, joined, &mut buffer);
+        // Transfer across the joint: the smallest spans that hold for every position (lemmas 1 and 2).
+        close(&mut self.v, modes, &mut buffer, |mode, v, out| joined.bracket(mode, v, out));
+        close(&mut self.k, modes, &mut buffer, |mode, k, out| joined.rate(mode, k, self.half, out));
+        self.n.reset(joined.width_k);
+        for i in 0..self.k.rank() {
+            for mode in 0..modes {
+                joined.rate(mode, self.k.row(i), self.half, &mut buffer);
+                self.n.insert(&buffer);
+            }
+        }
+        // Add the joint's own motion.
+        if self.regime != Regime::Static {
+            for mode in 0..modes {
+                joined.free_mode(mode, &mut buffer);
+                self.v.insert(&buffer);
+            }
+        }
+        for i in 0..self.v.rank() {
+            for mode in 0..modes {
+                joined.momentum(mode, self.v.row(i), &mut buffer);
+                self.k.insert(&buffer);
+                self.n.insert(&buffer);
+            }
+        }
+        self.oblige(cluster, joined, &mut buffer);
+        self.store(joined);
+        for gap in [self.v.gap(), self.k.gap(), self.n.gap()] {
+            self.out.gap = self.out.gap.worse(gap);
+        }
+        self.buffer = buffer;
+        self.n.null_space_into(&mut self.out.transfers)
+    }
+
+    /// The parent's spans, seen from the joint.
+    fn start(&mut self, cluster: &Cluster, joined: &Joined<'_, T>, buffer: &mut Vec<T>) {
+        self.v.reset(joined.width_v);
+        self.k.reset(joined.width_k);
+        let unit = |i: usize, n: usize| (0..n).map(move |j| if i == j { T::one() } else { T::zero() });
+        let Some(p) = cluster.parent else {
+            if self.regime != Regime::Kinetic {
+                let fall = Motion::new(nalgebra::Vector3::zeros(), self.geometry.gravity);
+                joined.pull_motion(&fall, buffer);
+                self.v.insert(buffer);
+            }
+            return;
+        };
+        let span = self.out.bodies[p];
+        let stored = self.stored[p].map(|s| &self.spans[s as usize]);
+        for i in 0..span.velocity {
+            let row = match stored.filter(|s| s.dim_v > 0) {
+                Some(s) => SVector::from(s.v[i]),
+                None => SVector::from_iterator(unit(i, 6)),
+            };
+            joined.pull_motion(&Motion::from_vector(&row), buffer);
+            self.v.insert(buffer);
+        }
+        for i in 0..span.identifiable {
+            let row = match stored.filter(|s| s.dim_k > 0) {
+                Some(s) => Parameters::from(s.k[i]),
+                None => Parameters::from_iterator(unit(i, 10)),
+            };
+            joined.pull_gradient(&row, self.half, buffer);
+            self.k.insert(buffer);
+        }
+    }
+
+    /// A massless piece can keep nothing: its children's transfers must pass its own joint unnoticed too.
+    fn oblige(&mut self, cluster: &Cluster, joined: &Joined<'_, T>, buffer: &mut Vec<T>) {
+        let carrier = cluster.parent.filter(|&p| self.geometry.bodies[p].kind == BodyKind::Massless);
+        let owed = |p| self.obligations.iter().rev().find(|(b, _)| *b == p);
+        if let Some((_, rows)) = carrier.and_then(owed) {
+            for row in rows.chunks_exact(10) {
+                joined.pull_gradient(&Parameters::from_column_slice(row), self.half, buffer);
+                self.n.insert(buffer);
+            }
+        }
+        if cluster.massless {
+            let rows = self.n.rows().flatten().copied().collect();
+            self.obligations.push((joined.bodies[0], rows));
+        }
+    }
+
+    fn store(&mut self, joined: &Joined<'_, T>) {
+        let (mut at_v, mut at_k) = (0, 0);
+        for &index in joined.bodies {
+            let (dv, dk) = dimensions(&self.geometry.bodies[index]);
+            let single = joined.bodies.len() == 1;
+            let mut spans = Spans { v: [[T::zero(); 6]; 6], k: [[T::zero(); 10]; 10], dim_v: 0, dim_k: 0 };
+            let dim_v = project(&self.v, at_v..at_v + dv, single, &mut self.block, |i, row| {
+                spans.v[i][..dv].copy_from_slice(row);
+            });
+            let mut silent = (1u16 << dk) - 1;
+            let dim_k = project(&self.k, at_k..at_k + dk, single, &mut self.block, |i, row| {
+                spans.k[i][..dk].copy_from_slice(row);
+                row.iter().enumerate().filter(|(_, x)| !x.is_zero()).for_each(|(c, _)| silent &= !(1 << c));
+            });
+            self.out.bodies[index] =
+                BodySpan { velocity: dim_v, identifiable: dim_k, silent: silent << (10 - dk) };
+            // Whole spaces need no basis.
+            (spans.dim_v, spans.dim_k) = (dim_v % 6, dim_k % 10);
+            if spans.dim_v + spans.dim_k > 0 && dv == 6 {
+                self.stored[index] = Some(self.spans.len() as u32);
+                self.spans.push(spans);
+            }
+            (at_v, at_k) = (at_v + dv, at_k + dk);
+        }
+    }
+}
+
+/// Grows a span until no mode leads out of it: the controllable subspace of the switched system (section 7.2).
+fn close<T: Number>(
+    span: &mut Echelon<T>,
+    modes: usize,
+    buffer: &mut Vec<T>,
+    rate: impl Fn(usize, &[T], &mut Vec<T>),
+) {
+    let mut i = 0;
+    while i < span.rank() && !span.is_full() {
+        for mode in 0..modes {
+            rate(mode, span.row(i), buffer);
+            span.insert(buffer);
+        }
+        i += 1;
+    }
+}
+
+/// Passes a basis of the span's projection on some columns to `take`; returns its dimension.
+fn project<T: Number>(
+    span: &Echelon<T>,
+    columns: std::ops::Range<usize>,
+    all: bool,
+    scratch: &mut Echelon<T>,
+    mut take: impl FnMut(usize, &[T]),
+) -> usize {
+    let source = if all {
+        span
+    } else {
+        scratch.reset(columns.len());
+        for row in span.rows() {
+            scratch.insert(&row[columns.clone()]);
+        }
+        scratch
+    };
+    source.rows().enumerate().for_each(|(i, row)| take(i, row));
+    source.rank()
+}
+
+/// The bodies of one cluster as one: velocities and parameters one after the other (appendix I).
+struct Joined<'a, T: Number> {
+    geometry: &'a Geometry<T>,
+    bodies: &'a [usize],
+    modes: usize,
+    width_v: usize,
+    width_k: usize,
+}
+
+impl<'a, T: Number> Joined<'a, T> {
+    fn new(geometry: &'a Geometry<T>, bodies: &'a [usize]) -> Self {
+        let (mut width_v, mut width_k) = (0, 0);
+        for &b in bodies {
+            let (v, k) = dimensions(&geometry.bodies[b]);
+            (width_v, width_k) = (width_v + v, width_k + k);
+        }
+        let modes = bodies.first().map_or(0, |&b| geometry.bodies[b].modes().len());
+        Self { geometry, bodies, modes, width_v, width_k }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &'a BodyGeometry<T>> {
+        let geometry = self.geometry;
+        self.bodies.iter().map(move |&b| &geometry.bodies[b])
+    }
+
+    /// The bodies with their slices of a velocity or parameter vector.
+    fn slices<'b>(
+        &'b self,
+        x: &'b [T],
+        width: impl Fn(&BodyGeometry<T>) -> usize + 'b,
+    ) -> impl Iterator<Item = (&'b BodyGeometry<T>, &'b [T])> {
+        let mut rest = x;
+        self.iter().map(move |body| {
+            let (head, tail) = rest.split_at(width(body));
+            rest = tail;
+            (body, head)
+        })
+    }
+
+    /// `X v`: a motion of the parent, as each body sees it (of a symmetric rotor the part along its axis).
+    fn pull_motion(&self, v: &Motion<T>, out: &mut Vec<T>) {
+        out.clear();
+        for body in self.iter() {
+            let own = body.placement.pull_motion(v);
+            push_motion(body, &own, out);
+        }
+    }
+
+    /// `Φ`, each body's with its ratio.
+    fn free_mode(&self, mode: usize, out: &mut Vec<T>) {
+        out.clear();
+        for body in self.iter() {
+            push_motion(body, &(body.modes()[mode] * body.ratio), out);
+        }
+    }
+
+    /// `(Φ×) v`; the spin of a symmetric rotor does not change as it turns.
+    fn bracket(&self, mode: usize, v: &[T], out: &mut Vec<T>) {
+        out.clear();
+        for (body, own) in self.slices(v, |b| dimensions(b).0) {
+            if own.len() == 1 {
+                out.push(T::zero());
+            } else {
+                let phi = body.modes()[mode] * body.ratio;
+                push_motion(body, &phi.cross(&motion(own)), out);
+            }
+        }
+    }
+
+    /// `B(X)ᵀ k`.
+    fn pull_gradient(&self, k: &Parameters<T>, half: T, out: &mut Vec<T>) {
+        out.clear();
+        for body in self.iter() {
+            let own = pull_gradient(&body.placement, k, half);
+            out.extend_from_slice(&own.as_slice()[10 - dimensions(body).1..]);
+        }
+    }
+
+    /// `A(Φ)ᵀ k`.
+    fn rate(&self, mode: usize, k: &[T], half: T, out: &mut Vec<T>) {
+        out.clear();
+        for (body, own) in self.slices(k, |b| dimensions(b).1) {
+            if own.len() == 1 {
+                out.push(T::zero());
+            } else {
+                let phi = body.modes()[mode] * body.ratio;
+                out.extend_from_slice(
+                    gradient_rate(&phi, &Parameters::from_column_slice(own), half).as_slice(),
+                );
+            }
+        }
+    }
+
+    /// `M(v, Φ)` (eqs 36, 52).
+    fn momentum(&self, mode: usize, v: &[T], out: &mut Vec<T>) {
+        out.clear();
+        for (body, own) in self.slices(v, |b| dimensions(b).0) {
+            if own.len() == 1 {
+                out.push(own[0] * body.ratio);
+            } else {
+                let phi = body.modes()[mode] * body.ratio;
+                out.extend_from_slice(inertia_gradient(&motion(own), &phi).as_slice());
+            }
+        }
+    }
+}
+
+#[inline]
+fn motion<T: Number>(v: &[T]) -> Motion<T> {
+    Motion::from_vector(&SVector::from_column_slice(v))
+}
+
+#[inline]
+fn push_motion<T: Number>(body: &BodyGeometry<T>, v: &Motion<T>, out: &mut Vec<T>) {
+    if dimensions(body).0 == 1 {
+        out.push(body.axis().dot(&v.angular));
+    } else {
+        out.extend_from_slice(v.to_vector().as_slice());
+    }
+}

@@ -1,0 +1,209 @@
+//! Row reduction over any [`Number`]: spans that grow row by row, their null spaces and reduced forms.
+
+use super::Number;
+
+/// Which entry of a new row becomes its pivot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pivot {
+    /// The largest: best for `f64`.
+    Largest,
+    /// The first: the pivots are then those of the reduced row echelon form.
+    First,
+}
+
+/// How clearly a rank was decided, relative to the vectors tested: `kept` above the tolerance, `dropped` below.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gap {
+    /// Smallest pivot that was taken as nonzero (infinite where there was none).
+    pub kept: f64,
+    /// Largest remainder that was taken as zero.
+    pub dropped: f64,
+}
+
+impl Default for Gap {
+    fn default() -> Self {
+        Self { kept: f64::INFINITY, dropped: 0.0 }
+    }
+}
+
+impl Gap {
+    /// The less clear of two decisions.
+    pub fn worse(self, o: Self) -> Self {
+        Self { kept: self.kept.min(o.kept), dropped: self.dropped.max(o.dropped) }
+    }
+}
+
+/// A basis of a row space in echelon form, grown by [`Echelon::insert`].
+///
+/// ```
+/// use inertial::linalg::{Echelon, First, Pivot};
+/// use inertial::spatial::Field;
+/// let row = |v: [i64; 3]| v.map(First::from_i64);
+/// let mut span = Echelon::new(3, Pivot::First);
+/// assert!(span.insert(&row([1, 2, 3])));
+/// assert!(span.insert(&row([1, 2, 4])));
+/// assert!(!span.insert(&row([2, 4, 7])));
+/// assert_eq!(span.null_space(), [row([-2, 1, 0])]);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Echelon<T> {
+    width: usize,
+    policy: Pivot,
+    /// Rows with pivot one; each has zeros at the pivots of the rows before it.
+    rows: Vec<T>,
+    pivots: Vec<usize>,
+    scratch: Vec<T>,
+    gap: Gap,
+}
+
+impl<T: Number> Echelon<T> {
+    /// The empty span in `width` columns.
+    pub fn new(width: usize, policy: Pivot) -> Self {
+        Self { width, policy, rows: Vec::new(), pivots: Vec::new(), scratch: Vec::new(), gap: Gap::default() }
+    }
+
+    /// Back to the empty span, in another number of columns, keeping the memory.
+    pub fn reset(&mut self, width: usize) {
+        self.width = width;
+        self.rows.clear();
+        self.pivots.clear();
+        self.gap = Gap::default();
+    }
+
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Dimension of the span.
+    pub fn rank(&self) -> usize {
+        self.pivots.len()
+    }
+
+    /// Whether the span is the whole space.
+    pub fn is_full(&self) -> bool {
+        self.rank() == self.width
+    }
+
+    /// The rows of the basis.
+    pub fn rows(&self) -> impl Iterator<Item = &[T]> {
+        self.rows.chunks_exact(self.width.max(1))
+    }
+
+    /// One row of the basis.
+    #[inline]
+    pub fn row(&self, i: usize) -> &[T] {
+        &self.rows[i * self.width..(i + 1) * self.width]
+    }
+
+    /// Pivot column of each row.
+    pub fn pivots(&self) -> &[usize] {
+        &self.pivots
+    }
+
+    /// How clearly dependent and independent rows were told apart.
+    pub fn gap(&self) -> Gap {
+        self.gap
+    }
+
+    /// Adds a row; says whether it was independent of the rows before.
+    pub fn insert(&mut self, row: &[T]) -> bool {
+        debug_assert_eq!(row.len(), self.width);
+        self.scratch.clear();
+        self.scratch.extend_from_slice(row);
+        let scale = weight(&self.scratch);
+        if scale == 0.0 || self.is_full() {
+            return false;
+        }
+        eliminate(&self.rows, &self.pivots, self.width, &mut self.scratch);
+        let threshold = T::TOLERANCE * scale;
+        let mut pivot = None;
+        let mut best = threshold;
+        let mut left = 0.0f64;
+        for (k, x) in self.scratch.iter().enumerate() {
+            let w = x.weight();
+            left = left.max(w);
+            if w > best {
+                pivot = Some(k);
+                if self.policy == Pivot::First {
+                    break;
+                }
+                best = w;
+            }
+        }
+        let Some(k) = pivot else {
+            self.gap.dropped = self.gap.dropped.max(left / scale);
+            return false;
+        };
+        let Some(inverse) = self.scratch[k].inverse() else { return false };
+        self.gap.kept = self.gap.kept.min(self.scratch[k].weight() / scale);
+        // Exactly one, also in rounded arithmetic.
+        self.scratch[k] = T::zero();
+        self.rows.extend(self.scratch.iter().map(|&x| x * inverse));
+        self.rows[self.pivots.len() * self.width + k] = T::one();
+        self.pivots.push(k);
+        true
+    }
+
+    /// Whether a row lies in the span.
+    pub fn contains(&self, row: &[T]) -> bool {
+        let mut left = row.to_vec();
+        let scale = weight(&left);
+        eliminate(&self.rows, &self.pivots, self.width, &mut left);
+        weight(&left) <= T::TOLERANCE * scale
+    }
+
+    /// Makes each pivot the only nonzero entry of its column; with [`Pivot::First`] the reduced row echelon form, up to
+    /// the order of rows.
+    pub fn reduce(&mut self) {
+        let w = self.width;
+        for i in (0..self.rank()).rev() {
+            let (above, below) = self.rows.split_at_mut((i + 1) * w);
+            let row = &mut above[i * w..];
+            eliminate(below, &self.pivots[i + 1..], w, row);
+        }
+    }
+
+    /// A basis of the vectors `x` with `row · x = 0` for every row: one for each column without pivot, with a one there
+    /// and zeros at the other columns without pivot. Reduces the rows first.
+    pub fn null_space(&mut self) -> Vec<Vec<T>> {
+        let mut flat = Vec::new();
+        self.null_space_into(&mut flat);
+        flat.chunks_exact(self.width.max(1)).map(<[T]>::to_vec).collect()
+    }
+
+    /// Appends the vectors of [`Echelon::null_space`] to `out`, one after the other, and returns their number.
+    pub fn null_space_into(&mut self, out: &mut Vec<T>) -> usize {
+        self.reduce();
+        let (w, nullity) = (self.width, self.width - self.rank());
+        for c in (0..w).filter(|c| !self.pivots.contains(c)) {
+            let start = out.len();
+            out.resize(start + w, T::zero());
+            out[start + c] = T::one();
+            for (i, &p) in self.pivots.iter().enumerate() {
+                out[start + p] = -self.rows[i * w + c];
+            }
+        }
+        nullity
+    }
+}
+
+#[inline]
+fn weight<T: Number>(row: &[T]) -> f64 {
+    row.iter().map(|x| x.weight()).fold(0.0, f64::max)
+}
+
+/// Clears the pivot columns of `target`, row by row in the order of insertion.
+#[inline]
+fn eliminate<T: Number>(rows: &[T], pivots: &[usize], width: usize, target: &mut [T]) {
+    for (row, &p) in rows.chunks_exact(width.max(1)).zip(pivots) {
+        let factor = target[p];
+        if !factor.is_zero() {
+            for (t, &r) in target.iter_mut().zip(row) {
+                *t -= factor * r;
+            }
+            // Exactly so, also in rounded arithmetic.
+            target[p] = T::zero();
+        }
+    }
+}

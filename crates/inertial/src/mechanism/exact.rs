@@ -1,0 +1,173 @@
+//! Recovers the numbers that were meant: decimals, small fractions and roots, angles of a whole number of degrees.
+
+use crate::linalg::Number;
+
+/// Recognition allows for this relative error: the last bit or two of a few operations.
+const ROUNDING: f64 = 4.5e-16;
+
+/// Angles are special at multiples of this many degrees.
+const STEP: f64 = 15.0;
+
+/// `n/d · 10^e · √root`, exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Surd {
+    n: i64,
+    d: i64,
+    e: i32,
+    root: u8,
+}
+
+impl Surd {
+    /// Zero.
+    pub const ZERO: Self = Self { n: 0, d: 1, e: 0, root: 1 };
+
+    /// The number that `x` was meant to be: a decimal of at most 13 digits, a fraction with a denominator up to a
+    /// thousand, either of them times `√2`, `√3`, `√5` or `√6`; otherwise the shortest decimal that reads as `x`.
+    ///
+    /// ```
+    /// use inertial::mechanism::Surd;
+    /// assert_eq!(Surd::recognise(0.153).ratio(), Some((153, 1000)));
+    /// assert_eq!(Surd::recognise(1.0 / 3.0).ratio(), Some((1, 3)));
+    /// assert_eq!(Surd::recognise(0.8660254037844386).to::<f64>(), 0.75f64.sqrt()); // √3/2
+    /// ```
+    pub fn recognise(x: f64) -> Self {
+        if x == 0.0 || !x.is_finite() {
+            return Self::ZERO;
+        }
+        let plain = |y: f64| short_decimal(y, 13).or_else(|| fraction(y));
+        let rooted = |root: u8| {
+            let y = x / f64::root(root);
+            let found = short_decimal(y, 6).or_else(|| fraction(y))?;
+            Some(Self { root, ..found })
+        };
+        plain(x).or_else(|| [2, 3, 5, 6].into_iter().find_map(rooted)).unwrap_or_else(|| literal(x))
+    }
+
+    /// Its image among other numbers.
+    pub fn to<T: Number>(self) -> T {
+        let rational = T::from_decimal(self.n, self.d, self.e);
+        if self.root == 1 { rational } else { rational * T::root(self.root) }
+    }
+
+    /// As a fraction in lowest terms, where it is one that 64 bits can hold.
+    pub fn ratio(self) -> Option<(i64, i64)> {
+        let power = 10i64.checked_pow(self.e.unsigned_abs())?;
+        let (n, d) = if self.e < 0 {
+            (self.n, self.d.checked_mul(power)?)
+        } else {
+            (self.n.checked_mul(power)?, self.d)
+        };
+        let g = gcd(n, d);
+        (self.root == 1).then_some((n / g, d / g))
+    }
+}
+
+/// Greatest common divisor, at least one.
+pub(crate) fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a.max(1)
+}
+
+fn short_decimal(x: f64, digits: i32) -> Option<Surd> {
+    let e = x.abs().log10().floor() as i32 - digits + 1;
+    // Beyond these exponents a power of ten is no double, or no 64-bit integer.
+    if !(-290..=290).contains(&e) {
+        return None;
+    }
+    let scaled = if e < 0 { x * 10f64.powi(-e) } else { x / 10f64.powi(e) };
+    let (mut n, mut e) = (scaled.round() as i64, e);
+    while n != 0 && n % 10 == 0 {
+        (n, e) = (n / 10, e + 1);
+    }
+    ((f64::from_decimal(n, 1, e) - x).abs() <= ROUNDING * x.abs()).then_some(Surd { n, d: 1, e, root: 1 })
+}
+
+/// The continued fraction of `x`, stopped at the first convergent that is `x` to rounding.
+fn fraction(x: f64) -> Option<Surd> {
+    let (mut p0, mut p1, mut q0, mut q1) = (0i64, 1i64, 1i64, 0i64);
+    let mut rest = x.abs();
+    if rest > 1e9 {
+        return None;
+    }
+    loop {
+        let whole = rest.floor();
+        let a = whole as i64;
+        (p0, p1) = (p1, a.checked_mul(p1)?.checked_add(p0)?);
+        (q0, q1) = (q1, a.checked_mul(q1)?.checked_add(q0)?);
+        if q1 > 1000 {
+            return None;
+        }
+        if (p1 as f64 / q1 as f64 - x.abs()).abs() <= ROUNDING * x.abs() {
+            return Some(Surd { n: if x < 0.0 { -p1 } else { p1 }, d: q1, e: 0, root: 1 });
+        }
+        rest = (rest - whole).recip();
+        if !rest.is_finite() || rest > 1e9 {
+            return None;
+        }
+    }
+}
+
+/// The shortest decimal that reads as `x`.
+fn literal(x: f64) -> Surd {
+    let text = format!("{x:e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (whole, decimals) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    // At most 17 digits: they fit, and Rust prints nothing else.
+    let n = format!("{whole}{decimals}").parse().unwrap_or(0);
+    let e = exponent.parse::<i32>().unwrap_or(0) - i32::try_from(decimals.len()).unwrap_or(0);
+    Surd { n, d: 1, e, root: 1 }
+}
+
+/// An angle with exact cosine and sine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Angle {
+    /// A multiple of 15°, in degrees.
+    Degrees(i64),
+    /// So many quarter turns and the angle whose half has this tangent.
+    HalfTangent(i64, Surd),
+}
+
+impl Angle {
+    /// No angle.
+    pub const ZERO: Self = Self::Degrees(0);
+
+    /// The angle that `radians` was meant to be: the nearest multiple of 15° if that is not farther than `tolerance`,
+    /// otherwise one with a rational half-angle tangent that agrees to rounding.
+    pub fn recognise(radians: f64, tolerance: f64) -> Self {
+        let nearest = (radians.to_degrees() / STEP).round() * STEP;
+        if (radians - nearest.to_radians()).abs() <= tolerance {
+            return Self::Degrees((nearest as i64).rem_euclid(360));
+        }
+        let quarter = (radians / std::f64::consts::FRAC_PI_2).round();
+        let rest = radians - quarter * std::f64::consts::FRAC_PI_2;
+        Self::HalfTangent((quarter as i64).rem_euclid(4), Surd::recognise((0.5 * rest).tan()))
+    }
+
+    /// Whether it is a multiple of 15°.
+    pub fn is_special(self) -> bool {
+        matches!(self, Self::Degrees(_))
+    }
+
+    /// Its cosine and sine.
+    pub fn cos_sin<T: Number>(self) -> (T, T) {
+        match self {
+            Self::Degrees(k) => T::turn(k),
+            Self::HalfTangent(quarter, t) => {
+                let t = t.to::<T>();
+                let (one, square) = (T::one(), t * t);
+                // 1 + t² ≠ 0: t is real (and its image in GF(p) is no root of −1 but by an accident of 1e-18).
+                let scale = (one + square).inverse().unwrap_or(one);
+                let (c, s) = ((one - square) * scale, (t + t) * scale);
+                match quarter {
+                    0 => (c, s),
+                    1 => (-s, c),
+                    2 => (-c, -s),
+                    _ => (s, -c),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! The geometry that a file means: which axes are parallel, perpendicular or intersecting, in exact numbers.
+//!
+//! A rounded angle (1.5708 for a right one) changes the strict answer of an identifiability analysis, so the tolerance
+//! lives here, once, and everything after it is exact. Numbers are first recognised one by one ([`Surd`], [`Angle`]).
+//! Where neighbouring axes are still within the tolerance of a special position without being in it (as in link frames
+//! that lie askew), the joint is rebuilt on the axis before it, the way Denavit and Hartenberg describe it:
+//! offset along that axis, along the child's axis, and along their common normal.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::geometry::{Line, Pivoting, aligned, turns};
+use super::{Angle, BodyKind, JointType, Mechanism, Surd};
+use crate::linalg::Shadow;
+use crate::spatial::Field;
+
+/// Below this, two positions differ by rounding alone (radians, and lengths relative to the size).
+pub const ROUNDING: f64 = 2e-15;
+
+/// The default snapping tolerance: the angles of model files are rounded to four or five digits.
+pub const DEFAULT_SNAP: f64 = 1e-4;
+
+type Real = Shadow<2_305_843_009_213_692_601>;
+
+/// How a rotation is written exactly: a product of turns about three coordinate axes, in [`ORDERS`]' order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Turns {
+    pub order: [usize; 3],
+    pub angles: [Angle; 3],
+}
+
+/// URDF's roll-pitch-yaw first; the others find zeros that it hides.
+const ORDERS: [[usize; 3]; 6] = [[2, 1, 0], [0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1]];
+
+/// Turn of the child that brings its axis into a special position.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Align {
+    /// None needed.
+    No,
+    /// At this angle to the parent's axis, in this azimuth about it.
+    Parent(Angle, Angle),
+    /// Along (or, if true, against) the axis of another body on the same parent.
+    Sibling(usize, bool),
+}
+
+/// Where the child's origin lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Offset {
+    /// At these coordinates of the parent's frame.
+    Plain([Surd; 3]),
+    /// From the parent's foot: along its axis, along the child's axis, along their common normal (not of unit length).
+    Lines([Surd; 3]),
+    /// From the parent's foot: along its axis and its two other directions.
+    Beside([Surd; 3]),
+    /// From the parent's centre along the child's axis.
+    Along(Surd),
+}
+
+/// One body's exact description.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct BodyPlan {
+    pub pivoting: Pivoting,
+    /// Azimuth and inclination of the axis in the body's frame.
+    pub axis: [Angle; 2],
+    pub turns: Turns,
+    pub align: Align,
+    pub offset: Offset,
+    pub pitch: Surd,
+    pub ratio: Surd,
+    /// The joint's position where its coordinate is zero, as an angle and as a length.
+    pub rest: (Angle, Surd),
+}
+
+/// A mechanism's geometry as it is meant, ready to be written in any [`Number`].
+///
+/// ```
+/// use inertial::mechanism::{ExactGeometry, JointSpec, JointType, MechanismBuilder};
+/// use inertial::spatial::{Inertia, Pose};
+/// use nalgebra::Vector3;
+/// let hinge = JointType::Revolute { axis: Vector3::z() };
+/// let arm = MechanismBuilder::new("arm", "ground")
+///     .link("upper", Inertia::zero())
+///     .joint(JointSpec::new("shoulder", hinge, "ground", "upper"))
+///     .link("lower", Inertia::zero())
+///     .joint(JointSpec::new("elbow", hinge, "upper", "lower").at(Pose::from_xyz_rpy([0.3, 0.0, 0.0], [1.5708, 0.0, 0.0])))
+///     .build(&Default::default())?;
+/// let meant = ExactGeometry::new(&arm, 1e-4).to::<f64>();
+/// assert_eq!(meant.bodies[1].placement.rotation[(1, 1)], 0.0); // a right angle
+/// # Ok::<(), inertial::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ExactGeometry {
+    pub(super) gravity: Option<[Angle; 2]>,
+    pub(super) bodies: Vec<BodyPlan>,
+    pub(super) outline: Vec<Outline>,
+    size: f64,
+}
+
+/// What needs no numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outline {
+    pub parent: Option<usize>,
+    pub kind: BodyKind,
+    pub v: usize,
+}
+
+impl ExactGeometry {
+    /// The geometry of `mechanism`, special within `snap` (radians, and lengths relative to the robot's size).
+    pub fn new(mechanism: &Mechanism, snap: f64) -> Self {
+        Self::with_tolerances(mechanism, |_| snap)
+    }
+
+    /// The same with a tolerance for each body's joint.
+    pub fn with_tolerances(mechanism: &Mechanism, snap: impl Fn(usize) -> f64) -> Self {
+        let size = size(mechanism);
+        let overall = (0..mechanism.bodies().len()).map(&snap).fold(ROUNDING, f64::max);
+        let gravity = mechanism.gravity();
+        let gravity = (gravity.norm() > 0.0).then(|| inclination(&gravity, overall));
+        let mut planner =
+            Planner { mechanism, size, ground: Line::ground(gravity), lines: Vec::new(), bodies: Vec::new() };
+        for body in 0..mechanism.bodies().len() {
+            planner.add(body, snap(body).max(ROUNDING));
+        }
+        let outline = mechanism.bodies().iter();
+        let outline = outline.map(|b| Outline { parent: b.parent, kind: b.kind, v: b.drive.v }).collect();
+        Self { gravity, bodies: planner.bodies, outline, size }
+    }
+
+    /// The longest offset between neighbouring joints: the unit that lengths are compared with.
+    pub fn size(&self) -> f64 {
+        self.size
+    }
+
+    /// Bodies whose joint another reading of the same mechanism describes differently.
+    pub fn differences(&self, other: &Self) -> Vec<usize> {
+        (0..self.bodies.len()).filter(|&i| self.bodies[i] != other.bodies[i]).collect()
+    }
+}
+
+fn size(mechanism: &Mechanism) -> f64 {
+    let longest = |all: bool| {
+        let bodies = mechanism.bodies().iter().filter(|b| all || b.parent.is_some());
+        bodies.map(|b| b.placement.translation.norm()).fold(0.0, f64::max)
+    };
+    // How far the robot stands from the world's origin says nothing of its size, unless it is all there is.
+    match longest(false) {
+        0.0 => match longest(true) {
+            0.0 => 1.0,
+            l => l,
+        },
+        l => l,
+    }
+}
+
+/// Azimuth and inclination of a direction.
+fn inclination(v: &Vector3<f64>, tolerance: f64) -> [Angle; 2] {
+    let across = v.x.hypot(v.y);
+    let tilt = Angle::recognise(across.atan2(v.z), tolerance);
+    // Along z there is no azimuth.
+    let azimuth = match tilt {
+        Angle::Degrees(0 | 180) => Angle::ZERO,
+        _ => Angle::recognise(v.y.atan2(v.x), tolerance),
+    };
+    [azimuth, tilt]
+}
+
+fn recognise_rotation(r: &Matrix3<f64>, tolerance: f64) -> Turns {
+    let mut best: Option<(usize, Turns)> = None;
+    for order in ORDERS {
+        let [i, j, k] = order;
+        let sign = if (i + 1) % 3 == j { 1.0 } else { -1.0 };
+        let across = r[(i, i)].hypot(r[(i, j)]);
+        // Near the singularity of this order the outer angles are poorly known; another order has none there.
+        if across < 0.1 {
+            continue;
+        }
+        let angles = [
+            (-sign * r[(j, k)]).atan2(r[(k, k)]),
+            (sign * r[(i, k)]).atan2(across),
+            (-sign * r[(i, j)]).atan2(r[(i, i)]),
+        ];
+        let angles = angles.map(|a| Angle::recognise(a, tolerance));
+        let special = angles.iter().filter(|a| a.is_special()).count();
+        if best.is_none_or(|(count, _)| special > count) {
+            best = Some((special, Turns { order, angles }));
+        }
+    }
+    best.map_or(Turns { order: ORDERS[0], angles: [Angle::ZERO; 3] }, |(_, turns)| turns)
+}
+
+struct Planner<'a> {
+    mechanism: &'a Mechanism,
+    size: f64,
+    ground: Line<Real>,
+    lines: Vec<Line<Real>>,
+    bodies: Vec<BodyPlan>,
+}
+
+impl Planner<'_> {
+    fn add(&mut self, index: usize, tolerance: f64) {
+        let body = &self.mechanism.bodies()[index];
+        let (pivoting, axis, pitch) = match body.joint_type {
+            JointType::Revolute { axis } => (Pivoting::Revolute, axis, 0.0),
+            JointType::Helical { axis, pitch } => (Pivoting::Helical, axis, pitch),
+            JointType::Cylindrical { axis } => (Pivoting::Cylindrical, axis, 0.0),
+            JointType::Prismatic { axis } => (Pivoting::Prismatic, axis, 0.0),
+            JointType::Planar { normal } => (Pivoting::Planar, normal, 0.0),
+            JointType::Spherical => (Pivoting::Spherical, Vector3::z(), 0.0),
+            // Neither fixed nor universal joints reach a built mechanism.
+            JointType::Floating | JointType::Fixed | JointType::Universal { .. } => {
+                (Pivoting::Floating, Vector3::z(), 0.0)
+            }
+        };
+        let mut plan = BodyPlan {
+            pivoting,
+            axis: inclination(&axis, tolerance),
+            turns: recognise_rotation(&body.placement.rotation, tolerance),
+            align: Align::No,
+            offset: Offset::Plain([Surd::ZERO; 3]),
+            pitch: Surd::recognise(pitch),
+            ratio: Surd::recognise(body.drive.ratio),
+            rest: (Angle::recognise(body.drive.offset, tolerance), Surd::recognise(body.drive.offset)),
+        };
+        plan.align = self.align(index, &plan, tolerance);
+        let length = tolerance * self.size;
+        let snapped = |x: f64| if x.abs() <= length { Surd::ZERO } else { Surd::recognise(x) };
+        plan.offset = Offset::Plain(body.placement.translation.data.0[0].map(snapped));
+        if body.parent.is_some() {
+            plan.offset = self.offset(index, &plan, length);
+        }
+        let line = Line::placed(&plan, self.parent(index), &self.lines);
+        self.lines.push(line);
+        self.bodies.push(plan);
+    }
+
+    fn parent(&self, index: usize) -> &Line<Real> {
+        self.mechanism.bodies()[index].parent.map_or(&self.ground, |p| &self.lines[p])
+    }
+
+    /// Brings the axis into line with the parent's (or a rotor's with its joint's) where it nearly is.
+    fn align(&self, index: usize, plan: &BodyPlan, tolerance: f64) -> Align {
+        let body = &self.mechanism.bodies()[index];
+        let parent = self.parent(index);
+        if !plan.pivoting.has_axis() {
+            return Align::No;
+        }
+        let own = turns::<Real>(&plan.turns) * aligned::<Real>(&plan.axis);
+        let c = own.column(2).into_owned();
+        if matches!(body.kind, BodyKind::Rotor | BodyKind::SymmetricRotor) {
+            let driven = self.mechanism.joints()[body.joint].body;
+            if self.mechanism.bodies()[driven].parent == body.parent
+                && self.bodies[driven].pivoting.has_axis()
+            {
+                let axis = self.lines[driven].axis_in_parent;
+                if near_zero(&c.cross(&axis), tolerance) {
+                    let against = value(c.dot(&axis)) < 0.0;
+                    let exact = if against { c == -axis } else { c == axis };
+                    return if exact { Align::No } else { Align::Sibling(driven, against) };
+                }
+            }
+        }
+        if !parent.pivoting.has_axis() {
+            return Align::No;
+        }
+        let z = parent.axis();
+        let cosine = c.dot(&z);
+        if near_zero(&c.cross(&z), tolerance) {
+            let against = value(cosine) < 0.0;
+            let exact = if against { c == -z } else { c == z };
+            let angle = Angle::Degrees(if against { 180 } else { 0 });
+            return if exact { Align::No } else { Align::Parent(angle, Angle::ZERO) };
+        }
+        if value(cosine).abs() > tolerance {
+            return Align::No;
+        }
+        let (x, y) = (parent.frame.column(0).dot(&c), parent.frame.column(1).dot(&c));
+        let azimuth = Angle::recognise(value(y).atan2(value(x)), tolerance);
+        // In the plane across the axis, a special azimuth counts too: it is where a sliding parent's own parent points.
+        let (cos, sin) = azimuth.cos_sin::<Real>();
+        let exact =
+            cosine.exact == Real::from_i64(0).exact && (!azimuth.is_special() || (x == cos && y == sin));
+        if exact { Align::No } else { Align::Parent(Angle::Degrees(90), azimuth) }
+    }
+
+    /// Makes axes meet, and feet coincide, where they nearly do.
+    fn offset(&self, index: usize, plan: &BodyPlan, length: f64) -> Offset {
+        let parent = self.parent(index);
+        let line = Line::placed(plan, parent, &self.lines);
+        let d = line.pose.translation - parent.foot;
+        let (z, c) = (parent.axis(), line.axis_in_parent);
+        let zero = |x: Real| x.value.abs() <= length;
+        let loose = |x: Real| zero(x) && x != Real::from_i64(0);
+        let surd = |x: Real| if zero(x) { Surd::ZERO } else { Surd::recognise(x.value) };
+        let local = parent.frame.tr_mul(&d);
+        match (parent.pivoting, plan.pivoting) {
+            (Pivoting::Floating, _) | (_, Pivoting::Floating | Pivoting::Prismatic | Pivoting::Planar) => {
+                plan.offset
+            }
+            (Pivoting::Spherical, Pivoting::Spherical) => {
+                if near_zero(&d, length) && d != Vector3::from_element(Real::from_i64(0)) {
+                    Offset::Beside([Surd::ZERO; 3])
+                } else {
+                    plan.offset
+                }
+            }
+            (Pivoting::Spherical, _) => {
+                let along = c.dot(&d);
+                let across = d - c * along;
+                let askew = near_zero(&across, length) && across != Vector3::from_element(Real::from_i64(0));
+                if askew || loose(along) && near_zero(&across, length) {
+                    Offset::Along(surd(along))
+                } else {
+                    plan.offset
+                }
+            }
+            (_, Pivoting::Spherical) => {
+                let beside = near_zero(&Vector3::new(local.x, local.y, Real::from_i64(0)), length);
+                let askew = beside && (loose(local.x) || loose(local.y));
+                if askew || loose(local.z) {
+                    let side = |x| if beside { Surd::ZERO } else { Surd::recognise(value(x)) };
+                    Offset::Beside([surd(local.z), side(local.x), side(local.y)])
+                } else {
+                    plan.offset
+                }
+            }
+            _ if c == z || c == -z => {
+                let beside = near_zero(&Vector3::new(local.x, local.y, Real::from_i64(0)), length);
+                if beside && (loose(local.x) || loose(local.y)) {
+                    Offset::Beside([Surd::recognise(value(local.z)), Surd::ZERO, Surd::ZERO])
+                } else {
+                    plan.offset
+                }
+            }
+            _ => {
+                let [s, t, a] = line.along;
+                let width = z.cross(&c).map(value).norm();
+                let apart = Real { value: a.value * width, ..a };
+                if loose(apart) || loose(s) {
+                    let normal = if zero(apart) { Surd::ZERO } else { Surd::recognise(a.value) };
+                    Offset::Lines([surd(s), surd(t), normal])
+                } else {
+                    plan.offset
+                }
+            }
+        }
+    }
+}
+
+fn value(x: Real) -> f64 {
+    x.value
+}
+
+fn near_zero(v: &Vector3<Real>, tolerance: f64) -> bool {
+    v.map(value).norm() <= tolerance
+}
+
+impl Mechanism {
+    /// The geometry that the model means, special within `snap`; see [`ExactGeometry`].
+    pub fn exact_geometry(&self, snap: f64) -> ExactGeometry {
+        ExactGeometry::new(self, snap)
+    }
+}
