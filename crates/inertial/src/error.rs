@@ -104,5 +104,16 @@ impl Error {
     }
 }
 
+impl From<inertial_dense::Error> for Error {
+    fn from(error: inertial_dense::Error) -> Self {
+        match error {
+            inertial_dense::Error::Dimension { what, expected, found } => {
+                Self::Dimension { what, expected, found }
+            }
+            inertial_dense::Error::Numeric(message) => Self::Numeric(message),
+        }
+    }
+}
+
 /// The library's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,17 +1,16 @@
-//! Linear algebra: dense in `f64` (the one place that calls faer), and exact over prime fields.
+//! Linear algebra: dense in `f64` (the crate `inertial-dense`, the one place that calls faer), and exact over prime fields.
 //!
 //! Matrices are nalgebra's; the decompositions are faer's, because nalgebra's are wrong on some rank-deficient
 //! matrices. Every rank carries its margin.
 
-mod dense;
 mod echelon;
 mod field;
 mod ldl;
 
-pub use dense::{
+pub use echelon::{Echelon, Gap, Pivot};
+pub use field::{First, Gf, Number, Second, Shadow, SplitMix};
+pub use inertial_dense::{
     Cholesky, PivotedQr, Rank, Svd, SymmetricEigen, null_space, rank, singular_values, symmetric_eigen,
     symmetric_eigenvalues,
 };
-pub use echelon::{Echelon, Gap, Pivot};
-pub use field::{First, Gf, Number, Second, Shadow, SplitMix};
 pub(crate) use ldl::{ldl, ldl_solve};

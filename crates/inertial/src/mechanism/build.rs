@@ -456,7 +456,7 @@ impl<'a> Build<'a> {
             if out.iter().any(|l| l.name == spec.name) {
                 return Err(Error::model(here(), "the name is taken: loops need distinct names"));
             }
-            let frame = |end: &LoopEnd| {
+            let frame = |end: &LoopEnd| -> Result<LoopFrame> {
                 let link = self.link_index.get(&end.link).map(|&l| &self.links[l]).ok_or_else(|| {
                     Error::model(here(), format!("its link \"{}\" does not exist", end.link))
                 })?;

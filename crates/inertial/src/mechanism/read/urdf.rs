@@ -209,7 +209,7 @@ fn loop_joint(element: Element<'_>) -> Result<LoopSpec> {
             element.error(format!("unknown joint type {}: expected {LOOP_TYPES}", quoted(kind)))
         })?,
     };
-    let end = |tag| {
+    let end = |tag| -> Result<LoopEnd> {
         let end = element.required_child(tag)?;
         Ok(LoopEnd { link: end.required_identifier("link")?.to_owned(), origin: origin(end)? })
     };

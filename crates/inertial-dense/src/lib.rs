@@ -1,13 +1,34 @@
 //! QR, SVD, Cholesky and symmetric eigenvalues of dense matrices, with ranks that carry their margin.
+//!
+//! A crate of its own, without generics at its boundary, because faer's decompositions take most of a minute to
+//! compile: so they are compiled once and not with every change of the library. Use it as `inertial::linalg`.
 
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::qr::col_pivoting::{factor, solve};
 use faer::linalg::solvers::{Llt, SelfAdjointEigen, Solve, Svd as FaerSvd};
 use faer::perm::PermRef;
 use faer::{Conj, MatMut, MatRef, Par, Side};
-use nalgebra::{DMatrix, DVector, OMatrix, OVector, SMatrix, SVector};
+use nalgebra::{DMatrix, DVector, SMatrix, SVector};
 
-use crate::{Error, Result};
+/// What can be wrong with a matrix.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// An argument of the wrong size.
+    #[error("{what} has {found} entries, expected {expected}")]
+    Dimension {
+        /// Which argument.
+        what: &'static str,
+        /// How many it should have.
+        expected: usize,
+        /// How many it has.
+        found: usize,
+    },
+    /// A computation that has no answer for this input.
+    #[error("{0}")]
+    Numeric(String),
+}
+
+type Result<T, E = Error> = std::result::Result<T, E>;
 
 fn view(a: &DMatrix<f64>) -> MatRef<'_, f64> {
     MatRef::from_column_major_slice(a.as_slice(), a.nrows(), a.ncols())
@@ -49,7 +70,7 @@ impl Rank {
     /// Decides on values in descending order; those not above `tolerance` times the first count as zero.
     ///
     /// ```
-    /// use inertial::linalg::Rank;
+    /// use inertial_dense::Rank;
     /// let rank = Rank::decide(&[2.0, 1.0, 1e-15], 1e-9);
     /// assert_eq!((rank.rank, rank.kept, rank.dropped), (2, 0.5, 5e-16));
     /// ```
@@ -161,21 +182,25 @@ pub struct SymmetricEigen<const N: usize> {
 /// Eigenvalues and eigenvectors of a symmetric matrix of fixed size, of which the lower triangle is read.
 ///
 /// ```
-/// use inertial::linalg::symmetric_eigen;
+/// use inertial_dense::symmetric_eigen;
 /// use nalgebra::matrix;
 /// let eigen = symmetric_eigen(&matrix![2.0, 1.0; 1.0, 2.0])?;
 /// assert!((eigen.values[0] - 1.0).abs() < 1e-15 && (eigen.values[1] - 3.0).abs() < 1e-15);
-/// # Ok::<(), inertial::Error>(())
+/// # Ok::<(), inertial_dense::Error>(())
 /// ```
 pub fn symmetric_eigen<const N: usize>(a: &SMatrix<f64, N, N>) -> Result<SymmetricEigen<N>> {
-    finite(a.as_slice())?;
-    let view = MatRef::from_column_major_slice(a.as_slice(), N, N);
-    let eigen = SelfAdjointEigen::new(view, Side::Lower).map_err(|_| no_convergence())?;
-    let (values, vectors) = (eigen.S().column_vector(), eigen.U());
+    let (values, vectors) = self_adjoint(a.as_slice(), N)?;
     Ok(SymmetricEigen {
-        values: OVector::<f64, nalgebra::Const<N>>::from_fn(|i, _| values[i]),
-        vectors: OMatrix::<f64, nalgebra::Const<N>, nalgebra::Const<N>>::from_fn(|i, j| vectors[(i, j)]),
+        values: SVector::from_fn(|i, _| values[i]),
+        vectors: SMatrix::from_fn(|i, j| vectors[(i, j)]),
     })
+}
+
+fn self_adjoint(a: &[f64], n: usize) -> Result<(Vec<f64>, DMatrix<f64>)> {
+    finite(a)?;
+    let view = MatRef::from_column_major_slice(a, n, n);
+    let eigen = SelfAdjointEigen::new(view, Side::Lower).map_err(|_| no_convergence())?;
+    Ok((eigen.S().column_vector().iter().copied().collect(), matrix(eigen.U())))
 }
 
 /// Eigenvalues (ascending) of a symmetric matrix, of which the lower triangle is read.
@@ -241,7 +266,7 @@ impl Cholesky {
 /// A QR decomposition with column pivoting that keeps its memory from one matrix to the next.
 ///
 /// ```
-/// use inertial::linalg::PivotedQr;
+/// use inertial_dense::PivotedQr;
 /// use nalgebra::dmatrix;
 /// let a = dmatrix![1.0, 0.0; 0.0, 2.0; 1.0, 0.0];
 /// let mut qr = PivotedQr::new(3, 2, 1);
@@ -250,7 +275,7 @@ impl Cholesky {
 /// let mut x = dmatrix![1.0; 4.0; 3.0];
 /// qr.least_squares_in_place(&mut x)?; // the solution stands in the first rows
 /// assert!((x[0] - 2.0).abs() < 1e-14 && (x[1] - 2.0).abs() < 1e-14);
-/// # Ok::<(), inertial::Error>(())
+/// # Ok::<(), inertial_dense::Error>(())
 /// ```
 pub struct PivotedQr {
     qr: DMatrix<f64>,
