@@ -5,6 +5,8 @@
 
 mod aba;
 mod bias;
+mod closure;
+mod constrained;
 mod crba;
 mod energy;
 mod gravity;
@@ -15,6 +17,7 @@ mod wrench;
 
 pub use aba::forward_dynamics;
 pub use bias::bias_forces;
+pub use closure::{ClosedMechanism, ClosedWorkspace};
 pub use crba::mass_matrix;
 pub use energy::{kinetic_energy, kinetic_energy_regressor, potential_energy, potential_energy_regressor};
 pub use gravity::{gravity_forces, gravity_regressor};

@@ -221,6 +221,25 @@ impl JointType {
         }
     }
 
+    /// The body velocity `v` that takes the coordinates `from` to `to` in unit time, by the shorter rotation.
+    pub fn difference(&self, from: &[f64], to: &[f64], v: &mut [f64]) {
+        let twist = || (self.pose(from).inverse() * self.pose(to)).log();
+        match self {
+            Self::Planar { normal } => {
+                let [a, b] = plane_directions(normal);
+                let twist = twist();
+                v.copy_from_slice(&[a.dot(&twist.linear), b.dot(&twist.linear), normal.dot(&twist.angular)]);
+            }
+            Self::Spherical => v.copy_from_slice(twist().angular.as_slice()),
+            Self::Floating => {
+                let twist = twist();
+                v[..3].copy_from_slice(twist.linear.as_slice());
+                v[3..].copy_from_slice(twist.angular.as_slice());
+            }
+            _ => v.iter_mut().zip(to.iter().zip(from)).for_each(|(v, (to, from))| *v = to - from),
+        }
+    }
+
     /// Moves the coordinates `q` along the body velocity `v` for unit time.
     pub fn integrate(&self, q: &mut [f64], v: &[f64]) {
         match self {

@@ -1,0 +1,355 @@
+//! From the assembly that a model suggests to a closed, regular configuration, and the choice of independent coordinates.
+
+use nalgebra::{DMatrix, DVector};
+
+use super::constraints::Constraints;
+use super::{LARGEST_GAP, RANK_TOLERANCE};
+use crate::linalg::{self, Rank, Svd};
+use crate::mechanism::{BodyKind, JointType};
+use crate::{Error, Place, Result};
+
+/// How far the coordinates move (rad, or loop lengths) to see whether a configuration is singular: far enough that a
+/// vanishing singular value rises well above [`RANK_TOLERANCE`], near enough to stay on the branch.
+const PROBE: f64 = 0.05;
+
+/// How far to go from a singular configuration to a regular one, the first that works.
+const LEAVE: [f64; 3] = [0.3, 0.1, PROBE];
+
+/// Independent coordinates are preferred where the others then follow at least this well (ratio of singular values).
+const GOOD_CHOICE: f64 = 1e-3;
+
+/// A closed, regular configuration with its choice of independent coordinates.
+pub(super) struct Assembly {
+    pub q: Vec<f64>,
+    pub rank: Rank,
+    /// Independent velocity coordinates, ascending.
+    pub independent: Vec<usize>,
+    /// Whether the model's own configuration was singular and had to be left.
+    pub moved: bool,
+}
+
+pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
+    let mechanism = constraints.mechanism;
+    let marks = mechanism.independent_marks();
+    let marked: Vec<usize> = (0..mechanism.nv()).filter(|&k| marks[k] == Some(true)).collect();
+    let chosen = marks.iter().all(Option::is_some);
+    let held: &[usize] = if chosen { &marked } else { &[] };
+    let mut q = mechanism.assembly().to_vec();
+    assemble_near(constraints, &mut q, held)?;
+    let candidates = regular(constraints, q, held)?;
+    let first = candidates.first().ok_or_else(no_candidate)?;
+    let rank = first.rank;
+    let mobility = mechanism.nv() - rank.rank;
+    if mobility == 0 {
+        return Err(Error::model(
+            Place::default(),
+            format!(
+                "the loops leave no freedom to move: {} joint coordinates, {} independent constraints",
+                mechanism.nv(),
+                rank.rank
+            ),
+        ));
+    }
+    if !chosen {
+        let independent = choose(constraints, &first.jacobian, rank.rank, &[])?;
+        return Ok(Assembly { q: first.q.clone(), rank, independent, moved: first.moved });
+    }
+    if marked.len() == mobility {
+        for Candidate { q, jacobian, rank, moved } in &candidates {
+            if follows(jacobian, &marked, rank.rank, RANK_TOLERANCE)? {
+                return Ok(Assembly { q: q.clone(), rank: *rank, independent: marked, moved: *moved });
+            }
+        }
+    }
+    let names = mechanism.velocity_names();
+    let list = |set: &[usize]| set.iter().map(|&k| names[k].as_str()).collect::<Vec<_>>().join(", ");
+    let suggestion = list(&choose(constraints, &first.jacobian, rank.rank, &marked)?);
+    Err(Error::model(
+        Place::default(),
+        if marked.len() == mobility {
+            format!(
+                "the independent coordinates ({}) do not determine the motion of the loops: choose others, for \
+                 example {suggestion}",
+                list(&marked)
+            )
+        } else {
+            format!(
+                "{mobility} independent coordinates are needed, {} are marked: for example {suggestion} would do",
+                marked.len()
+            )
+        },
+    ))
+}
+
+fn no_candidate() -> Error {
+    Error::Numeric("no assembled configuration was found".into())
+}
+
+/// A closed configuration and what its constraints say.
+struct Candidate {
+    q: Vec<f64>,
+    jacobian: DMatrix<f64>,
+    rank: Rank,
+    moved: bool,
+}
+
+impl Candidate {
+    fn new(constraints: &Constraints<'_>, q: Vec<f64>, moved: bool) -> Result<Self> {
+        let jacobian = constraints.jacobian_at(&q);
+        let rank = linalg::rank(&jacobian, RANK_TOLERANCE)?;
+        Ok(Self { q, jacobian, rank, moved })
+    }
+}
+
+/// Closed configurations of the highest rank near `q`, the preferred first; `q` itself if it is among them.
+///
+/// The rank of the constraints falls only at singular configurations, so the highest rank near by is the regular one.
+fn regular(constraints: &Constraints<'_>, q: Vec<f64>, held: &[usize]) -> Result<Vec<Candidate>> {
+    let start = Candidate::new(constraints, q, false)?;
+    let mut found = neighbours(constraints, &start, held, PROBE)?;
+    let highest = |found: &[Candidate]| found.iter().map(|c| c.rank.rank).max().unwrap_or(0);
+    let best = highest(&found);
+    if start.rank.rank >= best {
+        // A regular configuration can still be a dead point of the independent joints; its neighbours are not.
+        found.retain(|c| c.rank.rank == start.rank.rank);
+        found.insert(0, start);
+        return Ok(found);
+    }
+    for step in LEAVE {
+        let mut far = neighbours(constraints, &start, held, step)?;
+        let top = highest(&far);
+        if top >= best {
+            far.retain(|c| c.rank.rank == top);
+            return Ok(far);
+        }
+    }
+    found.retain(|c| c.rank.rank == best);
+    Ok(found)
+}
+
+/// Closed configurations about `step` away: along the independent coordinates first, which keeps the motion of the
+/// others smallest, then along directions that the constraints leave free.
+fn neighbours(
+    constraints: &Constraints<'_>,
+    start: &Candidate,
+    held: &[usize],
+    step: f64,
+) -> Result<Vec<Candidate>> {
+    let nv = constraints.mechanism.nv();
+    let mut found = Vec::new();
+    let mut next = numbers(1);
+    let svd = Svd::new(&start.jacobian)?;
+    let free = svd.null_space(start.rank.rank);
+    let along_independent = if held.is_empty() { 0 } else { 2 };
+    for trial in 0..along_independent + 6 {
+        let mut direction = DVector::zeros(nv);
+        let fixed: &[usize] = if trial < along_independent {
+            let sign = if trial == 0 { 1.0 } else { -1.0 };
+            held.iter().for_each(|&k| direction[k] = sign * (0.75 + 0.25 * next()));
+            held
+        } else {
+            for column in free.column_iter() {
+                direction.axpy(next(), &column, 1.0);
+            }
+            &[]
+        };
+        // What is off the loops stays where the model has it.
+        direction.iter_mut().zip(&constraints.on_loop).filter(|(_, on)| !**on).for_each(|(d, _)| *d = 0.0);
+        let size = direction.amax();
+        if size == 0.0 {
+            continue;
+        }
+        let mut q = start.q.clone();
+        advance(constraints, &mut q, &(direction * (step / size)));
+        if close(constraints, &mut q, fixed)? <= LARGEST_GAP {
+            found.push(Candidate::new(constraints, q, true)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Closes the loops near `q`: with the independent coordinates held, else with all, else from somewhere near.
+fn assemble_near(constraints: &Constraints<'_>, q: &mut Vec<f64>, held: &[usize]) -> Result<()> {
+    let mut next = numbers(2);
+    let mut best: Option<(f64, Vec<f64>)> = None;
+    for trial in 0..24 {
+        let mut at = q.clone();
+        if trial >= 2 {
+            // Farther and farther away.
+            let size = 0.1 * f64::from(trial);
+            let direction = DVector::from_fn(constraints.mechanism.nv(), |_, _| size * next());
+            advance(constraints, &mut at, &direction);
+        }
+        let fixed = if trial == 0 { held } else { &[] };
+        let gap = close(constraints, &mut at, fixed)?;
+        if best.as_ref().is_none_or(|(least, _)| gap < *least) {
+            best = Some((gap, at));
+        }
+        if best.as_ref().is_some_and(|(least, _)| *least <= LARGEST_GAP) {
+            break;
+        }
+    }
+    let (gap, at) = best.ok_or_else(no_candidate)?;
+    *q = at;
+    if gap <= LARGEST_GAP {
+        return Ok(());
+    }
+    let Some((widest, residual)) = constraints.widest(q) else { return Ok(()) };
+    let alone = Constraints::new(constraints.mechanism, std::slice::from_ref(&widest.joint));
+    let mut try_alone = constraints.mechanism.assembly().to_vec();
+    let closes_alone = constraints.loops.len() > 1 && close(&alone, &mut try_alone, &[])? <= LARGEST_GAP;
+    Err(Error::Closure {
+        name: widest.joint.name.clone(),
+        residual,
+        message: if closes_alone {
+            "it closes alone but not together with the other loops: they contradict each other".into()
+        } else {
+            "it cannot be closed near the assembly configuration: check its frames, or give a better guess in \
+             `assembly`"
+                .into()
+        },
+    })
+}
+
+/// Moves `q` by `x` times the scale of each coordinate.
+fn advance(constraints: &Constraints<'_>, q: &mut [f64], x: &DVector<f64>) {
+    let v: Vec<f64> = x.iter().zip(&constraints.scale).map(|(x, s)| x * s).collect();
+    constraints.mechanism.integrate(q, &v);
+}
+
+/// Levenberg's method with all coordinates but `fixed` free, as far as it goes; returns the residual that remains.
+///
+/// The damping falls with the residual, so convergence is quadratic even where constraints are redundant
+/// (Fan and Yuan 2005).
+fn close(constraints: &Constraints<'_>, q: &mut Vec<f64>, fixed: &[usize]) -> Result<f64> {
+    let mut c = DVector::zeros(constraints.rows);
+    let mut size = constraints.residual(q, c.as_mut_slice());
+    let mut damping = 1.0;
+    // Near the solution only the directions that count in the rank are followed: those below it are redundant
+    // constraints in inexact geometry, which no motion can satisfy.
+    let mut truncate = size < 1e-3;
+    for _ in 0..200 {
+        let mut jacobian = constraints.jacobian_at(q);
+        for &k in fixed {
+            jacobian.column_mut(k).fill(0.0);
+        }
+        let svd = Svd::new(&jacobian)?;
+        let rank = if truncate { svd.rank(RANK_TOLERANCE).rank } else { svd.values.len() };
+        let mut better = false;
+        for _ in 0..20 {
+            let mut step = -svd.solve(&c, rank, (damping * size).sqrt());
+            let largest = step.amax();
+            if largest > 0.5 {
+                step *= 0.5 / largest;
+            }
+            let mut trial = q.clone();
+            advance(constraints, &mut trial, &step);
+            let mut left = DVector::zeros(constraints.rows);
+            let now = constraints.residual(&trial, left.as_mut_slice());
+            if now < size {
+                better = now < 0.99 * size;
+                damping = (damping * 0.1).max(1e-8);
+                (*q, c, size) = (trial, left, now);
+                break;
+            }
+            damping *= 8.0;
+            // At rounding nothing improves any more.
+            if size < 1e-14 {
+                break;
+            }
+        }
+        if size == 0.0 {
+            break;
+        }
+        if !better {
+            if truncate && size > LARGEST_GAP {
+                truncate = false;
+                damping = 1.0;
+                continue;
+            }
+            break;
+        }
+        truncate = truncate || size < 1e-3;
+    }
+    Ok(size)
+}
+
+/// Whether the coordinates outside `independent` follow from those inside: their constraints have the full rank.
+fn follows(jacobian: &DMatrix<f64>, independent: &[usize], rank: usize, tolerance: f64) -> Result<bool> {
+    let rest: Vec<usize> = (0..jacobian.ncols()).filter(|k| !independent.contains(k)).collect();
+    Ok(linalg::rank(&jacobian.select_columns(&rest), tolerance)?.rank == rank)
+}
+
+/// Picks independent coordinates one joint at a time, as long as the rest still follows from them.
+///
+/// Joints off all loops come first (they have no choice), then those in `preferred`; then joints that look actuated
+/// (an effort limit or a rotor), of one axis, near the ground, in the order of the model; joints marked as dependent last. Joints
+/// whose coordinates belong together (planar, spherical, floating) are taken as a whole where possible.
+fn choose(
+    constraints: &Constraints<'_>,
+    jacobian: &DMatrix<f64>,
+    rank: usize,
+    preferred: &[usize],
+) -> Result<Vec<usize>> {
+    let mechanism = constraints.mechanism;
+    let bodies = mechanism.bodies();
+    let mut groups: Vec<(_, Vec<usize>)> = Vec::new();
+    for (index, joint) in mechanism.joints().iter().enumerate().filter(|(_, j)| j.follows.is_none()) {
+        let driven = |b: &crate::mechanism::Body| {
+            b.joint == index && matches!(b.kind, BodyKind::Rotor | BodyKind::SymmetricRotor)
+        };
+        let actuated =
+            (joint.limits.effort.is_finite() && joint.limits.effort > 0.0) || bodies.iter().any(driven);
+        let depth = std::iter::successors(Some(joint.body), |&b| bodies[b].parent).count();
+        let key = |k: usize| {
+            let dependent = mechanism.independent_marks()[k] == Some(false);
+            (
+                constraints.on_loop[k],
+                !preferred.contains(&k),
+                dependent,
+                !actuated,
+                joint.joint_type.nv() > 1,
+                depth,
+            )
+        };
+        let together =
+            matches!(joint.joint_type, JointType::Planar { .. } | JointType::Spherical | JointType::Floating);
+        if together {
+            groups.push((key(joint.v), joint.v_range().collect()));
+        } else {
+            groups.extend(joint.v_range().map(|k| (key(k), vec![k])));
+        }
+    }
+    // Stable: equal keys keep the order of the model.
+    groups.sort_by_key(|(key, _)| *key);
+    let singles = groups.iter().flat_map(|(_, g)| g.iter().map(|&k| vec![k]));
+    let passes: [(f64, Vec<Vec<usize>>); 3] = [
+        (GOOD_CHOICE, groups.iter().map(|(_, g)| g.clone()).collect()),
+        (RANK_TOLERANCE, groups.iter().map(|(_, g)| g.clone()).collect()),
+        (RANK_TOLERANCE, singles.collect()),
+    ];
+    let mobility = mechanism.nv() - rank;
+    let mut chosen: Vec<usize> = Vec::with_capacity(mobility);
+    for (tolerance, groups) in passes {
+        for group in groups {
+            if chosen.len() + group.len() > mobility || group.iter().any(|k| chosen.contains(k)) {
+                continue;
+            }
+            chosen.extend(&group);
+            if !follows(jacobian, &chosen, rank, tolerance)? {
+                chosen.truncate(chosen.len() - group.len());
+            }
+        }
+    }
+    chosen.sort_unstable();
+    Ok(chosen)
+}
+
+/// Fixed numbers in (−1, 1), of no structure: the same input gives the same assembly.
+fn numbers(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 11) as f64) / ((1u64 << 52) as f64) - 1.0
+    }
+}
