@@ -2,6 +2,7 @@
 //!
 //! A [`Mechanism`](crate::mechanism::Mechanism) is constant and shared; a [`Workspace`] is the scratch memory of one
 //! thread, so that no call allocates. Matrices are row-major slices.
+//! Inverse dynamics and torque regressors, which run millions of times, have tables of their own: [`InverseDynamics`].
 
 mod aba;
 mod bias;
@@ -10,9 +11,13 @@ mod constrained;
 mod crba;
 mod energy;
 mod gravity;
+mod inverse;
 mod jacobian;
 mod kinematics;
 mod momentum;
+mod regressor;
+mod rnea;
+mod simd;
 mod wrench;
 
 pub use aba::forward_dynamics;
@@ -21,6 +26,7 @@ pub use closure::{ClosedMechanism, ClosedWorkspace};
 pub use crba::mass_matrix;
 pub use energy::{kinetic_energy, kinetic_energy_regressor, potential_energy, potential_energy_regressor};
 pub use gravity::{gravity_forces, gravity_regressor};
+pub use inverse::{InverseDynamics, Scratch};
 pub use jacobian::frame_jacobian;
 pub use kinematics::{Workspace, body_accelerations, body_velocities, forward_kinematics};
 pub use momentum::{momentum, momentum_regressor};
