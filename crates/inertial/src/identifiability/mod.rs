@@ -1,5 +1,6 @@
 //! Which inertial parameters can be known, and in which combinations.
 
+pub mod lifting;
 pub mod rpna;
 pub mod topology;
 

@@ -135,7 +135,7 @@ impl Geometry<f64> {
     }
 }
 
-fn modes<T: Number>(pivoting: Pivoting, frame: &Matrix3<T>, pitch: T) -> [Motion<T>; 6] {
+pub(super) fn modes<T: Number>(pivoting: Pivoting, frame: &Matrix3<T>, pitch: T) -> [Motion<T>; 6] {
     let zero = Vector3::zeros();
     let column = |k: usize| frame.column(k).into_owned();
     let turn = |a: Vector3<T>| Motion::new(a, zero);

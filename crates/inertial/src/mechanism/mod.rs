@@ -3,6 +3,7 @@
 //! A [`MechanismBuilder`] holds what a file (or a programmer) says; [`MechanismBuilder::build`] checks it, lumps links
 //! joined by fixed joints, splits universal joints in two and numbers the coordinates.
 
+mod assembled;
 mod build;
 mod builder;
 pub mod builtin;
@@ -15,6 +16,7 @@ pub mod write;
 
 use nalgebra::Vector3;
 
+pub use assembled::{Assembled, AssembledBody, AssembledLoop, ExactAssembly};
 pub use builder::{
     BuildOptions, JointDynamics, JointSpec, Limits, LinkSpec, LoopEnd, LoopSpec, MechanismBuilder, Mimic,
     RotorModel, RotorSpec,

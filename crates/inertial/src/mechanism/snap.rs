@@ -152,7 +152,7 @@ fn size(mechanism: &Mechanism) -> f64 {
 }
 
 /// Azimuth and inclination of a direction.
-fn inclination(v: &Vector3<f64>, tolerance: f64) -> [Angle; 2] {
+pub(super) fn inclination(v: &Vector3<f64>, tolerance: f64) -> [Angle; 2] {
     let across = v.x.hypot(v.y);
     let tilt = Angle::recognise(across.atan2(v.z), tolerance);
     // Along z there is no azimuth.
@@ -163,7 +163,7 @@ fn inclination(v: &Vector3<f64>, tolerance: f64) -> [Angle; 2] {
     [azimuth, tilt]
 }
 
-fn recognise_rotation(r: &Matrix3<f64>, tolerance: f64) -> Turns {
+pub(super) fn recognise_rotation(r: &Matrix3<f64>, tolerance: f64) -> Turns {
     let mut best: Option<(usize, Turns)> = None;
     for order in ORDERS {
         let [i, j, k] = order;

@@ -1,0 +1,518 @@
+//! Exact motions of a mechanism with loops: power series that stay closed.
+//!
+//! Random configurations over GF(p) cannot close loops, but curves through one closed configuration can: the closure
+//! lifts from one order in time to the next (Hensel), by one constant linear solve per order. A curve never leaves the
+//! assembly branch it starts on. This is lifting in Z/pᵏ with the time `t` in place of `p`, with two advantages:
+//! numbers stay single words, and since null vectors do not depend on `t`, each order of a row of the regressor is a
+//! row over GF(p) of its own, so that elimination needs no valuations.
+//!
+//! Loops enter by their velocities alone, `J(q) v = 0`: a mechanism that starts closed and moves so stays closed.
+//! Constraints that depend on the others (overconstrained machines) are left out of the solve and must then hold by
+//! themselves at every order; where they do not, the starting configuration is singular.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::Regime;
+use crate::linalg::{Echelon, Number, Pivot, SplitMix};
+use crate::mechanism::{Assembled, ParameterBlock};
+use crate::spatial::{Force, Motion, Parameters, Pose, inertia_gradient, skew};
+
+/// Why curves cannot start from a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stuck {
+    /// It has more freedoms at first order than motions: a singular configuration, or geometry that does not fit.
+    Singular,
+    /// The loops leave no motion at all.
+    Rigid,
+}
+
+/// A starting configuration whose constraints have been solved at first order.
+#[derive(Debug, Clone)]
+pub struct Start<'a, T: Number> {
+    assembled: &'a Assembled<T>,
+    /// Rows of the constraint Jacobian that are solved, and those that follow from them.
+    solved: Vec<usize>,
+    implied: Vec<usize>,
+    /// Velocity coordinates that the solved rows determine, and the others.
+    dependent: Vec<usize>,
+    independent: Vec<usize>,
+    /// Inverse of the Jacobian's block `solved × dependent`, row-major.
+    inverse: Vec<T>,
+    /// Bodies on the way from the ground to each loop's two sides; those common to both cancel.
+    paths: Vec<Vec<(usize, bool)>>,
+}
+
+impl<'a, T: Number> Start<'a, T> {
+    /// Chooses independent coordinates, preferring those with a lower `rank` to be dependent.
+    pub fn new(assembled: &'a Assembled<T>, prefer_dependent: &[bool]) -> Result<Self, Stuck> {
+        let nv = assembled.nv;
+        let mut start = Self {
+            assembled,
+            solved: Vec::new(),
+            implied: Vec::new(),
+            dependent: Vec::new(),
+            independent: Vec::new(),
+            inverse: Vec::new(),
+            paths: assembled.loops.iter().map(|l| path(assembled, l.predecessor, l.successor)).collect(),
+        };
+        let mut curve = Curve::new(&start);
+        curve.push_geometry();
+        let jacobian = &curve.jacobians[0];
+        let mut order: Vec<usize> = (0..nv).collect();
+        order.sort_by_key(|&v| !prefer_dependent[v]);
+        let mut span = Echelon::<T>::new(nv, Pivot::First);
+        let (mut solved, mut implied) = (Vec::new(), Vec::new());
+        for (i, row) in jacobian.chunks_exact(nv.max(1)).enumerate() {
+            let row: Vec<T> = order.iter().map(|&v| row[v]).collect();
+            if span.insert(&row) { solved.push(i) } else { implied.push(i) }
+        }
+        let mut is_dependent = vec![false; nv];
+        span.pivots().iter().for_each(|&p| is_dependent[order[p]] = true);
+        let dependent: Vec<usize> = (0..nv).filter(|&v| is_dependent[v]).collect();
+        let independent: Vec<usize> = (0..nv).filter(|&v| !is_dependent[v]).collect();
+        if independent.is_empty() {
+            return Err(Stuck::Rigid);
+        }
+        let block =
+            solved.iter().flat_map(|&i| dependent.iter().map(move |&v| jacobian[i * nv + v])).collect();
+        let inverse = inverse(block, solved.len()).ok_or(Stuck::Singular)?;
+        (start.solved, start.implied) = (solved, implied);
+        (start.dependent, start.independent, start.inverse) = (dependent, independent, inverse);
+        Ok(start)
+    }
+
+    /// Degrees of freedom of the closed mechanism.
+    pub fn mobility(&self) -> usize {
+        self.independent.len()
+    }
+
+    /// The velocity coordinates chosen as independent.
+    pub fn independent(&self) -> &[usize] {
+        &self.independent
+    }
+
+    /// Number of constraints that follow from the others.
+    pub fn redundant(&self) -> usize {
+        self.implied.len()
+    }
+
+    /// `x` with `A x = −b` on the solved rows, for the dependent coordinates; `b` has one entry per constraint.
+    fn solve(&self, b: impl Fn(usize) -> T, mut put: impl FnMut(usize, T)) {
+        let n = self.solved.len();
+        for (i, &v) in self.dependent.iter().enumerate() {
+            let row = &self.inverse[i * n..(i + 1) * n];
+            let sum = row.iter().zip(&self.solved).fold(T::zero(), |sum, (&a, &r)| sum + a * b(r));
+            put(v, -sum);
+        }
+    }
+}
+
+fn path<T: Number>(assembled: &Assembled<T>, a: Option<usize>, b: Option<usize>) -> Vec<(usize, bool)> {
+    let (mut a, mut b, mut out) = (a, b, Vec::new());
+    // Indices grow outward: climb from the larger until both sides meet (`None`, the ground, is the least).
+    while a != b {
+        let (at, positive) = if a > b { (&mut a, false) } else { (&mut b, true) };
+        if let Some(i) = *at {
+            out.push((i, positive));
+            *at = assembled.bodies[i].parent;
+        }
+    }
+    out
+}
+
+/// The inverse of a square matrix, row-major.
+fn inverse<T: Number>(mut a: Vec<T>, n: usize) -> Option<Vec<T>> {
+    let mut out = vec![T::zero(); n * n];
+    (0..n).for_each(|i| out[i * n + i] = T::one());
+    for c in 0..n {
+        let pivot = (c..n).max_by(|&i, &j| a[i * n + c].weight().total_cmp(&a[j * n + c].weight()))?;
+        for k in 0..n {
+            a.swap(c * n + k, pivot * n + k);
+            out.swap(c * n + k, pivot * n + k);
+        }
+        let scale = a[c * n + c].inverse()?;
+        for k in 0..n {
+            a[c * n + k] *= scale;
+            out[c * n + k] *= scale;
+        }
+        for i in (0..n).filter(|&i| i != c) {
+            let factor = a[i * n + c];
+            if !factor.is_zero() {
+                for k in 0..n {
+                    let (x, y) = (a[c * n + k], out[c * n + k]);
+                    a[i * n + k] -= factor * x;
+                    out[i * n + k] -= factor * y;
+                }
+            }
+        }
+    }
+    Some(out)
+}
+
+/// Poses by order in time: `R(t) = Σ R_k tᵏ`, `p(t) = Σ p_k tᵏ`.
+#[derive(Debug, Clone, Default)]
+struct Track<T: Number>(Vec<Pose<T>>);
+
+/// `Σ_{i+j=k} f(a_i, b_j)`.
+#[inline]
+fn convolve<A, B, S: std::ops::AddAssign>(zero: S, a: &[A], b: &[B], k: usize, f: impl Fn(&A, &B) -> S) -> S {
+    let mut sum = zero;
+    for i in 0..=k {
+        sum += f(&a[i], &b[k - i]);
+    }
+    sum
+}
+
+/// A closed motion from a [`Start`], known to some order in time and extended order by order.
+#[derive(Debug, Clone)]
+pub struct Curve<'a, T: Number> {
+    start: &'a Start<'a, T>,
+    /// Pose of each body in its parent, and in the world.
+    relative: Vec<Track<T>>,
+    world: Vec<Track<T>>,
+    /// Free modes of each body in the world.
+    screws: Vec<Vec<Vec<Motion<T>>>>,
+    /// Constraint wrenches of each loop in the world.
+    wrenches: Vec<Vec<Vec<Force<T>>>>,
+    /// Constraint Jacobian by order, row-major.
+    jacobians: Vec<Vec<T>>,
+    /// Velocities by order; their first two orders are random at the independent coordinates.
+    velocities: Vec<Vec<T>>,
+    /// `∂v/∂v_independent` by order: columns per independent coordinate, each of all coordinates.
+    gradients: Vec<Vec<Vec<T>>>,
+}
+
+impl<'a, T: Number> Curve<'a, T> {
+    fn new(start: &'a Start<'a, T>) -> Self {
+        let assembled = start.assembled;
+        let n = assembled.bodies.len();
+        Self {
+            start,
+            relative: vec![Track(Vec::new()); n],
+            world: vec![Track(Vec::new()); n],
+            screws: assembled.bodies.iter().map(|b| vec![Vec::new(); b.modes.len()]).collect(),
+            wrenches: assembled
+                .loops
+                .iter()
+                .map(|l| vec![Vec::new(); l.wrenches.len() + usize::from(l.axes.is_some())])
+                .collect(),
+            jacobians: Vec::new(),
+            velocities: Vec::new(),
+            gradients: Vec::new(),
+        }
+    }
+
+    /// A random curve of order zero.
+    pub fn random(start: &'a Start<'a, T>, source: &mut SplitMix) -> Result<Self, Stuck> {
+        let mut curve = Self::new(start);
+        curve.extend(source)?;
+        Ok(curve)
+    }
+
+    /// Number of orders known.
+    pub fn len(&self) -> usize {
+        self.velocities.len()
+    }
+
+    /// Whether no order is known yet.
+    pub fn is_empty(&self) -> bool {
+        self.velocities.is_empty()
+    }
+
+    /// Adds one order in time.
+    pub fn extend(&mut self, source: &mut SplitMix) -> Result<(), Stuck> {
+        self.push_geometry();
+        let start = self.start;
+        let (nv, k) = (start.assembled.nv, self.len());
+        let mut velocity = vec![T::zero(); nv];
+        if k < 2 {
+            start.independent.iter().for_each(|&v| velocity[v] = T::random(source));
+        }
+        self.velocities.push(velocity);
+        let rows = self.jacobians[0].len() / nv.max(1);
+        let defect = |curve: &Self, row: usize| {
+            convolve(T::zero(), &curve.jacobians, &curve.velocities, k, |j, v| {
+                dot(&j[row * nv..(row + 1) * nv], v)
+            })
+        };
+        let b: Vec<T> = (0..rows).map(|row| defect(self, row)).collect();
+        let velocity = &mut self.velocities[k];
+        start.solve(|row| b[row], |v, x| velocity[v] = x);
+        let mut gradient = Vec::with_capacity(start.mobility());
+        for (a, &v) in start.independent.iter().enumerate() {
+            let mut column = vec![T::zero(); nv];
+            if k == 0 {
+                column[v] = T::one();
+            }
+            let b = |row: usize, column: &[T]| {
+                let entries = row * nv..(row + 1) * nv;
+                let known = (1..=k).fold(T::zero(), |sum, i| {
+                    sum + dot(&self.jacobians[i][entries.clone()], &self.gradients[k - i][a])
+                });
+                known + dot(&self.jacobians[0][entries], column)
+            };
+            let right: Vec<T> = (0..rows).map(|row| b(row, &column)).collect();
+            start.solve(|row| right[row], |v, x| column[v] = x);
+            if start.implied.iter().any(|&row| !b(row, &column).is_zero()) {
+                return Err(Stuck::Singular);
+            }
+            gradient.push(column);
+        }
+        self.gradients.push(gradient);
+        Ok(())
+    }
+
+    /// Extends poses, screws, wrenches and the Jacobian by one order, from the velocities before it.
+    fn push_geometry(&mut self) {
+        let assembled = self.start.assembled;
+        let k = self.jacobians.len();
+        for (i, body) in assembled.bodies.iter().enumerate() {
+            let pose = if k == 0 { body.pose } else { self.advance(i, k) };
+            self.relative[i].0.push(pose);
+            let pose = match body.parent {
+                None => pose,
+                Some(p) => {
+                    let (outer, inner) = (&self.world[p].0, &self.relative[i].0);
+                    let mut sum = Pose::new(Matrix3::zeros(), outer[k].translation);
+                    for j in 0..=k {
+                        sum.rotation += outer[j].rotation * inner[k - j].rotation;
+                        sum.translation += outer[j].rotation * inner[k - j].translation;
+                    }
+                    sum
+                }
+            };
+            self.world[i].0.push(pose);
+            let world = &self.world[i].0;
+            for (mode, out) in body.modes.iter().zip(&mut self.screws[i]) {
+                let mut linear = world[k].rotation * mode.linear;
+                if !mode.angular.iter().all(T::is_zero) {
+                    linear += convolve(Vector3::zeros(), world, world, k, |a, b| {
+                        a.translation.cross(&(b.rotation * mode.angular))
+                    });
+                }
+                out.push(Motion::new(world[k].rotation * mode.angular, linear));
+            }
+        }
+        let nv = assembled.nv;
+        let mut jacobian = Vec::new();
+        for (l, joint) in assembled.loops.iter().enumerate() {
+            let fixed = |k: usize| if k == 0 { Matrix3::identity() } else { Matrix3::zeros() };
+            let rotation = |body: Option<usize>, k: usize| {
+                body.map_or_else(|| fixed(k), |i| self.world[i].0[k].rotation)
+            };
+            for (wrench, out) in joint.wrenches.iter().zip(&mut self.wrenches[l]) {
+                let turned = rotation(joint.successor, k);
+                let mut angular = turned * wrench.angular;
+                if let Some(i) = joint.successor {
+                    let world = &self.world[i].0;
+                    angular += convolve(Vector3::zeros(), world, world, k, |a, b| {
+                        a.translation.cross(&(b.rotation * wrench.linear))
+                    });
+                }
+                out.push(Force::new(angular, turned * wrench.linear));
+            }
+            if let Some([first, second]) = &joint.axes {
+                let mut moment = Vector3::zeros();
+                for j in 0..=k {
+                    moment += (rotation(joint.predecessor, j) * first)
+                        .cross(&(rotation(joint.successor, k - j) * second));
+                }
+                if let Some(out) = self.wrenches[l].last_mut() {
+                    out.push(Force::new(moment, Vector3::zeros()));
+                }
+            }
+            for wrench in &self.wrenches[l] {
+                let mut row = vec![T::zero(); nv];
+                for &(i, positive) in &self.start.paths[l] {
+                    for (mode, screw) in self.screws[i].iter().enumerate() {
+                        let power = convolve(T::zero(), wrench, screw, k, |w, s| s.dot(w));
+                        row[assembled.bodies[i].v + mode] += if positive { power } else { -power };
+                    }
+                }
+                jacobian.extend(row);
+            }
+        }
+        self.jacobians.push(jacobian);
+    }
+
+    /// Order `k` of body `i`'s pose in its parent: `k X_k = Σ X_j [ξ_{k−1−j}]` from `Ẋ = X [ξ]`.
+    fn advance(&self, i: usize, k: usize) -> Pose<T> {
+        let body = &self.start.assembled.bodies[i];
+        let poses = &self.relative[i].0;
+        let mut sum = Pose::new(Matrix3::zeros(), Vector3::zeros());
+        for j in 0..k {
+            let v = &self.velocities[k - 1 - j][body.v..];
+            let twist = body.modes.iter().zip(v).fold(Motion::zero(), |sum, (m, &v)| sum + *m * v);
+            sum.rotation += poses[j].rotation * skew(&twist.angular);
+            sum.translation += poses[j].rotation * twist.linear;
+        }
+        // Orders stay far below the characteristic.
+        let scale = T::from_i64(k as i64).inverse().unwrap_or_else(T::zero);
+        Pose::new(sum.rotation * scale, sum.translation * scale)
+    }
+
+    /// Extends the twists of all bodies as the independent coordinates move with `rates`.
+    fn extend_twists(&self, rates: &[T], tracks: &mut [Twists<T>]) {
+        let assembled = self.start.assembled;
+        for k in tracks.first().map_or(0, |t| t.own.len())..self.len() {
+            let velocity: Vec<T> = (0..assembled.nv)
+                .map(|v| self.gradients[k].iter().zip(rates).fold(T::zero(), |sum, (g, &r)| sum + g[v] * r))
+                .collect();
+            for (i, body) in assembled.bodies.iter().enumerate() {
+                let moving = body.modes.iter().zip(&velocity[body.v..]);
+                let mut twist = moving.fold(Motion::zero(), |sum, (m, &v)| sum + *m * v);
+                if let Some(p) = body.parent {
+                    let (pose, parent) = (&self.relative[i].0, &tracks[p].own);
+                    let lever =
+                        convolve(Vector3::zeros(), pose, parent, k, |x, v| x.translation.cross(&v.angular));
+                    let shifted = parent[k].linear - lever;
+                    tracks[i].carried.push(shifted);
+                    let (parent, carried) = (&tracks[p].own, &tracks[i].carried);
+                    for j in 0..=k {
+                        twist.angular += pose[j].rotation.tr_mul(&parent[k - j].angular);
+                        twist.linear += pose[j].rotation.tr_mul(&carried[k - j]);
+                    }
+                }
+                tracks[i].own.push(twist);
+            }
+        }
+    }
+}
+
+/// A body's twist by order in time, in its own frame; and the velocity of its origin as fixed to its parent, in the
+/// parent's frame.
+#[derive(Debug, Clone)]
+struct Twists<T: Number> {
+    own: Vec<Motion<T>>,
+    carried: Vec<Vector3<T>>,
+}
+
+/// A curve together with the velocities whose energies are looked at.
+#[derive(Debug, Clone)]
+pub struct Probe<'a, T: Number> {
+    curve: Curve<'a, T>,
+    rates: Vec<Vec<T>>,
+    twists: Vec<Vec<Twists<T>>>,
+}
+
+impl<'a, T: Number> Probe<'a, T> {
+    /// A random curve with random velocities: as many as the mass matrix has entries, or `most`.
+    pub fn random(start: &'a Start<'a, T>, most: usize, source: &mut SplitMix) -> Self {
+        let n = start.mobility();
+        let count = (n * (n + 1) / 2).min(most);
+        let rates = (0..count).map(|_| (0..n).map(|_| T::random(source)).collect()).collect();
+        let none = Twists { own: Vec::new(), carried: Vec::new() };
+        let twists = vec![vec![none; start.assembled.bodies.len()]; count];
+        Self { curve: Curve::new(start), rates, twists }
+    }
+
+    /// Extends the curve by one order and passes that order of each row of the energy regressor: twice the kinetic
+    /// energy along each velocity, and gravity's power along it.
+    pub fn next_rows(
+        &mut self,
+        blocks: &[ParameterBlock],
+        regime: Regime,
+        source: &mut SplitMix,
+        mut row: impl FnMut(&[T]),
+    ) -> Result<(), Stuck> {
+        self.curve.extend(source)?;
+        let k = self.curve.len() - 1;
+        let assembled = self.curve.start.assembled;
+        let mut out = vec![T::zero(); blocks.last().map_or(0, |b| b.offset + b.len)];
+        let weightless = assembled.gravity.iter().all(T::is_zero);
+        for (n, (rates, twists)) in self.rates.iter().zip(&mut self.twists).enumerate() {
+            self.curve.extend_twists(rates, twists);
+            if regime != Regime::Static {
+                for block in blocks {
+                    let v = &twists[block.body].own;
+                    let sum = convolve(Parameters::zeros(), v, v, k, inertia_gradient);
+                    out[block.offset..block.offset + block.len]
+                        .copy_from_slice(&sum.as_slice()[10 - block.len..]);
+                }
+                row(&out);
+            }
+            // Gravity's power is linear in the velocity: no more rows than freedoms.
+            if regime == Regime::Kinetic || weightless || n >= self.curve.start.mobility() {
+                continue;
+            }
+            for block in blocks {
+                let sum = convolve(
+                    Parameters::zeros(),
+                    &self.curve.world[block.body].0,
+                    &twists[block.body].own,
+                    k,
+                    |x, v| {
+                        let g = x.rotation.tr_mul(&assembled.gravity);
+                        let h = g.cross(&v.angular);
+                        let mut row = Parameters::zeros();
+                        (row[0], row[1], row[2], row[3]) = (g.dot(&v.linear), h.x, h.y, h.z);
+                        row
+                    },
+                );
+                out[block.offset..block.offset + block.len]
+                    .copy_from_slice(&sum.as_slice()[10 - block.len..]);
+            }
+            row(&out);
+        }
+        Ok(())
+    }
+}
+
+/// The row space of the regressor of a mechanism with loops, over `T`.
+#[derive(Debug, Clone)]
+pub struct Lifted<T: Number> {
+    /// All rows found.
+    pub rows: Echelon<T>,
+    /// Degrees of freedom.
+    pub mobility: usize,
+    /// Constraints that follow from the others.
+    pub redundant: usize,
+    /// Curves looked at.
+    pub curves: usize,
+    /// Highest order in time that brought a new row.
+    pub order: usize,
+}
+
+/// A curve is followed until so many orders in a row bring nothing new.
+const QUIET_ORDERS: usize = 5;
+/// Curves are added until so many in a row bring nothing new.
+const QUIET_CURVES: usize = 2;
+/// Velocities looked at on one curve, at most: more come with the next.
+const VELOCITIES: usize = 10;
+
+/// Collects rows of the energy regressor along random curves until two fresh curves add nothing.
+///
+/// Every row found is one of the true regressor (reduced modulo `p`), so the rank is a proven lower bound.
+pub fn lift<T: Number>(
+    start: &Start<'_, T>,
+    blocks: &[ParameterBlock],
+    regime: Regime,
+    seed: u64,
+) -> Result<Lifted<T>, Stuck> {
+    let width = blocks.last().map_or(0, |b| b.offset + b.len);
+    let mut rows = Echelon::new(width, Pivot::First);
+    let mut source = SplitMix::new(seed);
+    let (mut curves, mut idle, mut order) = (0, 0, 0);
+    while idle < QUIET_CURVES && !rows.is_full() {
+        let mut probe = Probe::random(start, VELOCITIES, &mut source);
+        let before = rows.rank();
+        let mut k = 0;
+        while k <= order + QUIET_ORDERS && !rows.is_full() {
+            let rank = rows.rank();
+            probe.next_rows(blocks, regime, &mut source, |row| {
+                rows.insert(row);
+            })?;
+            if rows.rank() > rank {
+                order = order.max(k);
+            }
+            k += 1;
+        }
+        curves += 1;
+        idle = if rows.rank() > before { 0 } else { idle + 1 };
+    }
+    Ok(Lifted { rows, mobility: start.mobility(), redundant: start.redundant(), curves, order })
+}
+
+fn dot<T: Number>(a: &[T], b: &[T]) -> T {
+    a.iter().zip(b).fold(T::zero(), |sum, (&x, &y)| if x.is_zero() { sum } else { sum + x * y })
+}

@@ -1,0 +1,245 @@
+//! A mechanism standing in one configuration, in exact numbers: where exact analysis of loops starts from.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::geometry::{aligned, modes, turn, turns};
+use super::snap::{Turns, inclination, recognise_rotation};
+use super::{Angle, BodyKind, ExactGeometry, JointType, LoopFrame, Mechanism, Pivoting, Surd};
+use crate::linalg::{Echelon, Number, Pivot};
+use crate::spatial::{Force, Motion, Pose, rotation_from_quaternion};
+
+/// Joint positions this near a multiple of 15° are that multiple: they come from a solved closure, not from a file.
+const SOLVED: f64 = 1e-9;
+
+/// Where one joint stands, exactly.
+#[derive(Debug, Clone, Copy)]
+struct Stand {
+    /// Angle about the joint's axis.
+    angle: Angle,
+    /// Displacement in a frame whose third axis is the joint's.
+    shift: [Surd; 3],
+    /// Quaternion `x y z w` of joints that turn about a point.
+    quaternion: Option<[Surd; 4]>,
+}
+
+/// A loop joint's exact description. The predecessor's frame enters by the first axis of a universal joint alone: the
+/// rest of it says only where the loop is closed, and the mechanism stands closed already.
+#[derive(Debug, Clone)]
+struct LoopPlan {
+    predecessor: Option<usize>,
+    successor: Option<usize>,
+    predecessor_turns: Turns,
+    successor_turns: Turns,
+    successor_offset: [Surd; 3],
+    joint: LoopKind,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum LoopKind {
+    Fixed,
+    Free(Pivoting, [Angle; 2], Surd),
+    Universal([[Angle; 2]; 2]),
+}
+
+/// A mechanism in one (closed) configuration, ready to be written in any [`Number`].
+#[derive(Debug, Clone)]
+pub struct ExactAssembly {
+    geometry: ExactGeometry,
+    stands: Vec<Stand>,
+    loops: Vec<LoopPlan>,
+    nv: usize,
+}
+
+/// One body of an [`Assembled`] mechanism.
+#[derive(Debug, Clone)]
+pub struct AssembledBody<T: Number> {
+    /// The body before the joint; `None` is the ground.
+    pub parent: Option<usize>,
+    /// What the body stands for.
+    pub kind: BodyKind,
+    /// First velocity coordinate that moves it.
+    pub v: usize,
+    /// Where it stands in its parent's frame.
+    pub pose: Pose<T>,
+    /// The free modes in its own frame, times the ratio of its drive.
+    pub modes: Vec<Motion<T>>,
+}
+
+/// One loop joint of an [`Assembled`] mechanism.
+#[derive(Debug, Clone)]
+pub struct AssembledLoop<T: Number> {
+    /// The body on the parent's side; `None` is the ground.
+    pub predecessor: Option<usize>,
+    /// The body on the child's side; `None` is the ground.
+    pub successor: Option<usize>,
+    /// Origin of the joint in the successor body's frame.
+    pub centre: Vector3<T>,
+    /// The free modes in the successor body's frame, constant as it moves; of a universal joint all rotations.
+    pub modes: Vec<Motion<T>>,
+    /// The constraint wrenches in the successor body's frame, constant as it moves: they do no work in the joint.
+    pub wrenches: Vec<Force<T>>,
+    /// Of a universal joint: its first axis in the predecessor body, its second in the successor body. Their cross
+    /// product is one more constraint, a pure moment.
+    pub axes: Option<[Vector3<T>; 2]>,
+}
+
+/// A mechanism in one closed configuration.
+#[derive(Debug, Clone)]
+pub struct Assembled<T: Number> {
+    /// Direction of gravity in the world, of length one; zero where there is none.
+    pub gravity: Vector3<T>,
+    /// The bodies, in the mechanism's order.
+    pub bodies: Vec<AssembledBody<T>>,
+    /// The loop joints.
+    pub loops: Vec<AssembledLoop<T>>,
+    /// Number of velocity coordinates of the tree.
+    pub nv: usize,
+}
+
+impl ExactAssembly {
+    /// The mechanism at the configuration `q`, which must close its loops; `snap` as in [`ExactGeometry::new`].
+    pub fn new(mechanism: &Mechanism, geometry: &ExactGeometry, q: &[f64], snap: f64) -> Self {
+        let numbers = geometry.to::<f64>();
+        let stands = mechanism
+            .bodies()
+            .iter()
+            .zip(&numbers.bodies)
+            .map(|(body, exact)| {
+                let q = &q[body.drive.q..body.drive.q + body.joint_type.nq()];
+                let mut position = q.to_vec();
+                if let [p] = position.as_mut_slice() {
+                    *p = body.drive.ratio * *p + body.drive.offset;
+                }
+                stand(&body.joint_type, exact.pivoting, &exact.frame, &position)
+            })
+            .collect();
+        let length = snap * geometry.size();
+        let loops = mechanism
+            .loops()
+            .iter()
+            .map(|l| {
+                let turns = |end: &LoopFrame| recognise_rotation(&end.pose.rotation, snap);
+                let exact = |x: f64| if x.abs() <= length { Surd::ZERO } else { Surd::recognise(x) };
+                LoopPlan {
+                    predecessor: l.predecessor.body,
+                    successor: l.successor.body,
+                    predecessor_turns: turns(&l.predecessor),
+                    successor_turns: turns(&l.successor),
+                    successor_offset: l.successor.pose.translation.data.0[0].map(exact),
+                    joint: loop_kind(&l.joint_type, snap),
+                }
+            })
+            .collect();
+        Self { geometry: geometry.clone(), stands, loops, nv: mechanism.nv() }
+    }
+
+    /// Writes it in numbers of one kind.
+    pub fn to<T: Number>(&self) -> Assembled<T> {
+        let geometry = self.geometry.to::<T>();
+        let bodies = geometry.bodies.iter().zip(&self.stands);
+        let bodies = bodies
+            .map(|(body, stand)| AssembledBody {
+                parent: body.parent,
+                kind: body.kind,
+                v: body.v,
+                pose: body.placement * stand.to(&body.frame),
+                modes: body.modes().iter().map(|m| *m * body.ratio).collect(),
+            })
+            .collect();
+        let loops = self.loops.iter().map(LoopPlan::to).collect();
+        Assembled { gravity: geometry.gravity, bodies, loops, nv: self.nv }
+    }
+}
+
+fn loop_kind(joint: &JointType, snap: f64) -> LoopKind {
+    let along = |axis: &Vector3<f64>| inclination(axis, snap);
+    let free = |pivoting, axis: &Vector3<f64>| LoopKind::Free(pivoting, along(axis), Surd::ZERO);
+    match joint {
+        JointType::Fixed => LoopKind::Fixed,
+        JointType::Revolute { axis } => free(Pivoting::Revolute, axis),
+        JointType::Prismatic { axis } => free(Pivoting::Prismatic, axis),
+        JointType::Helical { axis, pitch } => {
+            LoopKind::Free(Pivoting::Helical, along(axis), Surd::recognise(*pitch))
+        }
+        JointType::Cylindrical { axis } => free(Pivoting::Cylindrical, axis),
+        JointType::Planar { normal } => free(Pivoting::Planar, normal),
+        JointType::Spherical => free(Pivoting::Spherical, &Vector3::z()),
+        JointType::Floating => free(Pivoting::Floating, &Vector3::z()),
+        JointType::Universal { axes } => LoopKind::Universal([along(&axes[0]), along(&axes[1])]),
+    }
+}
+
+impl LoopPlan {
+    fn to<T: Number>(&self) -> AssembledLoop<T> {
+        let rotation: Matrix3<T> = turns(&self.successor_turns);
+        let end = Pose::new(rotation, Vector3::from(self.successor_offset.map(Surd::to)));
+        let (free, axes) = match self.joint {
+            LoopKind::Fixed => (Vec::new(), None),
+            LoopKind::Free(pivoting, axis, pitch) => {
+                (modes(pivoting, &aligned(&axis), pitch.to())[..pivoting.freedoms()].to_vec(), None)
+            }
+            LoopKind::Universal([first, second]) => {
+                let axis = |a: &[Angle; 2]| aligned::<T>(a).column(2).into_owned();
+                let outer: Matrix3<T> = turns(&self.predecessor_turns);
+                // Every rotation, less the one moment that the two axes leave.
+                let ball = modes(Pivoting::Spherical, &Matrix3::identity(), T::zero())[..3].to_vec();
+                (ball, Some([outer * axis(&first), rotation * axis(&second)]))
+            }
+        };
+        let modes: Vec<Motion<T>> = free.iter().map(|m| end.push_motion(m)).collect();
+        let mut span = Echelon::new(6, Pivot::Largest);
+        modes.iter().for_each(|m| {
+            span.insert(m.to_vector().as_slice());
+        });
+        let wrench = |w: Vec<T>| Force::new(Vector3::new(w[0], w[1], w[2]), Vector3::new(w[3], w[4], w[5]));
+        AssembledLoop {
+            predecessor: self.predecessor,
+            successor: self.successor,
+            centre: end.translation,
+            wrenches: span.null_space().into_iter().map(wrench).collect(),
+            modes,
+            axes,
+        }
+    }
+}
+
+fn stand(joint: &JointType, pivoting: Pivoting, frame: &Matrix3<f64>, q: &[f64]) -> Stand {
+    let pose = joint.pose(q);
+    let (mut angle, mut quaternion) = (Angle::ZERO, None);
+    match (pivoting, q) {
+        (Pivoting::Revolute | Pivoting::Helical, [a])
+        | (Pivoting::Cylindrical, [a, _])
+        | (Pivoting::Planar, [_, _, a]) => {
+            angle = Angle::recognise(*a, SOLVED);
+        }
+        (Pivoting::Spherical, &[x, y, z, w]) | (Pivoting::Floating, &[_, _, _, x, y, z, w]) => {
+            quaternion = Some([x, y, z, w].map(Surd::recognise));
+        }
+        _ => {}
+    }
+    let shift = frame.tr_mul(&pose.translation);
+    let mut exact = [Surd::ZERO; 3];
+    let free: &[usize] = match pivoting {
+        Pivoting::Revolute | Pivoting::Spherical => &[],
+        Pivoting::Prismatic | Pivoting::Helical | Pivoting::Cylindrical => &[2],
+        Pivoting::Planar => &[0, 1],
+        Pivoting::Floating => &[0, 1, 2],
+    };
+    free.iter().for_each(|&k| exact[k] = Surd::recognise(shift[k]));
+    Stand { angle, shift: exact, quaternion }
+}
+
+impl Stand {
+    /// The joint's displacement, given a frame whose third axis is the joint's.
+    fn to<T: Number>(self, frame: &Matrix3<T>) -> Pose<T> {
+        let rotation = match self.quaternion {
+            Some(q) => {
+                let [x, y, z, w] = q.map(Surd::to::<T>);
+                rotation_from_quaternion(x, y, z, w).unwrap_or_else(Matrix3::identity)
+            }
+            None if self.angle == Angle::ZERO => Matrix3::identity(),
+            None => frame * turn(2, self.angle.cos_sin()) * frame.transpose(),
+        };
+        Pose::new(rotation, frame * Vector3::from(self.shift.map(Surd::to)))
+    }
+}
