@@ -27,7 +27,7 @@ Exit status: 0 done (check: yes), 1 the answer is no, 2 the input or the call is
 
 /// Weighs a robot by moving it: its inertial parameters, from model files and measured motion.
 #[derive(Parser)]
-#[command(name = "inertial", version, after_help = EXAMPLES, max_term_width = 110, disable_help_subcommand = true)]
+#[command(name = "inertial", version, after_help = EXAMPLES, max_term_width = 110, disable_help_subcommand = true, arg_required_else_help = false)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

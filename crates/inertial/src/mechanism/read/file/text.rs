@@ -215,9 +215,9 @@ impl Document {
     }
 }
 
+/// The path of a value; where it breaks off inside a key (`?`), that of what holds it.
 fn path(path: &serde_path_to_error::Path) -> String {
-    let path = path.to_string();
-    if path == "." { String::new() } else { path }
+    path.to_string().trim_end_matches(['?', '.']).to_owned()
 }
 
 fn json_error(path: &str, error: &serde_json::Error) -> Error {

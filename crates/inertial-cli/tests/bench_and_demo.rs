@@ -1,0 +1,56 @@
+//! `inertial bench` and `inertial demo` on the models that ship with the program.
+
+mod common;
+
+use common::run;
+
+#[test]
+fn bench_times_every_kernel() {
+    let result = run(&["bench", "builtin:puma560", "--gravity", "0,0,-1.62", "--json"]);
+    assert_eq!((result.status, result.stderr.as_str()), (0, ""));
+    let value = result.json();
+    assert_eq!(value["schema"], "inertial/bench/1");
+    let expected = serde_json::json!({"name": "puma560", "bodies": 6, "dof": 6, "base": "fixed",
+        "gravity": [0.0, 0.0, -1.62], "loops": 0, "rotors": 0});
+    assert_eq!(value["model"], expected);
+    for kernel in value["kernels"].as_array().unwrap() {
+        let (min, median) = (kernel["min_us"].as_f64().unwrap(), kernel["median_us"].as_f64().unwrap());
+        assert!(0.0 < min && min <= median && median < 1e6, "{kernel}");
+    }
+}
+
+#[test]
+fn options_change_the_model() {
+    let model = |args: &[&str]| run(&[&["bench", "--json"], args].concat()).json()["model"].clone();
+    assert_eq!(model(&["builtin:scara", "--base", "floating"])["base"], "floating");
+    assert_eq!(model(&["builtin:scara", "--base=floating"])["dof"], 10);
+    assert_eq!(model(&["builtin:quadruped", "--base", "fixed", "--rotors", "none"])["rotors"], 0);
+    assert_eq!(model(&["builtin:four-bar", "--gravity=0,-9.81,0"])["dof"], 1);
+}
+
+#[test]
+fn demo_runs_on_every_model() {
+    let list = run(&["demo", "--list"]);
+    assert_eq!(list.status, 0);
+    let names: Vec<&str> = list.stdout.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    for name in [
+        "puma560",
+        "scara",
+        "cheetah-leg",
+        "quadruped",
+        "arm7",
+        "planar-2r",
+        "four-bar",
+        "2rru-1rrs",
+        "2prs-1psr",
+        "space-dual-arm",
+    ] {
+        assert!(names.contains(&name), "{name}");
+    }
+    for name in names {
+        let result = run(&["demo", name]);
+        assert_eq!((result.status, result.stderr.as_str()), (0, ""), "{name}");
+        assert!(result.stdout.contains("Can these bodies exist?"), "{name}");
+    }
+    assert_eq!(run(&["demo"]).status, 0);
+}
