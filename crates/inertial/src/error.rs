@@ -1,6 +1,6 @@
 //! The one error type of the library.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// Where in a model text something was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,10 +27,22 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.line, self.element.is_empty()) {
             (Some(line), true) => write!(f, "line {line}: "),
-            (Some(line), false) => write!(f, "line {line}: {}: ", self.element),
+            (Some(line), false) => write!(f, "line {line}: {}: ", OneLine(&self.element)),
             (None, true) => Ok(()),
-            (None, false) => write!(f, "{}: ", self.element),
+            (None, false) => write!(f, "{}: ", OneLine(&self.element)),
         }
+    }
+}
+
+/// A text with its control characters written out: names may hold line breaks, messages must not.
+struct OneLine<'a>(&'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|c| match c {
+            c if c.is_control() => write!(f, "{}", c.escape_default()),
+            c => f.write_char(c),
+        })
     }
 }
 
@@ -39,7 +51,7 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum Error {
     /// The text does not follow its format.
-    #[error("{place}{message}")]
+    #[error("{place}{}", OneLine(message))]
     Syntax {
         /// Where.
         place: Place,
@@ -47,7 +59,7 @@ pub enum Error {
         message: String,
     },
     /// The text is well formed but describes no mechanism.
-    #[error("{place}{message}")]
+    #[error("{place}{}", OneLine(message))]
     Model {
         /// Where.
         place: Place,
@@ -55,7 +67,7 @@ pub enum Error {
         message: String,
     },
     /// A feature of the format that changes the dynamics and is not supported.
-    #[error("{place}{feature} is not supported")]
+    #[error("{place}{} is not supported", OneLine(feature))]
     Unsupported {
         /// Where.
         place: Place,
@@ -63,7 +75,7 @@ pub enum Error {
         feature: String,
     },
     /// The loops cannot be closed.
-    #[error("loop {name}: {message} (residual {residual:.3e})")]
+    #[error("loop {}: {} (residual {residual:.3e})", OneLine(name), OneLine(message))]
     Closure {
         /// The loop that stays open the widest.
         name: String,

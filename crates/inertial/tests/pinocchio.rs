@@ -1,5 +1,7 @@
 //! URDFs of real robots against Pinocchio: kinematics, lumped inertias, torques, mass matrix, regressor.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! New values into URDF texts: they read back, and nothing else changes.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::fmt::Write as _;
@@ -219,9 +221,9 @@ fn random_text(rng: &mut Rng) -> String {
             if rng.chance(0.7) {
                 let _ = write!(text, "<origin xyz='{} {} {}' rpy='{} 0 1'/>{newline}", v.x, v.y, v.z, v.x);
             }
-            let _ = write!(
+            let _ = writeln!(
                 text,
-                "<inertia ixx='{}' ixy='0' ixz='{}' iyy='{}' iyz='0' izz='{}'/>{newline}</inertial>{newline}</link>\n",
+                "<inertia ixx='{}' ixy='0' ixz='{}' iyy='{}' iyz='0' izz='{}'/>{newline}</inertial>{newline}</link>",
                 d.x,
                 0.1 * v.y,
                 d.y,

@@ -39,5 +39,5 @@ pub fn run(script: &str, arguments: &[&str]) -> Option<String> {
         return None;
     }
     assert!(output.status.success(), "{script} failed: {complaint}");
-    Some(String::from_utf8(output.stdout).unwrap())
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,6 +1,7 @@
 //! Readers of model texts. The format is recognised from the content.
 
 pub mod file;
+mod lines;
 pub mod mjcf;
 pub mod urdf;
 pub(crate) mod xml;

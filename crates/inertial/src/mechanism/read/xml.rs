@@ -5,6 +5,7 @@ use std::ops::Range;
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::check_size;
+use super::lines::Lines;
 use crate::{Error, Place, Result};
 
 /// Deepest nesting of elements; real models stay below a few dozen.
@@ -25,7 +26,7 @@ const MAX_QUOTE: usize = 100;
 /// A parsed text.
 pub(crate) struct Xml<'t> {
     document: Document<'t>,
-    lines: Lines,
+    lines: Lines<'t>,
 }
 
 impl<'t> Xml<'t> {
@@ -35,7 +36,7 @@ impl<'t> Xml<'t> {
         let lines = Lines::new(text);
         scan(text, &lines)?;
         let options = ParsingOptions { nodes_limit: MAX_NODES, ..ParsingOptions::default() };
-        let document = Document::parse_with_options(text, options).map_err(|e| syntax(text, &lines, &e))?;
+        let document = Document::parse_with_options(text, options).map_err(|e| syntax(&lines, &e))?;
         Ok(Self { document, lines })
     }
 
@@ -49,7 +50,7 @@ impl<'t> Xml<'t> {
 #[derive(Clone, Copy)]
 pub(crate) struct Element<'a> {
     node: Node<'a, 'a>,
-    lines: &'a Lines,
+    lines: &'a Lines<'a>,
     text: &'a str,
 }
 
@@ -61,7 +62,7 @@ impl<'a> Element<'a> {
 
     /// Line where it starts, from 1.
     pub(crate) fn line(&self) -> u32 {
-        self.lines.at(self.text, self.node.range().start)
+        self.lines.at(self.node.range().start)
     }
 
     /// Where its parts stand in the text.
@@ -253,37 +254,10 @@ fn short(text: &str) -> String {
     out
 }
 
-/// Line numbers at regular steps through a text: small, and quick to ask.
-struct Lines(Vec<u32>);
-
-impl Lines {
-    const STEP: usize = 4096;
-
-    fn new(text: &str) -> Self {
-        let mut line = 1;
-        let count = |block: &[u8]| {
-            let before = line;
-            line += newlines(block);
-            before
-        };
-        Self(text.as_bytes().chunks(Self::STEP).map(count).collect())
-    }
-
-    fn at(&self, text: &str, offset: usize) -> u32 {
-        let block = offset / Self::STEP;
-        let Some(&line) = self.0.get(block) else { return self.0.last().copied().unwrap_or(1) };
-        line + newlines(&text.as_bytes()[block * Self::STEP..offset.min(text.len())])
-    }
-}
-
-fn newlines(bytes: &[u8]) -> u32 {
-    bytes.iter().filter(|&&b| b == b'\n').count() as u32
-}
-
 /// Refuses what would cost the parser unbounded time, memory or stack, in one pass over the text.
-fn scan(text: &str, lines: &Lines) -> Result<()> {
+fn scan(text: &str, lines: &Lines<'_>) -> Result<()> {
     let refuse = |at: usize, message: String| {
-        Err(Error::syntax(Place { line: Some(lines.at(text, at)), element: String::new() }, message))
+        Err(Error::syntax(Place { line: Some(lines.at(at)), element: String::new() }, message))
     };
     if text.match_indices("xmlns").nth(MAX_NAMESPACES).is_some() {
         return refuse(0, format!("the text declares more than {MAX_NAMESPACES} XML namespaces"));
@@ -344,22 +318,26 @@ impl Tag {
         for (i, &b) in bytes.iter().enumerate() {
             match (quote, b) {
                 (Some(q), _) if q == b => quote = None,
-                (Some(_), _) => {}
                 (None, b'"' | b'\'') => {
                     quote = Some(b);
                     attributes += 1;
                 }
                 (None, b'>') => {
-                    return Self { length: Some(i + 1), closes, empty: bytes[i - 1] == b'/', attributes };
+                    return Self {
+                        length: Some(i + 1),
+                        closes,
+                        empty: bytes[..i].ends_with(b"/"),
+                        attributes,
+                    };
                 }
-                (None, _) => {}
+                _ => {}
             }
         }
         Self { length: None, closes, empty: false, attributes }
     }
 }
 
-fn syntax(text: &str, lines: &Lines, error: &roxmltree::Error) -> Error {
+fn syntax(lines: &Lines<'_>, error: &roxmltree::Error) -> Error {
     use roxmltree::Error as E;
     let message = match error {
         E::DtdDetected => "document types and entities are not allowed".to_owned(),
@@ -376,6 +354,6 @@ fn syntax(text: &str, lines: &Lines, error: &roxmltree::Error) -> Error {
         }
     };
     let ends = matches!(error, E::UnclosedRootNode | E::UnexpectedEndOfStream);
-    let line = if ends { lines.at(text, text.len()) } else { error.pos().row };
+    let line = if ends { lines.at(usize::MAX) } else { error.pos().row };
     Error::syntax(Place { line: Some(line), element: String::new() }, message)
 }

@@ -156,7 +156,9 @@ impl<'t> Edits<'t> {
         }
         self.set(mass, "value", inertia.mass);
         let tensor = inertial.required_child("inertia")?;
-        entries.iter().for_each(|(name, value)| self.set(tensor, name, *value));
+        for (name, value) in entries {
+            self.set(tensor, name, value);
+        }
         Ok(())
     }
 
@@ -177,15 +179,15 @@ impl<'t> Edits<'t> {
     }
 
     fn insert_inertial(&mut self, link: Element<'_>, mass: f64, com: &Vector3<f64>, entries: &[(&str, f64)]) {
-        let attributes: String =
-            entries.iter().map(|(name, value)| format!(" {name}=\"{}\"", number(*value))).collect();
+        let attributes: Vec<_> =
+            entries.iter().map(|(name, value)| format!("{name}=\"{}\"", number(*value))).collect();
         self.append(
             link,
             &[
                 "<inertial>".to_owned(),
                 format!("\t<origin xyz=\"{}\"/>", numbers(com)),
                 format!("\t<mass value=\"{}\"/>", number(mass)),
-                format!("\t<inertia{attributes}/>"),
+                format!("\t<inertia {}/>", attributes.join(" ")),
                 "</inertial>".to_owned(),
             ],
         );
@@ -203,8 +205,10 @@ impl<'t> Edits<'t> {
         };
         let unit = inner.strip_prefix(&outer).filter(|u| !u.is_empty()).unwrap_or("  ").to_owned();
         let newline = self.newline;
-        let block: String =
-            lines.iter().map(|l| format!("{newline}{inner}{}", l.replace('\t', &unit))).collect();
+        let mut block = String::new();
+        for line in lines {
+            block.extend([newline, &inner, &line.replace('\t', &unit)]);
+        }
         match layout.end_tag {
             None => {
                 // `<link name="a"/>` becomes a pair of tags; blanks before the slash stay.

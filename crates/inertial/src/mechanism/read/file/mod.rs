@@ -21,13 +21,14 @@ use std::collections::HashMap;
 use nalgebra::{Matrix3, Vector3};
 
 use super::MechanismBuilder;
+use super::lines::Lines;
 use crate::mechanism::{
     JointDynamics, JointSpec, JointType, Limits, LinkSpec, LoopEnd, LoopSpec, Mimic, RotorSpec,
     rotation_about,
 };
 use crate::spatial::{Inertia, Pose, rotation_from_quaternion, rotation_from_rpy};
 use crate::{Error, Place, Result};
-use places::{EntryPlace, Lines, Places};
+use places::{EntryPlace, Places};
 use text::{Convention, Dh, Document, Kind, Origin, Position};
 
 /// The schema that this reader knows.
@@ -82,13 +83,13 @@ impl Entry {
 struct Reader<'a> {
     document: &'a Document,
     places: Option<Places>,
-    lines: Lines,
+    lines: Lines<'a>,
     /// Rows of the standard convention by body: the children's rows begin after them.
     standard: HashMap<&'a str, Dh>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(text: &str, document: &'a Document) -> Self {
+    fn new(text: &'a str, document: &'a Document) -> Self {
         let standard = document
             .bodies
             .iter()

@@ -12,20 +12,6 @@ pub(in crate::mechanism) fn is_json(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('{')
 }
 
-/// Line numbers from byte offsets.
-pub(super) struct Lines(Vec<usize>);
-
-impl Lines {
-    pub fn new(text: &str) -> Self {
-        Self(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i).collect())
-    }
-
-    /// The line, from 1, that holds the byte at `offset`.
-    pub fn at(&self, offset: usize) -> u32 {
-        u32::try_from(self.0.partition_point(|&end| end < offset) + 1).unwrap_or(u32::MAX)
-    }
-}
-
 /// The entries of a file's lists.
 #[derive(Debug, Default, Deserialize)]
 #[serde(bound = "E: Deserialize<'de>")]

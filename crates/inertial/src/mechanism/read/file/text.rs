@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::places::{Lines, is_json};
+use super::super::lines::Lines;
+use super::places::is_json;
 use crate::{Error, Place, Result};
 
 #[derive(Debug, Deserialize)]
