@@ -86,6 +86,11 @@ def robot(base, path):
         }
         if not mimic:  # Pinocchio's regressor does not know mimic joints
             sample["regressor"] = pin.computeJointTorqueRegressor(model, data, q, v, a).tolist()
+            sample["kinetic"] = pin.computeKineticEnergy(model, data, q, v)
+            sample["potential"] = pin.computePotentialEnergy(model, data, q)
+            momentum, centre = pin.computeCentroidalMomentum(model, data, q, v), data.com[0]
+            at_origin = momentum.angular + np.cross(centre, momentum.linear)
+            sample["momentum"] = [*momentum.linear.tolist(), *at_origin.tolist()]
         samples.append(sample)
     return {"path": str(path), "base": base, "mimic": coupled, "nv": model.nv, "joints": joints, "samples": samples}
 

@@ -8,7 +8,9 @@ use std::path::Path;
 
 use common::python::{run, skip};
 use common::relative_error;
-use inertial::dynamics::{Workspace, bias_forces, mass_matrix};
+use inertial::dynamics::{
+    Frame, Workspace, bias_forces, forward_dynamics, kinetic_energy, mass_matrix, momentum, potential_energy,
+};
 use inertial::mechanism::read::urdf;
 use inertial::mechanism::write::urdf::write_bodies;
 use inertial::mechanism::{Base, BodyKind, BuildOptions, JointType, Mechanism};
@@ -172,8 +174,48 @@ impl<'a> Pair<'a> {
                 .map(|i| bias[i] + mass[i * n..(i + 1) * n].iter().zip(&a).map(|(h, a)| h * a).sum::<f64>())
                 .collect();
             worst = worst.max(self.close(&self.reordered(&torque), &numbers(&sample["tau"]), "torques"));
+            worst = worst.max(self.compare_totals(&mut workspace, sample, &q, &v));
+            self.compare_forward(&mut workspace, &q, &v, &a, &torque, &mass);
         }
         worst
+    }
+}
+
+impl Pair<'_> {
+    /// Energies and momentum, where the oracle has them.
+    fn compare_totals(&self, workspace: &mut Workspace, sample: &Value, q: &[f64], v: &[f64]) -> f64 {
+        let Some(kinetic) = sample["kinetic"].as_f64() else { return 0.0 };
+        let robot = &self.robot;
+        let found =
+            [kinetic_energy(robot, workspace, q, v).unwrap(), potential_energy(robot, workspace, q).unwrap()];
+        let energies = self.close(&found, &[kinetic, sample["potential"].as_f64().unwrap()], "energies");
+        let found = momentum(robot, workspace, q, v, Frame::World).unwrap();
+        let found: Vec<f64> = found.linear.iter().chain(&found.angular).copied().collect();
+        energies.max(self.close(&found, &numbers(&sample["momentum"]), "momentum"))
+    }
+
+    /// Forward dynamics gives back the accelerations, as far as the torques hold them.
+    fn compare_forward(
+        &self,
+        workspace: &mut Workspace,
+        q: &[f64],
+        v: &[f64],
+        a: &[f64],
+        torque: &[f64],
+        mass: &[f64],
+    ) {
+        let n = self.robot.nv();
+        let mut found = vec![0.0; n];
+        if let Err(error) = forward_dynamics(&self.robot, workspace, q, v, torque, &mut found) {
+            // Some files have moving links without mass, and say so.
+            assert!(error.to_string().contains("nothing resists joint"), "{}: {error}", self.name);
+            println!("{}: {error}", self.name);
+            return;
+        }
+        let times = |x: &[f64]| -> Vec<f64> {
+            (0..n).map(|i| mass[i * n..(i + 1) * n].iter().zip(x).map(|(h, x)| h * x).sum()).collect()
+        };
+        self.close(&times(&found), &times(a), "forward dynamics");
     }
 }
 

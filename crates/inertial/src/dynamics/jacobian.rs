@@ -41,19 +41,6 @@ pub fn frame_jacobian(
     }
     forward_kinematics(mechanism, workspace, q)?;
     out.fill(0.0);
-    add_frame_jacobian(mechanism, workspace, body, frame, 1.0, out);
-    Ok(())
-}
-
-/// Adds `scale` times the Jacobian to `out`, from poses that are already there.
-pub(super) fn add_frame_jacobian(
-    mechanism: &Mechanism,
-    workspace: &Workspace,
-    body: usize,
-    frame: &Pose<f64>,
-    scale: f64,
-    out: &mut [f64],
-) {
     let nv = mechanism.nv();
     let seen_from = (workspace.in_world[body] * *frame).inverse();
     let mut above = Some(body);
@@ -61,11 +48,12 @@ pub(super) fn add_frame_jacobian(
         let body = &mechanism.bodies()[j];
         let to_frame = seen_from * workspace.in_world[j];
         for (k, mode) in body.joint_type.free_modes().iter().enumerate() {
-            let column = to_frame.push_motion(&(*mode * (scale * body.drive.ratio))).to_vector();
+            let column = to_frame.push_motion(&(*mode * body.drive.ratio)).to_vector();
             for r in 0..6 {
                 out[r * nv + body.drive.v + k] += column[r];
             }
         }
         above = body.parent;
     }
+    Ok(())
 }

@@ -87,7 +87,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// The body's frame in its parent's frame at the mechanism's coordinates `q`.
+    /// The body's frame in its parent's frame at the mechanism's coordinates `q` (all of them).
     #[inline]
     pub fn pose(&self, q: &[f64]) -> Pose<f64> {
         let Drive { q: first, ratio, offset, .. } = self.drive;
@@ -382,6 +382,9 @@ impl Mechanism {
     }
 
     /// Moves `q` along the velocity `v` for unit time, joint by joint.
+    ///
+    /// # Panics
+    /// Where `q` has fewer than [`Mechanism::nq`] or `v` fewer than [`Mechanism::nv`] entries.
     pub fn integrate(&self, q: &mut [f64], v: &[f64]) {
         for joint in self.joints.iter().filter(|j| j.follows.is_none()) {
             joint.joint_type.integrate(&mut q[joint.q_range()], &v[joint.v_range()]);
