@@ -9,7 +9,8 @@ use std::path::Path;
 use common::python::{run, skip};
 use common::relative_error;
 use inertial::dynamics::{
-    Frame, Workspace, bias_forces, forward_dynamics, kinetic_energy, mass_matrix, momentum, potential_energy,
+    Frame, InverseDynamics, Workspace, bias_forces, forward_dynamics, kinetic_energy, mass_matrix, momentum,
+    potential_energy,
 };
 use inertial::mechanism::read::urdf;
 use inertial::mechanism::write::urdf::write_bodies;
@@ -19,7 +20,7 @@ use serde_json::Value;
 
 const SCRIPT: &str = "oracle_pinocchio.py";
 
-/// Both programs round differently along chains of up to a dozen joints; observed agreement is 1e-13.
+/// Both programs round differently along chains of up to a dozen joints; observed agreement is 5e-15.
 const TOLERANCE: f64 = 1e-10;
 
 /// Arms, quadrupeds, humanoids; with continuous and mimic joints; bolted down and floating.
@@ -122,6 +123,17 @@ impl<'a> Pair<'a> {
         out
     }
 
+    /// A row of our regressor in the oracle's order of bodies and parameters.
+    fn by_oracle_joint(&self, row: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; 10 * self.joints.len()];
+        for (joint, theirs) in self.joints.iter().zip(out.chunks_mut(10)) {
+            let body = self.robot.joints()[*joint].body;
+            let block = self.robot.parameter_blocks().iter().find(|block| block.body == body).unwrap();
+            PARAMETER.iter().zip(&row[block.offset..]).for_each(|(&k, y)| theirs[k] = *y);
+        }
+        out
+    }
+
     fn positions(&self, sample: &Value) -> Vec<f64> {
         let mut q = vec![f64::NAN; self.robot.nq()];
         let described = self.oracle["joints"].as_array().unwrap();
@@ -158,7 +170,8 @@ impl<'a> Pair<'a> {
     fn compare_dynamics(&self) -> f64 {
         let mut worst: f64 = 0.0;
         let (robot, n) = (&self.robot, self.robot.nv());
-        let mut workspace = Workspace::new(robot);
+        let (parameters, dynamics) = (robot.parameters(), InverseDynamics::new(robot));
+        let (mut workspace, mut scratch) = (Workspace::new(robot), dynamics.scratch());
         for sample in self.oracle["samples"].as_array().unwrap() {
             let q = self.positions(sample);
             let (v, a) = (self.ours(&numbers(&sample["v"])), self.ours(&numbers(&sample["a"])));
@@ -168,14 +181,32 @@ impl<'a> Pair<'a> {
                 let found = self.reordered(&mass[row * n..(row + 1) * n]);
                 worst = worst.max(self.close(&found, &expected, "mass matrix"));
             }
+            let expected = numbers(&sample["tau"]);
+            let mut torques = vec![0.0; n];
+            dynamics.rnea(&mut scratch, &q, &v, &a, &mut torques).unwrap();
+            worst = worst.max(self.close(&self.reordered(&torques), &expected, "torques"));
             let mut bias = vec![0.0; n];
             bias_forces(robot, &mut workspace, &q, &v, &mut bias).unwrap();
-            let torque: Vec<f64> = (0..n)
+            let sum: Vec<f64> = (0..n)
                 .map(|i| bias[i] + mass[i * n..(i + 1) * n].iter().zip(&a).map(|(h, a)| h * a).sum::<f64>())
                 .collect();
-            worst = worst.max(self.close(&self.reordered(&torque), &numbers(&sample["tau"]), "torques"));
+            worst = worst.max(self.close(&self.reordered(&sum), &expected, "mass matrix and bias forces"));
+
+            let regressor = dynamics.torque_regressor(&mut scratch, &q, &v, &a).unwrap();
+            let product: Vec<f64> = regressor
+                .chunks(parameters.len())
+                .map(|row| row.iter().zip(&parameters).map(|(y, p)| y * p).sum())
+                .collect();
+            worst = worst.max(self.close(&self.reordered(&product), &expected, "regressor times parameters"));
+            // Pinocchio has no regressor where joints follow others.
+            if let Some(expected) = sample.get("regressor").map(rows) {
+                for (&row, expected) in self.velocity.iter().zip(&expected) {
+                    let row = &regressor[row * parameters.len()..(row + 1) * parameters.len()];
+                    worst = worst.max(self.close(&self.by_oracle_joint(row), expected, "regressor"));
+                }
+            }
             worst = worst.max(self.compare_totals(&mut workspace, sample, &q, &v));
-            self.compare_forward(&mut workspace, &q, &v, &a, &torque, &mass);
+            self.compare_forward(&mut workspace, &q, &v, &a, &torques, &mass);
         }
         worst
     }
