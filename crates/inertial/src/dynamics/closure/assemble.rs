@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::constraints::Constraints;
 use super::{LARGEST_GAP, RANK_TOLERANCE};
-use crate::linalg::{self, Rank, Svd};
+use crate::linalg::{self, Number, Rank, SplitMix, Svd};
 use crate::mechanism::{BodyKind, JointType};
 use crate::{Error, Place, Result};
 
@@ -74,7 +74,8 @@ pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
             )
         } else {
             format!(
-                "{mobility} independent coordinates are needed, {} are marked: for example {suggestion} would do",
+                "the mobility is {mobility} but {} coordinates are marked as independent: mark {mobility}, for example \
+                 {suggestion}",
                 marked.len()
             )
         },
@@ -137,7 +138,8 @@ fn neighbours(
 ) -> Result<Vec<Candidate>> {
     let nv = constraints.mechanism.nv();
     let mut found = Vec::new();
-    let mut next = numbers(1);
+    // A fixed seed: the same input gives the same assembly.
+    let mut source = SplitMix::new(1);
     let svd = Svd::new(&start.jacobian)?;
     let free = svd.null_space(start.rank.rank);
     let along_independent = if held.is_empty() { 0 } else { 2 };
@@ -145,11 +147,11 @@ fn neighbours(
         let mut direction = DVector::zeros(nv);
         let fixed: &[usize] = if trial < along_independent {
             let sign = if trial == 0 { 1.0 } else { -1.0 };
-            held.iter().for_each(|&k| direction[k] = sign * (0.75 + 0.25 * next()));
+            held.iter().for_each(|&k| direction[k] = sign * (0.75 + 0.25 * f64::random(&mut source)));
             held
         } else {
             for column in free.column_iter() {
-                direction.axpy(next(), &column, 1.0);
+                direction.axpy(f64::random(&mut source), &column, 1.0);
             }
             &[]
         };
@@ -170,14 +172,15 @@ fn neighbours(
 
 /// Closes the loops near `q`: with the independent coordinates held, else with all, else from somewhere near.
 fn assemble_near(constraints: &Constraints<'_>, q: &mut Vec<f64>, held: &[usize]) -> Result<()> {
-    let mut next = numbers(2);
+    let mut source = SplitMix::new(2);
     let mut best: Option<(f64, Vec<f64>)> = None;
     for trial in 0..24 {
         let mut at = q.clone();
         if trial >= 2 {
             // Farther and farther away.
             let size = 0.1 * f64::from(trial);
-            let direction = DVector::from_fn(constraints.mechanism.nv(), |_, _| size * next());
+            let direction =
+                DVector::from_fn(constraints.mechanism.nv(), |_, _| size * f64::random(&mut source));
             advance(constraints, &mut at, &direction);
         }
         let fixed = if trial == 0 { held } else { &[] };
@@ -343,13 +346,4 @@ fn choose(
     }
     chosen.sort_unstable();
     Ok(chosen)
-}
-
-/// Fixed numbers in (−1, 1), of no structure: the same input gives the same assembly.
-fn numbers(seed: u64) -> impl FnMut() -> f64 {
-    let mut state = seed;
-    move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 11) as f64) / ((1u64 << 52) as f64) - 1.0
-    }
 }
