@@ -4,7 +4,7 @@
 //! joints do no work. Where there are no loops, `G` is the identity and is never formed.
 
 use super::{
-    ClosedMechanism, ClosedWorkspace, Frame, base_wrench, base_wrench_regressor, bias_forces, expect_len,
+    ClosedMechanism, ClosedWorkspace, Frame, base_wrench, base_wrench_regressor, expect_len,
     forward_dynamics, gravity_forces, kinetic_energy, kinetic_energy_regressor, mass_matrix, momentum,
     momentum_regressor, potential_energy,
 };
@@ -36,8 +36,53 @@ impl ClosedMechanism<'_> {
         Ok(())
     }
 
-    /// The forces `Gᵀ(h + H g)` that remain without acceleration of the independent coordinates: centrifugal, Coriolis,
-    /// gravity.
+    /// The forces `tau` on the independent coordinates that make the motion `q, v, a`: `Gᵀ τ` of the tree.
+    pub fn inverse_dynamics(
+        &self,
+        workspace: &mut ClosedWorkspace,
+        q: &[f64],
+        v: &[f64],
+        a: &[f64],
+        tau: &mut [f64],
+    ) -> Result<()> {
+        expect_len("force vector", tau.len(), self.dof())?;
+        if self.is_tree() {
+            return self.dynamics.rnea(&mut workspace.scratch, q, v, a, tau);
+        }
+        self.with_accelerations(workspace, q, v, a, |ws, v, a| {
+            self.dynamics.rnea(&mut ws.scratch, q, v, a, &mut ws.tau)
+        })?;
+        self.project(workspace, tau);
+        Ok(())
+    }
+
+    /// The matrix `GᵀY` that gives the forces on the independent coordinates from the parameters (armature aside),
+    /// `dof × np` row-major. It stays in the workspace until the next call.
+    pub fn torque_regressor<'w>(
+        &self,
+        workspace: &'w mut ClosedWorkspace,
+        q: &[f64],
+        v: &[f64],
+        a: &[f64],
+    ) -> Result<&'w [f64]> {
+        if self.is_tree() {
+            return self.dynamics.torque_regressor(&mut workspace.scratch, q, v, a);
+        }
+        self.with_accelerations(workspace, q, v, a, |ws, v, a| {
+            let y = self.dynamics.torque_regressor(&mut ws.scratch, q, v, a)?;
+            let np = self.mechanism().parameter_count().max(1);
+            ws.regressor.fill(0.0);
+            for (out, column) in ws.regressor.chunks_exact_mut(np).zip(ws.map.column_iter()) {
+                for (row, g) in y.chunks_exact(np).zip(column.iter()).filter(|(_, g)| **g != 0.0) {
+                    out.iter_mut().zip(row).for_each(|(out, y)| *out += g * y);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(&workspace.regressor)
+    }
+
+    /// The forces that remain without acceleration of the independent coordinates: centrifugal, Coriolis, gravity.
     pub fn bias_forces(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -45,23 +90,11 @@ impl ClosedMechanism<'_> {
         v: &[f64],
         out: &mut [f64],
     ) -> Result<()> {
-        expect_len("bias force vector", out.len(), self.dof())?;
-        if self.is_tree() {
-            return bias_forces(self.mechanism(), &mut workspace.tree, q, v, out);
-        }
-        // The accelerations come with no independent ones: what is left is g.
-        out.fill(0.0);
-        let (mut tree_v, mut g) = (std::mem::take(&mut workspace.v), std::mem::take(&mut workspace.a));
-        let done = self.accelerations(workspace, q, v, out, &mut tree_v, &mut g).and_then(|()| {
-            self.tree_mass_matrix(workspace, q)?;
-            symmetric_times(&workspace.mass_matrix, &g, &mut workspace.tau);
-            bias_forces(self.mechanism(), &mut workspace.tree, q, &tree_v, &mut g)
-        });
-        workspace.tau.iter_mut().zip(&g).for_each(|(t, h)| *t += h);
-        (workspace.v, workspace.a) = (tree_v, g);
-        done?;
-        self.project(workspace, out);
-        Ok(())
+        let mut still = std::mem::take(&mut workspace.difference);
+        still.fill(0.0);
+        let done = self.inverse_dynamics(workspace, q, v, &still[..self.dof()], out);
+        workspace.difference = still;
+        done
     }
 
     /// The accelerations of the independent coordinates that the forces `tau` on them give.

@@ -7,14 +7,16 @@
 mod assemble;
 mod constraints;
 mod loops;
+mod maps;
+mod solve;
 
 use nalgebra::DMatrix;
 
 use self::constraints::Constraints;
-use super::{Workspace, expect_len};
+use super::{InverseDynamics, Scratch, Workspace};
+use crate::Result;
 use crate::linalg::{PivotedQr, Rank};
 use crate::mechanism::{JointType, Mechanism};
-use crate::{Error, Result};
 
 /// Singular values of the scaled constraints below this fraction of the largest are redundant constraints.
 ///
@@ -27,15 +29,6 @@ const LARGEST_GAP: f64 = 1e-4;
 
 /// With exact geometry loops close to this; rounding makes about 1e-15 per joint.
 const EXACT_GAP: f64 = 1e-11;
-
-/// Independent coordinates determine the others unless these turn this much faster (a dead point).
-const DEAD_POINT: f64 = 1e-9;
-
-/// Largest step of the continuation, of any joint (rad, or loop lengths).
-const LARGEST_STEP: f64 = 0.3;
-
-/// A continuation whose steps shrink to this has met the end of the motion.
-const SMALLEST_STEP: f64 = 1e-5;
 
 /// A mechanism with its loops closed: the motion of all joints follows from that of the independent ones.
 ///
@@ -83,6 +76,8 @@ pub struct ClosedMechanism<'m> {
     /// The largest residual that counts as closed.
     gap: f64,
     warnings: Vec<String>,
+    /// Of the tree.
+    pub(super) dynamics: InverseDynamics,
 }
 
 /// Scratch memory of one thread for one [`ClosedMechanism`].
@@ -111,6 +106,10 @@ pub struct ClosedWorkspace {
     pub(super) mass_matrix: Vec<f64>,
     /// The mass matrix of the independent coordinates, row-major.
     pub(super) projected: Vec<f64>,
+    /// Of the tree's inverse dynamics.
+    pub(super) scratch: Scratch,
+    /// `GᵀY`, row-major.
+    pub(super) regressor: Vec<f64>,
 }
 
 impl<'m> ClosedMechanism<'m> {
@@ -161,6 +160,7 @@ impl<'m> ClosedMechanism<'m> {
             rank: assembly.rank,
             gap,
             warnings,
+            dynamics: InverseDynamics::new(mechanism),
         })
     }
 
@@ -238,246 +238,8 @@ impl<'m> ClosedMechanism<'m> {
             tau: vec![0.0; nv],
             mass_matrix: vec![0.0; nv * nv],
             projected: vec![0.0; n * n],
-        }
-    }
-
-    /// How far the loops are from closed at `q` (rad, or relative to the length of the loop).
-    pub fn residual(&self, workspace: &mut ClosedWorkspace, q: &[f64]) -> Result<f64> {
-        expect_len("position vector", q.len(), self.mechanism().nq())?;
-        Ok(self.constraints.residual(q, &mut workspace.residual))
-    }
-
-    /// Closes the loops to rounding: moves the dependent coordinates of `q`, which must be near, and holds the independent
-    /// ones. Returns the residual that remains.
-    pub fn close(&self, workspace: &mut ClosedWorkspace, q: &mut [f64]) -> Result<f64> {
-        expect_len("position vector", q.len(), self.mechanism().nq())?;
-        self.correct(workspace, q).map(|(residual, _)| residual)
-    }
-
-    /// Gauss–Newton on the dependent coordinates: the residual left and the largest distance moved.
-    fn correct(&self, workspace: &mut ClosedWorkspace, q: &mut [f64]) -> Result<(f64, f64)> {
-        let ws = workspace;
-        let mut size = self.constraints.residual(q, &mut ws.residual);
-        let mut moved = 0.0;
-        if self.dependent.is_empty() {
-            return Ok((size, moved));
-        }
-        for _ in 0..30 {
-            if size == 0.0 {
-                break;
-            }
-            self.factorise(ws, q, None)?;
-            for (b, c) in ws.right_side.as_mut_slice().iter_mut().zip(&ws.residual) {
-                *b = -c;
-            }
-            ws.qr.least_squares_in_place(&mut ws.right_side)?;
-            let largest = ws.right_side.rows(0, self.dependent.len()).amax();
-            let shrink = (0.5 / largest).min(1.0);
-            ws.step.fill(0.0);
-            for (i, &k) in self.dependent.iter().enumerate() {
-                ws.step[k] = shrink * self.constraints.scale[k] * ws.right_side[i];
-            }
-            ws.trial.copy_from_slice(q);
-            self.mechanism().integrate(&mut ws.trial, &ws.step);
-            let now = self.constraints.residual(&ws.trial, &mut ws.residual);
-            // Once within the gap, stop where rounding (or contradicting geometry) lets it fall no further.
-            if now >= size && (size <= self.gap || largest > 0.5) {
-                break;
-            }
-            moved += shrink * largest;
-            q.copy_from_slice(&ws.trial);
-            let stalled = now > 0.5 * size && size <= self.gap;
-            size = now;
-            if stalled || !size.is_finite() {
-                break;
-            }
-        }
-        if size <= self.gap { Ok((size, moved)) } else { Err(self.open(q)) }
-    }
-
-    fn open(&self, q: &[f64]) -> Error {
-        match self.constraints.widest(q) {
-            Some((l, residual)) => Error::Closure {
-                name: l.joint.name.clone(),
-                residual,
-                message: "it does not close at these independent coordinates".into(),
-            },
-            None => Error::Numeric("the loops do not close".into()),
-        }
-    }
-
-    /// Moves `q`, which closes the loops, until its [independent positions](Self::independent_positions) are `target`, in
-    /// steps that stay on the branch. Returns the residual that remains.
-    pub fn move_to(&self, workspace: &mut ClosedWorkspace, q: &mut [f64], target: &[f64]) -> Result<f64> {
-        expect_len("position vector", q.len(), self.mechanism().nq())?;
-        expect_len("independent position vector", target.len(), self.independent_positions.len())?;
-        if !target.iter().all(|x| x.is_finite()) {
-            return Err(Error::Numeric("an independent position is not a finite number".into()));
-        }
-        let mut limit = LARGEST_STEP;
-        let mut at = q.to_vec();
-        if self.dependent.is_empty() {
-            self.set_independent(q, target);
-            return Ok(0.0);
-        }
-        loop {
-            self.difference(workspace, &at, target);
-            self.velocity_map(workspace, &at)?;
-            multiply(&workspace.map, &workspace.difference, &mut workspace.step);
-            let distance = workspace
-                .step
-                .iter()
-                .zip(&self.constraints.scale)
-                .map(|(v, s)| (v / s).abs())
-                .fold(0.0, f64::max);
-            let fraction = if distance > limit { limit / distance } else { 1.0 };
-            workspace.step.iter_mut().for_each(|v| *v *= fraction);
-            let mut trial = at.clone();
-            self.mechanism().integrate(&mut trial, &workspace.step);
-            if fraction == 1.0 {
-                self.set_independent(&mut trial, target);
-            }
-            match self.correct(workspace, &mut trial) {
-                // A correction as large as the step itself may have changed the branch.
-                Ok((residual, moved)) if moved <= 0.25 * fraction * distance + 1e-6 => {
-                    at = trial;
-                    if fraction == 1.0 {
-                        q.copy_from_slice(&at);
-                        return Ok(residual);
-                    }
-                    limit = (2.0 * limit).min(LARGEST_STEP);
-                }
-                outcome => {
-                    limit = 0.5 * limit.min(distance);
-                    if limit < SMALLEST_STEP {
-                        return Err(outcome.err().unwrap_or_else(|| self.open(&trial)));
-                    }
-                }
-            }
-        }
-    }
-
-    fn set_independent(&self, q: &mut [f64], target: &[f64]) {
-        for (&k, &x) in self.independent_positions.iter().zip(target) {
-            q[k] = x;
-        }
-    }
-
-    /// Writes the velocity of the independent coordinates that takes `q` to `target` in unit time.
-    fn difference(&self, workspace: &mut ClosedWorkspace, q: &[f64], target: &[f64]) {
-        let to = &mut workspace.trial;
-        to.copy_from_slice(q);
-        self.set_independent(to, target);
-        let all = &mut workspace.step;
-        for joint in self.mechanism().joints().iter().filter(|j| j.follows.is_none()) {
-            let (q_range, v_range) = (joint.q_range(), joint.v_range());
-            joint.joint_type.difference(&q[q_range.clone()], &to[q_range], &mut all[v_range]);
-        }
-        for (d, &k) in workspace.difference.iter_mut().zip(&self.independent) {
-            *d = all[k];
-        }
-    }
-
-    /// The matrix `G` of `v = G v_ind` at `q`, one row for each velocity coordinate of the tree.
-    pub fn velocity_map<'w>(
-        &self,
-        workspace: &'w mut ClosedWorkspace,
-        q: &[f64],
-    ) -> Result<&'w DMatrix<f64>> {
-        expect_len("position vector", q.len(), self.mechanism().nq())?;
-        let ws = workspace;
-        if self.dependent.is_empty() {
-            return Ok(&ws.map);
-        }
-        self.factorise(ws, q, None)?;
-        let scale = &self.constraints.scale;
-        for (i, &k) in self.independent.iter().enumerate() {
-            let column = ws.jacobian.column(k) * (-1.0 / scale[k]);
-            ws.right_sides.set_column(i, &column);
-        }
-        ws.qr.least_squares_in_place(&mut ws.right_sides)?;
-        for (row, &k) in self.dependent.iter().enumerate() {
-            for i in 0..self.independent.len() {
-                ws.map[(k, i)] = scale[k] * ws.right_sides[(row, i)];
-            }
-        }
-        Ok(&ws.map)
-    }
-
-    /// Velocities of the whole tree, `v = G v_ind`.
-    pub fn velocities(
-        &self,
-        workspace: &mut ClosedWorkspace,
-        q: &[f64],
-        v_independent: &[f64],
-        v: &mut [f64],
-    ) -> Result<()> {
-        expect_len("independent velocity vector", v_independent.len(), self.dof())?;
-        expect_len("velocity vector", v.len(), self.mechanism().nv())?;
-        if self.dependent.is_empty() {
-            v.copy_from_slice(v_independent);
-            return Ok(());
-        }
-        multiply(self.velocity_map(workspace, q)?, v_independent, v);
-        Ok(())
-    }
-
-    /// Velocities and accelerations of the whole tree, `v = G v_ind` and `a = G a_ind + g`, where `g` is what the loops
-    /// accelerate by velocity alone.
-    pub fn accelerations(
-        &self,
-        workspace: &mut ClosedWorkspace,
-        q: &[f64],
-        v_independent: &[f64],
-        a_independent: &[f64],
-        v: &mut [f64],
-        a: &mut [f64],
-    ) -> Result<()> {
-        expect_len("independent acceleration vector", a_independent.len(), self.dof())?;
-        expect_len("acceleration vector", a.len(), self.mechanism().nv())?;
-        self.velocities(workspace, q, v_independent, v)?;
-        if self.dependent.is_empty() {
-            a.copy_from_slice(a_independent);
-            return Ok(());
-        }
-        let ws = workspace;
-        multiply(&ws.map, a_independent, a);
-        // J a = −J̇ v on the closed loops, with the factors of J that the velocities left.
-        self.constraints.jacobian(q, Some(v), &mut ws.jacobian, &mut ws.bias);
-        for (b, bias) in ws.right_side.as_mut_slice().iter_mut().zip(&ws.bias) {
-            *b = -bias;
-        }
-        ws.qr.least_squares_in_place(&mut ws.right_side)?;
-        for (i, &k) in self.dependent.iter().enumerate() {
-            a[k] += self.constraints.scale[k] * ws.right_side[i];
-        }
-        Ok(())
-    }
-
-    /// Factorises the constraints in the dependent coordinates.
-    fn factorise(&self, ws: &mut ClosedWorkspace, q: &[f64], v: Option<&[f64]>) -> Result<()> {
-        self.constraints.jacobian(q, v, &mut ws.jacobian, &mut ws.bias);
-        for (i, &k) in self.dependent.iter().enumerate() {
-            ws.dependent.set_column(i, &ws.jacobian.column(k));
-        }
-        ws.qr.factorise(&ws.dependent)?;
-        if ws.qr.rank(DEAD_POINT).rank < self.dependent.len() {
-            return Err(Error::Numeric(
-                "the independent coordinates do not determine the motion of the loops here (a dead point or singular \
-                 configuration)"
-                    .into(),
-            ));
-        }
-        Ok(())
-    }
-}
-
-/// `out = matrix · x`, without allocation.
-fn multiply(matrix: &DMatrix<f64>, x: &[f64], out: &mut [f64]) {
-    out.fill(0.0);
-    for (column, x) in matrix.column_iter().zip(x) {
-        for (out, m) in out.iter_mut().zip(column.iter()) {
-            *out += m * x;
+            scratch: self.dynamics.scratch(),
+            regressor: vec![0.0; n * self.mechanism().parameter_count()],
         }
     }
 }
