@@ -4,8 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use inertial::dynamics::{self, Workspace};
-use inertial::mechanism::Mechanism;
+use inertial::dynamics::{self, ClosedMechanism, InverseDynamics};
 use serde::Serialize;
 
 use crate::model::{Model, Summary};
@@ -14,7 +13,8 @@ use crate::output::{self, Answer};
 
 const HELP: &str = "\
 Times are per call, on one thread, over states drawn at random (always the same). The least time is what the machine
-can do; a median far above it means that the machine was busy.
+can do; a median far above it means that the machine was busy. Kinematics, rnea and the regressors are those of the
+tree; the mass matrix and forward dynamics are those of the independent coordinates where there are loops.
 
 Examples:
   inertial bench robot.urdf --base floating
@@ -50,8 +50,9 @@ struct Timing {
 pub fn run(args: &Args) -> Result<Answer> {
     let model = Model::load(&args.model)?;
     let mechanism = model.build(&args.options.build_options())?;
-    let kernels = kernels(&mechanism).with_context(|| model.label.clone())?;
-    let result = Output { schema: "inertial/bench/1", model: Summary::new(&mechanism), kernels };
+    let closed = ClosedMechanism::new(&mechanism).with_context(|| model.label.clone())?;
+    let kernels = kernels(&closed).with_context(|| model.label.clone())?;
+    let result = Output { schema: "inertial/bench/1", model: Summary::new(&closed), kernels };
     if args.json {
         output::print_json(&result)?;
     } else {
@@ -71,35 +72,48 @@ struct State {
     a: Vec<f64>,
 }
 
-fn kernels(m: &Mechanism) -> Result<Vec<Timing>> {
-    let states = states(m, 64);
-    let workspace = &mut Workspace::new(m);
-    let (n, np) = (m.nv(), m.parameter_count());
-    let (mut row, mut square) = (vec![0.0; n], vec![0.0; n * n]);
-    let mut regressor = vec![0.0; n * np];
-    let mut energy = vec![0.0; np];
+fn kernels(closed: &ClosedMechanism<'_>) -> Result<Vec<Timing>> {
+    let m = closed.mechanism();
+    let states = states(closed, 64);
+    let inverse = InverseDynamics::new(m);
+    let (mut scratch, mut workspace) = (inverse.scratch(), closed.workspace());
+    let (n, dof, np) = (m.nv(), closed.dof(), m.parameter_count());
+    let (mut row, mut square) = (vec![0.0; n], vec![0.0; dof * dof]);
+    let (mut gravity, mut energy) = (vec![0.0; n * np], vec![0.0; np]);
     let mut timings = vec![
         measure("kinematics", &states, |s| {
-            dynamics::body_accelerations(m, workspace, &s.q, &s.v, &s.a)?;
-            black_box(workspace.poses());
+            dynamics::body_accelerations(m, &mut workspace.tree, &s.q, &s.v, &s.a)?;
+            black_box(workspace.tree.poses());
             Ok(())
         })?,
-        measure("mass-matrix", &states, |s| {
-            Ok(dynamics::mass_matrix(m, workspace, &s.q, black_box(&mut square))?)
+        measure("rnea", &states, |s| {
+            Ok(inverse.rnea(&mut scratch, &s.q, &s.v, &s.a, black_box(&mut row))?)
         })?,
-        measure("bias-forces", &states, |s| {
-            Ok(dynamics::bias_forces(m, workspace, &s.q, &s.v, black_box(&mut row))?)
+        measure("regressor", &states, |s| {
+            black_box(inverse.torque_regressor(&mut scratch, &s.q, &s.v, &s.a)?);
+            Ok(())
         })?,
         measure("gravity-regressor", &states, |s| {
-            Ok(dynamics::gravity_regressor(m, workspace, &s.q, black_box(&mut regressor))?)
+            Ok(dynamics::gravity_regressor(m, &mut workspace.tree, &s.q, black_box(&mut gravity))?)
         })?,
         measure("energy-regressor", &states, |s| {
-            Ok(dynamics::kinetic_energy_regressor(m, workspace, &s.q, &s.v, black_box(&mut energy))?)
+            let out = black_box(&mut energy);
+            Ok(dynamics::kinetic_energy_regressor(m, &mut workspace.tree, &s.q, &s.v, out)?)
+        })?,
+        measure("mass-matrix", &states, |s| {
+            Ok(closed.mass_matrix(&mut workspace, &s.q, black_box(&mut square))?)
         })?,
     ];
+    if !m.loops().is_empty() {
+        timings.push(measure("velocity-map", &states, |s| {
+            black_box(closed.velocity_map(&mut workspace, &s.q)?);
+            Ok(())
+        })?);
+    }
     let forward = measure("forward-dynamics", &states, |s| {
         // Any numbers serve as forces.
-        Ok(dynamics::forward_dynamics(m, workspace, &s.q, &s.v, &s.a, black_box(&mut row))?)
+        let (v, tau, a) = (&s.v[..dof], &s.a[..dof], &mut row[..dof]);
+        Ok(closed.forward_dynamics(&mut workspace, &s.q, v, tau, black_box(a))?)
     });
     match forward {
         Ok(timing) => timings.push(timing),
@@ -138,8 +152,9 @@ fn measure(
     Ok(Timing { name, min_us: times[0], median_us: times[times.len() / 2] })
 }
 
-/// States at random within an eighth of a turn of the assembled configuration, always the same.
-fn states(m: &Mechanism, count: usize) -> Vec<State> {
+/// States at random, always the same: a tree within an eighth of a turn of its assembly, loops at theirs.
+fn states(closed: &ClosedMechanism<'_>, count: usize) -> Vec<State> {
+    let m = closed.mechanism();
     let mut seed = 1_u64;
     let mut random = || {
         // Knuth's linear congruential generator; the upper bits are good enough to spread states.
@@ -149,8 +164,10 @@ fn states(m: &Mechanism, count: usize) -> Vec<State> {
     (0..count)
         .map(|_| {
             let mut draw = |scale: f64| -> Vec<f64> { (0..m.nv()).map(|_| scale * random()).collect() };
-            let mut q = m.assembly().to_vec();
-            m.integrate(&mut q, &draw(std::f64::consts::FRAC_PI_4));
+            let mut q = closed.assembled().to_vec();
+            if m.loops().is_empty() {
+                m.integrate(&mut q, &draw(std::f64::consts::FRAC_PI_4));
+            }
             State { q, v: draw(1.0), a: draw(1.0) }
         })
         .collect()

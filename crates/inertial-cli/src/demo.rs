@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use inertial::consistency::{DEFAULT_TOLERANCE, significant};
-use inertial::dynamics::{Workspace, gravity_forces, kinetic_energy, mass_matrix, potential_energy};
-use inertial::mechanism::{BuildOptions, Mechanism, builtin};
+use inertial::dynamics::ClosedMechanism;
+use inertial::mechanism::{BuildOptions, builtin};
 
 use crate::model::{Model, Summary};
 use crate::output::{self, Answer};
@@ -32,36 +32,41 @@ pub fn run(args: &Args) -> Result<Answer> {
     let options = BuildOptions::default();
     let mechanism = model.build(&options)?;
     let report = Report::new(&model, &options, DEFAULT_TOLERANCE, false)?;
-    let mut out = format!("{}\n\n", Summary::new(&mechanism));
+    let closed = ClosedMechanism::new(&mechanism)?;
+    let mut out = format!("{}\n\n", Summary::new(&closed));
     let _ = writeln!(out, "1. Can these bodies exist?  (inertial check {})\n", model.label);
     out += &report.text(&model.label, mechanism.name());
-    if mechanism.loops().is_empty() {
-        out += "\n2. What do the joints feel?\n\n";
-        out += &dynamics(&mechanism)?;
-    }
+    out += "\n2. What do the joints feel?\n\n";
+    out += &dynamics(&closed)?;
     output::print(&out)?;
     Ok(Answer::Yes)
 }
 
 /// Holding forces, effective inertias and energies at one configuration.
-fn dynamics(m: &Mechanism) -> Result<String> {
-    let workspace = &mut Workspace::new(m);
-    let mut q = m.assembly().to_vec();
-    let away = vec![0.3; m.nv()];
-    m.integrate(&mut q, &away);
-    let n = m.nv();
+fn dynamics(closed: &ClosedMechanism<'_>) -> Result<String> {
+    let mut workspace = closed.workspace();
+    let n = closed.dof();
+    let mut q = closed.assembled().to_vec();
+    let place = if closed.mechanism().loops().is_empty() {
+        // Away from zero, where arms are often stretched out and many numbers vanish.
+        closed.mechanism().integrate(&mut q, &vec![0.3; n]);
+        "Every coordinate 0.3 away from zero"
+    } else {
+        "As assembled, in the independent coordinates"
+    };
     let (mut gravity, mut inertia) = (vec![0.0; n], vec![0.0; n * n]);
-    gravity_forces(m, workspace, &q, &mut gravity)?;
-    mass_matrix(m, workspace, &q, &mut inertia)?;
-    let kinetic = kinetic_energy(m, workspace, &q, &away)?;
-    let potential = potential_energy(m, workspace, &q)?;
-    let names = m.velocity_names().into_iter().enumerate();
-    let rows = names.map(|(i, name)| [name, significant(gravity[i], 4), significant(inertia[i * n + i], 4)]);
+    closed.gravity_forces(&mut workspace, &q, &mut gravity)?;
+    closed.mass_matrix(&mut workspace, &q, &mut inertia)?;
+    let kinetic = closed.kinetic_energy(&mut workspace, &q, &vec![0.3; n])?;
+    let potential = closed.potential_energy(&mut workspace, &q)?;
+    let number = |x: f64| significant(if x.abs() < 1e-12 { 0.0 } else { x }, 4);
+    let names = closed.independent_names().into_iter().enumerate();
+    let rows = names.map(|(i, name)| [name, number(gravity[i]), number(inertia[i * n + i])]);
     let table = output::table(["coordinate", "force to hold still", "inertia felt"], 2, rows);
     Ok(format!(
-        "Every coordinate 0.3 away from zero (SI units):\n\n{table}\n\
-         Kinetic energy at 0.3 per second in each coordinate: {} J; potential energy: {} J\n",
-        significant(kinetic, 4),
-        significant(potential, 4)
+        "{place} (SI units):\n\n{table}\n\
+         Kinetic energy at 0.3 per second in each: {} J; potential energy: {} J\n",
+        number(kinetic),
+        number(potential)
     ))
 }

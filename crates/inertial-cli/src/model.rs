@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use inertial::dynamics::ClosedMechanism;
 use inertial::mechanism::{Base, BodyKind, BuildOptions, Mechanism, MechanismBuilder, builtin, read};
 use serde::Serialize;
 
@@ -110,16 +111,15 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of a mechanism.
-    pub fn new(mechanism: &Mechanism) -> Self {
+    /// Of a mechanism with its loops closed.
+    pub fn new(closed: &ClosedMechanism<'_>) -> Self {
+        let mechanism = closed.mechanism();
         let count =
             |kinds: &[BodyKind]| mechanism.bodies().iter().filter(|b| kinds.contains(&b.kind)).count();
-        // Where the model marks its independent coordinates these are the degrees of freedom.
-        let dof = mechanism.independent_marks().iter().filter(|m| **m != Some(false)).count();
         Self {
             name: mechanism.name().to_owned(),
             bodies: count(&[BodyKind::Link]),
-            dof,
+            dof: closed.dof(),
             base: if mechanism.base() == Base::Floating { "floating" } else { "fixed" },
             gravity: mechanism.gravity().into(),
             loops: mechanism.loops().len(),
@@ -133,10 +133,10 @@ impl std::fmt::Display for Summary {
         let [x, y, z] = self.gravity;
         write!(
             f,
-            "{}: {}, {} degrees of freedom, {} base",
+            "{}: {}, {}, {} base",
             self.name,
             plural(self.bodies, "body", "bodies"),
-            self.dof,
+            plural(self.dof, "degree of freedom", "degrees of freedom"),
             self.base
         )?;
         if self.loops > 0 {

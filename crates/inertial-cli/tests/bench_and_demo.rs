@@ -13,6 +13,10 @@ fn bench_times_every_kernel() {
     let expected = serde_json::json!({"name": "puma560", "bodies": 6, "dof": 6, "base": "fixed",
         "gravity": [0.0, 0.0, -1.62], "loops": 0, "rotors": 0});
     assert_eq!(value["model"], expected);
+    let names: Vec<_> = value["kernels"].as_array().unwrap().iter().map(|k| k["name"].clone()).collect();
+    for name in ["rnea", "regressor", "mass-matrix", "forward-dynamics"] {
+        assert!(names.contains(&name.into()), "{name}");
+    }
     for kernel in value["kernels"].as_array().unwrap() {
         let (min, median) = (kernel["min_us"].as_f64().unwrap(), kernel["median_us"].as_f64().unwrap());
         assert!(0.0 < min && min <= median && median < 1e6, "{kernel}");
