@@ -370,6 +370,24 @@ fn hostile_texts_are_refused_quickly() {
 }
 
 #[test]
+fn endless_chains_of_followers_are_refused_quickly() {
+    let mut text = String::from("<robot name='r'><link name='l0'/>");
+    for i in 1..=20_000 {
+        let _ = write!(
+            text,
+            "<link name='l{i}'/><joint name='j{i}' type='revolute'><parent link='l0'/><child link='l{i}'/>\
+             <mimic joint='j{}'/></joint>",
+            i + 1
+        );
+    }
+    let start = std::time::Instant::now();
+    let last =
+        "<link name='x'/><joint name='j20001' type='revolute'><parent link='l0'/><child link='x'/></joint>";
+    assert!(refusal(&format!("{text}{last}</robot>")).contains("chain without end"));
+    assert!(start.elapsed().as_secs() < 10);
+}
+
+#[test]
 fn a_large_model_reads_in_linear_time() {
     let mut text = String::from("<robot name='chain'>\n<link name='l0'/>\n");
     for i in 1..=20_000 {

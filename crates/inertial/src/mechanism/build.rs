@@ -15,6 +15,9 @@ use super::{
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Place, Result};
 
+/// Longest chain of joints that follow each other: bounds the work on hostile files.
+const FOLLOWERS: usize = 1000;
+
 /// A symmetric rotor may deviate from symmetry by this fraction before people are told.
 const SYMMETRY_TOLERANCE: f64 = 1e-6;
 
@@ -291,7 +294,7 @@ impl<'a> Build<'a> {
                 continue;
             }
             let (mut ratio, mut offset, mut leader) = (1.0, 0.0, index);
-            for _ in 0..=self.joints.len() {
+            for _ in 0..=FOLLOWERS {
                 let spec = &self.described[self.origin_of[leader]];
                 let Some(mimic) = &spec.mimic else { break };
                 leader = *self.joint_index.get(&mimic.joint).ok_or_else(|| {
@@ -303,7 +306,10 @@ impl<'a> Build<'a> {
             }
             let here = place(joint.line, format!("joint \"{}\"", joint.name));
             if self.described[self.origin_of[leader]].mimic.is_some() {
-                return Err(Error::model(here, "the joints that it follows (mimic) form a circle"));
+                return Err(Error::model(
+                    here,
+                    "the joints that it follows (mimic) form a circle or a chain without end",
+                ));
             }
             if self.joints[leader].joint_type.nv() != 1 {
                 let message = format!("it follows \"{}\", which has several axes", self.joints[leader].name);
@@ -450,10 +456,11 @@ impl<'a> Build<'a> {
     }
 
     fn loops(&self) -> Result<Vec<LoopJoint>> {
-        let mut out: Vec<LoopJoint> = Vec::with_capacity(self.spec.loops.len());
+        let mut out = Vec::with_capacity(self.spec.loops.len());
+        let mut names = HashSet::new();
         for spec in &self.spec.loops {
             let here = || place(spec.line, format!("loop \"{}\"", spec.name));
-            if out.iter().any(|l| l.name == spec.name) {
+            if !names.insert(&spec.name) {
                 return Err(Error::model(here(), "the name is taken: loops need distinct names"));
             }
             let frame = |end: &LoopEnd| -> Result<LoopFrame> {
