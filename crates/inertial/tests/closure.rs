@@ -1,5 +1,7 @@
 //! Loops: assembled to rounding, moved along, and the dynamics that is left on the independent coordinates.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 mod machines;
 
@@ -209,7 +211,7 @@ fn urdf_plus_models_leave_their_singular_zero() {
         match file {
             "four_bar" => assert!((q[1] + q[0]).abs() < 1e-14 && (q[2] - q[0]).abs() < 1e-14, "{q:?}"),
             "planar_leg_linkage" => {
-                assert!((q[2] + q[1]).abs() < 1e-14 && (q[3] - q[1]).abs() < 1e-14, "{q:?}")
+                assert!((q[2] + q[1]).abs() < 1e-14 && (q[3] - q[1]).abs() < 1e-14, "{q:?}");
             }
             _ => {}
         }
@@ -253,10 +255,9 @@ fn a_dead_point_of_the_independent_joint_is_left() {
 
 #[test]
 fn rounded_geometry_closes_approximately_and_says_so() {
-    // A planar four-bar in space with one axis off by the usual rounding of π/2: literally it is stuck.
+    // A planar four-bar in space with one axis off by 1.5708 − π/2, the usual rounding: literally it is stuck.
     let mut joints = machines::planar(&[(0.0, 0.0), (0.1, 0.4), (0.9, 0.6), (0.8, -0.1)]);
-    joints[2].1 =
-        joints[2].1 * Pose::from_xyz_rpy([0.0; 3], [1.5708 - std::f64::consts::FRAC_PI_2, 0.0, 0.0]);
+    joints[2].1 = joints[2].1 * Pose::from_xyz_rpy([0.0; 3], [3.7e-6, 0.0, 0.0]);
     for cut in [2, 3] {
         let mechanism = machines::Ring::new("rounded", &mut Rng(4), joints.clone()).cut(cut, &[0]);
         let closed = ClosedMechanism::new(&mechanism).unwrap();

@@ -1,5 +1,7 @@
 //! Dynamics of mechanisms with loops, on their independent coordinates.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 mod machines;
 

@@ -52,7 +52,7 @@ impl ClosedMechanism<'_> {
         self.with_accelerations(workspace, q, v, a, |ws, v, a| {
             self.dynamics.rnea(&mut ws.scratch, q, v, a, &mut ws.tau)
         })?;
-        self.project(workspace, tau);
+        project(workspace, tau);
         Ok(())
     }
 
@@ -140,7 +140,7 @@ impl ClosedMechanism<'_> {
         }
         self.velocity_map(workspace, q)?;
         gravity_forces(self.mechanism(), &mut workspace.tree, q, &mut workspace.tau)?;
-        self.project(workspace, out);
+        project(workspace, out);
         Ok(())
     }
 
@@ -259,12 +259,12 @@ impl ClosedMechanism<'_> {
     fn tree_mass_matrix(&self, workspace: &mut ClosedWorkspace, q: &[f64]) -> Result<()> {
         mass_matrix(self.mechanism(), &mut workspace.tree, q, &mut workspace.mass_matrix)
     }
+}
 
-    /// `out = Gᵀ τ` of the tree's forces in the workspace.
-    fn project(&self, workspace: &ClosedWorkspace, out: &mut [f64]) {
-        for (out, column) in out.iter_mut().zip(workspace.map.column_iter()) {
-            *out = dot(column.as_slice(), &workspace.tau);
-        }
+/// `out = Gᵀ τ` of the tree's forces in the workspace.
+fn project(workspace: &ClosedWorkspace, out: &mut [f64]) {
+    for (out, column) in out.iter_mut().zip(workspace.map.column_iter()) {
+        *out = dot(column.as_slice(), &workspace.tau);
     }
 }
 

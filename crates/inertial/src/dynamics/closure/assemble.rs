@@ -129,7 +129,7 @@ fn regular(constraints: &Constraints<'_>, q: Vec<f64>, held: &[usize]) -> Result
 }
 
 /// Closed configurations about `step` away: along the independent coordinates first, which keeps the motion of the
-/// others smallest, then along directions that the constraints leave free.
+/// others smallest, then along directions that the constraints leave free; those beyond joint limits last.
 fn neighbours(
     constraints: &Constraints<'_>,
     start: &Candidate,
@@ -147,7 +147,9 @@ fn neighbours(
         let mut direction = DVector::zeros(nv);
         let fixed: &[usize] = if trial < along_independent {
             let sign = if trial == 0 { 1.0 } else { -1.0 };
-            held.iter().for_each(|&k| direction[k] = sign * (0.75 + 0.25 * f64::random(&mut source)));
+            for &k in held {
+                direction[k] = sign * (0.75 + 0.25 * f64::random(&mut source));
+            }
             held
         } else {
             for column in free.column_iter() {
@@ -156,7 +158,9 @@ fn neighbours(
             &[]
         };
         // What is off the loops stays where the model has it.
-        direction.iter_mut().zip(&constraints.on_loop).filter(|(_, on)| !**on).for_each(|(d, _)| *d = 0.0);
+        for (d, _) in direction.iter_mut().zip(&constraints.on_loop).filter(|(_, on)| !**on) {
+            *d = 0.0;
+        }
         let size = direction.amax();
         if size == 0.0 {
             continue;
@@ -167,7 +171,15 @@ fn neighbours(
             found.push(Candidate::new(constraints, q, true)?);
         }
     }
+    found.sort_by_key(|c| !within_limits(constraints, &c.q));
     Ok(found)
+}
+
+/// Whether all joints of one axis are where their limits allow (by a hair's breadth for those that start at a limit).
+fn within_limits(constraints: &Constraints<'_>, q: &[f64]) -> bool {
+    let mut joints =
+        constraints.mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type.nq() == 1);
+    joints.all(|j| (j.limits.lower - 1e-9..=j.limits.upper + 1e-9).contains(&q[j.q]))
 }
 
 /// Closes the loops near `q`: with the independent coordinates held, else with all, else from somewhere near.

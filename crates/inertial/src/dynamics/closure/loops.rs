@@ -28,11 +28,15 @@ impl Wrenches {
     }
 
     fn moments(&mut self, directions: &[Vector3<f64>]) {
-        directions.iter().for_each(|d| self.push(*d, Vector3::zeros()));
+        for d in directions {
+            self.push(*d, Vector3::zeros());
+        }
     }
 
     fn forces(&mut self, directions: &[Vector3<f64>], length: f64) {
-        directions.iter().for_each(|d| self.push(Vector3::zeros(), d / length));
+        for d in directions {
+            self.push(Vector3::zeros(), d / length);
+        }
     }
 
     fn all(&self) -> &[Force<f64>] {
@@ -132,7 +136,9 @@ impl Loop {
         let wrenches = self.wrenches(&fit);
         // In the frame of the common ancestor, where the modes of both sides are compared.
         let mut held = wrenches.wrenches;
-        held.iter_mut().for_each(|w| *w = to.push_force(w));
+        for w in &mut held {
+            *w = to.push_force(w);
+        }
         let held = &held[..wrenches.len];
         let mut side = |bodies: &[usize], sign: f64| {
             let mut pose = Pose::identity();

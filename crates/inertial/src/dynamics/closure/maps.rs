@@ -24,8 +24,9 @@ impl ClosedMechanism<'_> {
         self.factorise(ws, q)?;
         let scale = &self.constraints.scale;
         for (i, &k) in self.independent.iter().enumerate() {
-            let column = ws.jacobian.column(k) * (-1.0 / scale[k]);
-            ws.right_sides.set_column(i, &column);
+            for row in 0..self.constraints.rows {
+                ws.right_sides[(row, i)] = -ws.jacobian[(row, k)] / scale[k];
+            }
         }
         ws.qr.least_squares_in_place(&mut ws.right_sides)?;
         for (row, &k) in self.dependent.iter().enumerate() {
