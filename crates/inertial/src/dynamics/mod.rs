@@ -5,6 +5,7 @@
 //! Inverse dynamics and torque regressors, which run millions of times, have tables of their own: [`InverseDynamics`].
 
 mod aba;
+mod batch;
 mod bias;
 mod closure;
 mod constrained;
@@ -15,21 +16,28 @@ mod inverse;
 mod jacobian;
 mod kinematics;
 mod momentum;
+mod packed;
 mod regressor;
 mod rnea;
 mod simd;
+mod sincos;
+mod tables;
+mod vector;
 mod wrench;
 
 pub use aba::forward_dynamics;
+pub use batch::{PackedChunk, Samples};
 pub use bias::bias_forces;
 pub use closure::{ClosedMechanism, ClosedWorkspace};
 pub use crba::mass_matrix;
 pub use energy::{kinetic_energy, kinetic_energy_regressor, potential_energy, potential_energy_regressor};
 pub use gravity::{gravity_forces, gravity_regressor};
-pub use inverse::{InverseDynamics, Scratch};
+pub use inverse::{Arithmetic, InverseDynamics, Scratch};
 pub use jacobian::frame_jacobian;
 pub use kinematics::{Workspace, body_accelerations, body_velocities, forward_kinematics};
 pub use momentum::{momentum, momentum_regressor};
+pub use packed::{PackedBlock, PackedLayout};
+pub use simd::Four;
 pub use wrench::{Frame, base_wrench, base_wrench_regressor};
 
 use crate::mechanism::ParameterBlock;

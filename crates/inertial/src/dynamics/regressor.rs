@@ -1,17 +1,26 @@
 //! The torque regressor in body coordinates.
 //!
 //! Each coordinate's mode is carried outward along the tree; where it meets a body, its row of that body's ten columns
-//! is a closed form in the body's motion. Cost: proportional to the number of (coordinate, body moved by it) pairs.
+//! is a closed form in the body's motion. The six rows of a floating base are the wrench itself, turned into the base's
+//! frame. Cost: proportional to the number of (coordinate, body moved by it) pairs.
 
-use super::inverse::{InverseDynamics, Kind, Memory};
-use super::rnea::{Motion, advance, ground, place, turn};
-use super::simd::{Lane, Vec3, add, cross_add, dot, load3, splat3, store3, tr_mul};
+use super::inverse::{Memory, State};
+use super::rnea::{Motion, advance, ground, place};
+use super::simd::Lane;
+use super::tables::{Block, Node, Pair, Rooted, Tables};
+use super::vector::{Mat3, Vec3, add, cross_add, dot, load3, mul, splat3, store3, tr_mul};
+
+/// Where the entries of a pair go.
+pub(super) trait Sink<L: Lane> {
+    /// The entries of one pair.
+    fn put<const N: usize>(&mut self, pair: &Pair, entries: [L; N]);
+}
 
 /// What the ten columns of a body need of its motion.
 struct Columns<L> {
     d: Vec3<L>,
-    /// Rows of `B = [ω̇]× + [ω]×²`.
-    b: [Vec3<L>; 3],
+    /// Rows of `B = [ω̇]× + [ω]×²`: force of the first moment.
+    b: Mat3<L>,
     /// Moment of each entry of the inertia tensor.
     inertia: [Vec3<L>; 6],
 }
@@ -25,7 +34,7 @@ impl<L: Lane> Columns<L> {
         let (xy, xz, yz) = (x * y, x * z, y * z);
         let b =
             [[-(yy + zz), xy - az, xz + ay], [xy + az, -(xx + zz), yz - ax], [xz - ay, yz + ax, -(xx + yy)]];
-        // ∂/∂I of I ω̇ + ω × I ω; the off-diagonal columns repeat entries of B.
+        // Derivatives of I ω̇ + ω × I ω; the off-diagonal ones repeat entries of B.
         let inertia = [
             [ax, xz, -xy],
             [-b[2][0], b[2][1], xx - yy],
@@ -37,77 +46,179 @@ impl<L: Lane> Columns<L> {
         Self { d: m.d, b, inertia }
     }
 
-    /// The row of the mode `[z; l]`: `l · force + z · moment` for each of the ten parameters.
+    /// Entries of the mode `[z; l]`: `l · force + z · moment` for each of the ten parameters.
     #[inline(always)]
-    fn row(&self, z: Vec3<L>, l: Vec3<L>, out: &mut [L::Memory]) {
-        let first = cross_add(self.d, z, tr_mul(&self.b, l));
-        dot(l, self.d).store(&mut out[0]);
-        for k in 0..3 {
-            first[k].store(&mut out[1 + k]);
+    fn full(&self, z: Vec3<L>, l: Vec3<L>) -> [L; 10] {
+        let h = cross_add(self.d, z, tr_mul(&self.b, l));
+        let i = &self.inertia;
+        [
+            dot(l, self.d),
+            h[0],
+            h[1],
+            h[2],
+            dot(z, i[0]),
+            dot(z, i[1]),
+            dot(z, i[2]),
+            dot(z, i[3]),
+            dot(z, i[4]),
+            dot(z, i[5]),
+        ]
+    }
+
+    /// Entries of the mode `[0; l]`.
+    #[inline(always)]
+    fn linear(&self, l: Vec3<L>) -> [L; 4] {
+        let h = tr_mul(&self.b, l);
+        [dot(l, self.d), h[0], h[1], h[2]]
+    }
+
+    #[inline(always)]
+    fn put<S: Sink<L>>(&self, pair: &Pair, z: Vec3<L>, l: Vec3<L>, sink: &mut S) {
+        match pair.block {
+            Block::Full => sink.put(pair, self.full(z, l)),
+            Block::Linear => sink.put(pair, self.linear(l)),
+            Block::Spin => sink.put(pair, [dot(z, self.inertia[5])]),
+            Block::Empty => {}
         }
-        for k in 0..6 {
-            dot(z, self.inertia[k]).store(&mut out[4 + k]);
+    }
+
+    /// The rows of a floating base: force and moment about its origin, in its frame, where the body stands at
+    /// `rotation, origin`.
+    #[inline(always)]
+    fn base_rows<S: Sink<L>>(&self, node: &Node, pairs: &[Pair], pose: (&Mat3<L>, Vec3<L>), sink: &mut S) {
+        let (r, p) = pose;
+        if node.spin {
+            let moment = mul(r, self.inertia[5]);
+            for i in 0..3 {
+                sink.put(&pairs[3 + i], [moment[i]]);
+            }
+            return;
+        }
+        let f = mul(r, self.d);
+        // Rows of R B: force of the first moment.
+        let g = [tr_mul(&self.b, r[0]), tr_mul(&self.b, r[1]), tr_mul(&self.b, r[2])];
+        for i in 0..3 {
+            sink.put(&pairs[i], [f[i], g[i][0], g[i][1], g[i][2]]);
+        }
+        for i in 0..3 {
+            let (j, k) = ((i + 1) % 3, (i + 2) % 3);
+            // Row i of [p]× [f, R B] − R [0, [d]×].
+            let (a, b) = (p[j], p[k]);
+            let h = [
+                b.neg_mul_add(g[j][0], a * g[k][0]),
+                b.neg_mul_add(g[j][1], a * g[k][1]),
+                b.neg_mul_add(g[j][2], a * g[k][2]),
+            ];
+            let h = cross_add(self.d, r[i], h);
+            let n = &self.inertia;
+            sink.put(
+                &pairs[3 + i],
+                [
+                    b.neg_mul_add(f[j], a * f[k]),
+                    h[0],
+                    h[1],
+                    h[2],
+                    dot(r[i], n[0]),
+                    dot(r[i], n[1]),
+                    dot(r[i], n[2]),
+                    dot(r[i], n[3]),
+                    dot(r[i], n[4]),
+                    dot(r[i], n[5]),
+                ],
+            );
         }
     }
 }
 
-/// Fills the nonzero entries of `out`.
+/// Pose of a node in the frame of its floating base, from its parent's.
 #[inline(always)]
-pub(super) fn run<L: Lane<Memory = f64>>(
-    dynamics: &InverseDynamics,
-    memory: &mut Memory<f64>,
-    q: &[f64],
-    v: &[f64],
-    a: &[f64],
-    out: &mut [f64],
+fn base_pose<L: Lane>(
+    node: &Node,
+    states: &mut [State<L::Memory>],
+    number: usize,
+    rotation: &Mat3<L>,
+    origin: Vec3<L>,
+) -> (Mat3<L>, Vec3<L>) {
+    let (one, zero) = (L::splat(1.0), L::splat(0.0));
+    let pose = if node.rooted == Rooted::Base {
+        ([[one, zero, zero], [zero, one, zero], [zero, zero, one]], [zero; 3])
+    } else {
+        let above = &states[node.parent];
+        let r =
+            [load3::<L>(&above.rotation[0]), load3::<L>(&above.rotation[1]), load3::<L>(&above.rotation[2])];
+        let p = add(mul(&r, origin), load3::<L>(&above.origin));
+        ([tr_mul(rotation, r[0]), tr_mul(rotation, r[1]), tr_mul(rotation, r[2])], p)
+    };
+    if node.carries {
+        let state = &mut states[number];
+        for i in 0..3 {
+            store3(pose.0[i], &mut state.rotation[i]);
+        }
+        store3(pose.1, &mut state.origin);
+    }
+    pose
+}
+
+/// Gives every entry that can be other than zero to `sink`. The sines and cosines are there already.
+#[inline(always)]
+pub(super) fn run<L: Lane, S: Sink<L>>(
+    tables: &Tables,
+    memory: &mut Memory<L::Memory>,
+    q: &[L::Memory],
+    v: &[L::Memory],
+    a: &[L::Memory],
+    sink: &mut S,
 ) {
-    turn(dynamics, &mut memory.turns, q);
     let states = &mut memory.states[..];
-    ground::<L>(dynamics, &mut states[0]);
-    for (k, node) in dynamics.nodes.iter().enumerate() {
+    let carried = &mut memory.carried[..];
+    ground::<L>(tables, &mut states[0]);
+    for (k, node) in tables.nodes.iter().enumerate() {
         let parent = Motion::<L>::load(&states[node.parent]);
-        let (rotation, origin) = place::<L>(node, &memory.turns, q);
-        let motion = advance(dynamics, node, &rotation, origin, &parent, v, a);
-        motion.store(&mut states[k + 1]);
+        let (rotation, origin) = place::<L>(node, &memory.sin, &memory.cos, q);
+        let motion = advance(tables, node, &rotation, origin, &parent, v, a);
+        if node.carries {
+            motion.store(&mut states[k + 1]);
+        }
         let columns = Columns::new(&motion);
-        let mut write = |pair: usize, z: Vec3<L>, l: Vec3<L>| match node.parameters {
-            0 => {}
-            1 => {
-                debug_assert!(node.kind == Kind::Spin);
-                dot(z, columns.inertia[5]).store(&mut out[dynamics.pairs[node.pairs + pair].dense]);
+        let mut pairs = &tables.pairs[node.pairs..];
+        if node.rooted != Rooted::Ground {
+            let (r, p) = base_pose(node, states, k + 1, &rotation, origin);
+            if node.parameters > 0 {
+                columns.base_rows(node, pairs, (&r, p), sink);
+                pairs = &pairs[6..];
             }
-            _ => {
-                let start = dynamics.pairs[node.pairs + pair].dense;
-                columns.row(z, l, &mut out[start..start + 10]);
-            }
-        };
-        let modes = &dynamics.modes[node.modes.clone()];
+        }
+        let modes = &tables.modes[node.modes.start..node.modes.end];
         for e in 0..node.carried_count {
-            let [z, l] = &memory.carried[node.carried_from + e];
+            let [z, l] = &carried[node.carried_from + e];
             let (z, l) = (load3::<L>(z), load3::<L>(l));
-            let l = cross_add(z, origin, l);
-            let (mut z, mut l) = (tr_mul(&rotation, z), tr_mul(&rotation, l));
+            let (mut z, mut l) = (tr_mul(&rotation, z), tr_mul(&rotation, cross_add(z, origin, l)));
             if node.merge == Some(e) {
                 z = add(z, splat3(&modes[0][0]));
                 l = add(l, splat3(&modes[0][1]));
             }
             if node.carries {
-                let to = &mut memory.carried[node.carried_to + e];
+                let to = &mut carried[node.carried_to + e];
                 store3(z, &mut to[0]);
                 store3(l, &mut to[1]);
             }
-            write(e, z, l);
+            if node.parameters > 0 {
+                columns.put(&pairs[e], z, l, sink);
+            }
         }
-        if node.merge.is_none() {
-            for (j, mode) in modes.iter().enumerate() {
-                let e = node.carried_count + j;
-                let (z, l) = (splat3(&mode[0]), splat3(&mode[1]));
-                if node.carries {
-                    let to = &mut memory.carried[node.carried_to + e];
-                    store3::<L>(z, &mut to[0]);
-                    store3::<L>(l, &mut to[1]);
-                }
-                write(e, z, l);
+        if node.merge.is_some() || node.rooted == Rooted::Base {
+            continue;
+        }
+        for (j, mode) in modes.iter().enumerate() {
+            let e = node.carried_count + j;
+            let (z, l) = (splat3::<L>(&mode[0]), splat3::<L>(&mode[1]));
+            if node.carries {
+                let to = &mut carried[node.carried_to + e];
+                store3(z, &mut to[0]);
+                store3(l, &mut to[1]);
+            }
+            if node.parameters > 0 {
+                columns.put(&pairs[e], z, l, sink);
             }
         }
     }

@@ -3,16 +3,22 @@
 //! The recursion carries the angular velocity `ω`, the angular acceleration `ω̇` and the acceleration `d` of the frame's
 //! origin less gravity (Luh, Walker and Paul 1980): the velocity of the origin is never needed.
 
-use super::inverse::{InverseDynamics, Kind, Memory, Node, State, Turn};
-use super::simd::{
-    Lane, Mat3, Vec3, add, cross, cross_add, dot, load3, mul, scale, scale_add, splat3, store3, tr_mul,
+use super::inverse::{Memory, State};
+use super::simd::{Four, Lane, Single};
+use super::sincos::sin_cos;
+use super::tables::{Kind, Node, Tables, Turn};
+use super::vector::{
+    Mat3, Vec3, add, cross, cross_add, dot, load3, mul, scale, scale_add, splat3, store3, tr_mul,
 };
 
-/// The motion that one step outward starts from or leads to.
+/// Motion of a node in its own coordinates.
 #[derive(Clone, Copy)]
 pub(super) struct Motion<L> {
+    /// Angular velocity.
     pub w: Vec3<L>,
+    /// Angular acceleration.
     pub dw: Vec3<L>,
+    /// Acceleration of the origin, less gravity.
     pub d: Vec3<L>,
 }
 
@@ -32,25 +38,63 @@ impl<L: Lane> Motion<L> {
 
 /// Makes the ground accelerate against gravity.
 #[inline(always)]
-pub(super) fn ground<L: Lane>(dynamics: &InverseDynamics, state: &mut State<L::Memory>) {
+pub(super) fn ground<L: Lane>(tables: &Tables, state: &mut State<L::Memory>) {
     let zero = [L::splat(0.0); 3];
-    let d = splat3(&dynamics.gravity.map(|g| -g));
-    Motion::<L> { w: zero, dw: zero, d }.store(state);
+    let [x, y, z] = tables.gravity;
+    Motion::<L> { w: zero, dw: zero, d: splat3(&[-x, -y, -z]) }.store(state);
+}
+
+/// Sines and cosines of all angles of one configuration, four angles at a time.
+#[inline(always)]
+pub(super) fn turn_single<L: Single>(tables: &Tables, memory: &mut Memory<f64>, q: &[f64]) {
+    let turns = memory.sin.chunks_exact_mut(4).zip(memory.cos.chunks_exact_mut(4));
+    for (angles, (sin, cos)) in tables.angles.chunks(4).zip(turns) {
+        let mut x = Four::default();
+        for (x, angle) in x.0.iter_mut().zip(angles) {
+            *x = angle.ratio * q[angle.q] + angle.offset;
+        }
+        let (s, c) = sin_cos(<L::Wide as Lane>::load(&x));
+        let (mut s4, mut c4) = (Four::default(), Four::default());
+        s.store(&mut s4);
+        c.store(&mut c4);
+        sin.copy_from_slice(&s4.0);
+        cos.copy_from_slice(&c4.0);
+    }
+}
+
+/// Sines and cosines of all angles of four samples.
+#[inline(always)]
+pub(super) fn turn_wide<L: Lane<Memory = Four>>(tables: &Tables, memory: &mut Memory<Four>, q: &[Four]) {
+    for (angle, (sin, cos)) in tables.angles.iter().zip(memory.sin.iter_mut().zip(&mut memory.cos)) {
+        let x = L::load(&q[angle.q]) * L::splat(angle.ratio) + L::splat(angle.offset);
+        let (s, c) = sin_cos(x);
+        s.store(sin);
+        c.store(cos);
+    }
 }
 
 /// The frame of a node in its parent.
 #[inline(always)]
-pub(super) fn place<L: Lane>(node: &Node, turns: &[[L::Memory; 2]], q: &[L::Memory]) -> (Mat3<L>, Vec3<L>) {
+pub(super) fn place<L: Lane>(
+    node: &Node,
+    sin: &[L::Memory],
+    cos: &[L::Memory],
+    q: &[L::Memory],
+) -> (Mat3<L>, Vec3<L>) {
     let [f, g, h] = &node.rotations;
     let rotation = match node.turn {
         Turn::Constant => [splat3(&h[0]), splat3(&h[1]), splat3(&h[2])],
         Turn::Angle(k) => {
-            let (s, c) = (L::load(&turns[k][0]), L::load(&turns[k][1]));
-            std::array::from_fn(|i| scale_add(c, splat3(&f[i]), scale_add(s, splat3(&g[i]), splat3(&h[i]))))
+            let (s, c) = (L::load(&sin[k]), L::load(&cos[k]));
+            [
+                scale_add(c, splat3(&f[0]), scale_add(s, splat3(&g[0]), splat3(&h[0]))),
+                scale_add(c, splat3(&f[1]), scale_add(s, splat3(&g[1]), splat3(&h[1]))),
+                scale_add(c, splat3(&f[2]), scale_add(s, splat3(&g[2]), splat3(&h[2]))),
+            ]
         }
         Turn::Quaternion(k) => {
             let r = quaternion([L::load(&q[k]), L::load(&q[k + 1]), L::load(&q[k + 2]), L::load(&q[k + 3])]);
-            std::array::from_fn(|i| tr_mul(&r, splat3(&h[i])))
+            [tr_mul(&r, splat3(&h[0])), tr_mul(&r, splat3(&h[1])), tr_mul(&r, splat3(&h[2]))]
         }
     };
     let mut origin = splat3(&node.origin);
@@ -66,8 +110,7 @@ pub(super) fn place<L: Lane>(node: &Node, turns: &[[L::Memory; 2]], q: &[L::Memo
 #[inline(always)]
 fn quaternion<L: Lane>([x, y, z, w]: [L; 4]) -> Mat3<L> {
     let one = L::splat(1.0);
-    let n = x.mul_add(x, y.mul_add(y, z.mul_add(z, w * w)));
-    let s = L::splat(2.0) / n.one_where_zero();
+    let s = x.mul_add(x, y.mul_add(y, z.mul_add(z, w * w))).twice_inverse();
     let (sx, sy, sz) = (s * x, s * y, s * z);
     [
         [sz.neg_mul_add(z, sy.neg_mul_add(y, one)), sz.neg_mul_add(w, sx * y), sy.mul_add(w, sx * z)],
@@ -79,7 +122,7 @@ fn quaternion<L: Lane>([x, y, z, w]: [L; 4]) -> Mat3<L> {
 /// One step outward: the motion of a node from its parent's.
 #[inline(always)]
 pub(super) fn advance<L: Lane>(
-    dynamics: &InverseDynamics,
+    tables: &Tables,
     node: &Node,
     rotation: &Mat3<L>,
     origin: Vec3<L>,
@@ -89,34 +132,40 @@ pub(super) fn advance<L: Lane>(
 ) -> Motion<L> {
     let carried = cross_add(parent.dw, origin, cross_add(parent.w, cross(parent.w, origin), parent.d));
     let (w, dw, d) = (tr_mul(rotation, parent.w), tr_mul(rotation, parent.dw), tr_mul(rotation, carried));
-    let modes = &dynamics.modes[node.modes.clone()];
-    let (rate, acceleration) = (L::load(&v[node.v]), L::load(&a[node.v]));
-    match node.kind {
-        Kind::Revolute | Kind::Spin => {
+    let modes = &tables.modes[node.modes.start..node.modes.end];
+    let (v, a) = (&v[node.v..], &a[node.v..]);
+    let (turn, slide, dw, d) = match node.kind {
+        Kind::Revolute => {
             let axis = splat3(&modes[0][0]);
-            let turn = scale(rate, axis);
-            Motion { w: add(w, turn), dw: cross_add(w, turn, scale_add(acceleration, axis, dw)), d }
+            let turn = scale(L::load(&v[0]), axis);
+            let dw = cross_add(w, turn, scale_add(L::load(&a[0]), axis, dw));
+            return Motion { w: add(w, turn), dw, d };
         }
         Kind::Prismatic => {
             let axis = splat3(&modes[0][1]);
+            let rate = L::load(&v[0]);
             let coriolis = scale(rate + rate, axis);
-            Motion { w, dw, d: cross_add(w, coriolis, scale_add(acceleration, axis, d)) }
+            return Motion { w, dw, d: cross_add(w, coriolis, scale_add(L::load(&a[0]), axis, d)) };
+        }
+        Kind::Free => {
+            let (slide, turn) = (take3::<L>(v, 0), take3::<L>(v, 3));
+            (turn, slide, add(dw, take3::<L>(a, 3)), add(d, take3::<L>(a, 0)))
         }
         Kind::General => {
-            let (mut turn, mut slide) = ([L::splat(0.0); 3], [L::splat(0.0); 3]);
-            let (mut dw, mut d) = (dw, d);
-            for (k, mode) in modes.iter().enumerate() {
-                let (rate, acceleration) = (L::load(&v[node.v + k]), L::load(&a[node.v + k]));
-                turn = scale_add(rate, splat3(&mode[0]), turn);
-                slide = scale_add(rate, splat3(&mode[1]), slide);
-                dw = scale_add(acceleration, splat3(&mode[0]), dw);
-                d = scale_add(acceleration, splat3(&mode[1]), d);
+            let (mut turn, mut slide, mut dw, mut d) = ([L::splat(0.0); 3], [L::splat(0.0); 3], dw, d);
+            for (mode, (v, a)) in modes.iter().zip(v.iter().zip(a)) {
+                let (v, a) = (L::load(v), L::load(a));
+                turn = scale_add(v, splat3(&mode[0]), turn);
+                slide = scale_add(v, splat3(&mode[1]), slide);
+                dw = scale_add(a, splat3(&mode[0]), dw);
+                d = scale_add(a, splat3(&mode[1]), d);
             }
-            let own = add(w, turn);
-            // The origin slides in the parent, which turns with w, along directions that turn with own.
-            Motion { w: own, dw: cross_add(w, turn, dw), d: cross_add(add(w, own), slide, d) }
+            (turn, slide, dw, d)
         }
-    }
+    };
+    // The origin slides in the parent, which turns with w, along directions that turn with the node.
+    let own = add(w, turn);
+    Motion { w: own, dw: cross_add(w, turn, dw), d: cross_add(add(w, own), slide, d) }
 }
 
 /// The wrench `[moment, force]` that a node's own inertia needs.
@@ -126,7 +175,7 @@ fn wrench<L: Lane>(node: &Node, m: &Motion<L>) -> [Vec3<L>; 2] {
     if node.massless {
         return [[zero; 3]; 2];
     }
-    if node.kind == Kind::Spin {
+    if node.spin {
         let spin = L::splat(node.rotational[2][2]);
         let swing = spin * m.w[2];
         return [[m.w[1] * swing, -(m.w[0] * swing), m.dw[2] * spin], [zero; 3]];
@@ -138,54 +187,61 @@ fn wrench<L: Lane>(node: &Node, m: &Motion<L>) -> [Vec3<L>; 2] {
     [moment, force]
 }
 
-/// Sines and cosines of all angles.
+/// The algorithm: outward for motions, inward for wrenches. The sines and cosines are there already.
 #[inline(always)]
-pub(super) fn turn(dynamics: &InverseDynamics, turns: &mut [[f64; 2]], q: &[f64]) {
-    for (turn, angle) in turns.iter_mut().zip(&dynamics.angles) {
-        let (s, c) = (angle.ratio * q[angle.q] + angle.offset).sin_cos();
-        *turn = [s, c];
-    }
-}
-
-/// The algorithm: outward for motions, inward for wrenches. `turns` holds sines and cosines already.
-#[inline(always)]
-pub(super) fn run<L: Lane<Memory = f64>>(
-    dynamics: &InverseDynamics,
-    memory: &mut Memory<f64>,
-    q: &[f64],
-    v: &[f64],
-    a: &[f64],
-    tau: &mut [f64],
+pub(super) fn run<L: Lane>(
+    tables: &Tables,
+    memory: &mut Memory<L::Memory>,
+    q: &[L::Memory],
+    v: &[L::Memory],
+    a: &[L::Memory],
+    tau: &mut [L::Memory],
 ) {
-    turn(dynamics, &mut memory.turns, q);
     let states = &mut memory.states[..];
-    ground::<L>(dynamics, &mut states[0]);
-    for (k, node) in dynamics.nodes.iter().enumerate() {
+    ground::<L>(tables, &mut states[0]);
+    for (k, node) in tables.nodes.iter().enumerate() {
         let parent = Motion::<L>::load(&states[node.parent]);
-        let (rotation, origin) = place::<L>(node, &memory.turns, q);
-        let motion = advance(dynamics, node, &rotation, origin, &parent, v, a);
+        let (rotation, origin) = place::<L>(node, &memory.sin, &memory.cos, q);
+        let motion = advance(tables, node, &rotation, origin, &parent, v, a);
         let [moment, force] = wrench(node, &motion);
         let state = &mut states[k + 1];
         motion.store(state);
-        for i in 0..3 {
-            store3(rotation[i], &mut state.rotation[i]);
-        }
+        store3(rotation[0], &mut state.rotation[0]);
+        store3(rotation[1], &mut state.rotation[1]);
+        store3(rotation[2], &mut state.rotation[2]);
         store3(origin, &mut state.origin);
         store3(moment, &mut state.moment);
         store3(force, &mut state.force);
     }
-    for ((tau, armature), a) in tau.iter_mut().zip(&dynamics.armature).zip(a) {
-        *tau = armature * a;
+    for ((tau, armature), a) in tau.iter_mut().zip(&tables.armature).zip(a) {
+        (L::splat(*armature) * L::load(a)).store(tau);
     }
-    for (k, node) in dynamics.nodes.iter().enumerate().rev() {
+    for (k, node) in tables.nodes.iter().enumerate().rev() {
         let state = &states[k + 1];
         let (moment, force) = (load3::<L>(&state.moment), load3::<L>(&state.force));
-        for (j, mode) in dynamics.modes[node.modes.clone()].iter().enumerate() {
-            let power = dot(splat3(&mode[0]), moment) + dot(splat3(&mode[1]), force);
-            (L::load(&tau[node.v + j]) + power).store(&mut tau[node.v + j]);
+        let modes = &tables.modes[node.modes.start..node.modes.end];
+        let tau = &mut tau[node.v..];
+        match node.kind {
+            Kind::Revolute => accumulate(dot(splat3(&modes[0][0]), moment), &mut tau[0]),
+            Kind::Prismatic => accumulate(dot(splat3(&modes[0][1]), force), &mut tau[0]),
+            Kind::Free => {
+                for i in 0..3 {
+                    accumulate(force[i], &mut tau[i]);
+                    accumulate(moment[i], &mut tau[3 + i]);
+                }
+            }
+            Kind::General => {
+                for (mode, tau) in modes.iter().zip(tau) {
+                    accumulate(dot(splat3(&mode[0]), moment) + dot(splat3(&mode[1]), force), tau);
+                }
+            }
         }
         if node.parent > 0 {
-            let rotation: Mat3<L> = std::array::from_fn(|i| load3::<L>(&state.rotation[i]));
+            let rotation = [
+                load3::<L>(&state.rotation[0]),
+                load3::<L>(&state.rotation[1]),
+                load3::<L>(&state.rotation[2]),
+            ];
             let origin = load3::<L>(&state.origin);
             let parent = &mut states[node.parent];
             let force = mul(&rotation, force);
@@ -194,4 +250,15 @@ pub(super) fn run<L: Lane<Memory = f64>>(
             store3(add(force, load3::<L>(&parent.force)), &mut parent.force);
         }
     }
+}
+
+/// Three numbers from `k`.
+#[inline(always)]
+fn take3<L: Lane>(x: &[L::Memory], k: usize) -> Vec3<L> {
+    [L::load(&x[k]), L::load(&x[k + 1]), L::load(&x[k + 2])]
+}
+
+#[inline(always)]
+fn accumulate<L: Lane>(x: L, to: &mut L::Memory) {
+    (L::load(to) + x).store(to);
 }
