@@ -109,6 +109,11 @@ impl<'a> Build<'a> {
             Some(Base::Fixed) => {
                 for joint in &mut described {
                     if joint.parent == root && joint.joint_type == JointType::Floating {
+                        // Bolted down where the model puts it.
+                        let start = spec.assembly.iter().find(|(name, _)| *name == joint.name);
+                        if let Some((_, q)) = start.filter(|(_, q)| q.len() == 7) {
+                            joint.origin = joint.origin * JointType::Floating.pose(q);
+                        }
                         joint.joint_type = JointType::Fixed;
                     }
                 }

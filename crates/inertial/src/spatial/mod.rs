@@ -13,7 +13,7 @@ mod vector;
 
 pub use field::Field;
 pub use inertia::{Inertia, PARAMETER_NAMES, Parameters, body_regressor};
-pub use pose::{Pose, rotation_from_quaternion, rotation_from_rpy, skew};
+pub use pose::{Pose, quaternion_from_rotation, rotation_from_quaternion, rotation_from_rpy, skew};
 pub use pseudo::PseudoInertia;
 pub use regroup::{
     energy_gradient, gradient_rate, inertia_gradient, momentum_matrix, pull_gradient, transfer_matrix,

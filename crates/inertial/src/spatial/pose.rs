@@ -201,7 +201,7 @@ impl Pose<f64> {
 }
 
 /// Unit quaternion `x y z w` (w ≥ 0) of a rotation matrix.
-pub(crate) fn quaternion_from_rotation(r: &Matrix3<f64>) -> [f64; 4] {
+pub fn quaternion_from_rotation(r: &Matrix3<f64>) -> [f64; 4] {
     let trace = r.trace();
     // Shepperd: divide by the largest of the four components.
     let (x, y, z, w);

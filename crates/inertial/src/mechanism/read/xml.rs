@@ -27,6 +27,8 @@ const MAX_QUOTE: usize = 100;
 pub(crate) struct Xml<'t> {
     document: Document<'t>,
     lines: Lines<'t>,
+    /// Name of the file, for errors; empty for the model's own text.
+    file: String,
 }
 
 impl<'t> Xml<'t> {
@@ -37,12 +39,29 @@ impl<'t> Xml<'t> {
         scan(text, &lines)?;
         let options = ParsingOptions { nodes_limit: MAX_NODES, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options).map_err(|e| syntax(&lines, &e))?;
-        Ok(Self { document, lines })
+        Ok(Self { document, lines, file: String::new() })
+    }
+
+    /// Parses the text of a file that the model includes; errors name the file.
+    pub(crate) fn parse_file(text: &'t str, file: &str) -> Result<Self> {
+        let mut xml = Self::parse(text).map_err(|error| match error {
+            Error::Syntax { place, message } => {
+                Error::Syntax { place: Place { element: format!("file {}", quoted(file)), ..place }, message }
+            }
+            other => other,
+        })?;
+        file.clone_into(&mut xml.file);
+        Ok(xml)
     }
 
     /// The outermost element.
     pub(crate) fn root(&self) -> Element<'_> {
-        Element { node: self.document.root_element(), lines: &self.lines, text: self.document.input_text() }
+        Element {
+            node: self.document.root_element(),
+            lines: &self.lines,
+            text: self.document.input_text(),
+            file: &self.file,
+        }
     }
 }
 
@@ -52,6 +71,7 @@ pub(crate) struct Element<'a> {
     node: Node<'a, 'a>,
     lines: &'a Lines<'a>,
     text: &'a str,
+    file: &'a str,
 }
 
 impl<'a> Element<'a> {
@@ -86,7 +106,11 @@ impl<'a> Element<'a> {
 
     /// Its line and tag, with the element around it where it has no name of its own.
     pub(crate) fn place(&self) -> Place {
-        Place::line(self.line(), self.describe())
+        let mut element = self.describe();
+        if !self.file.is_empty() {
+            element = format!("{element} in file {}", quoted(self.file));
+        }
+        Place::line(self.line(), element)
     }
 
     fn describe(&self) -> String {
@@ -148,6 +172,11 @@ impl<'a> Element<'a> {
     /// The element inside that has this tag.
     pub(crate) fn required_child(&self, tag: &str) -> Result<Element<'a>> {
         self.child(tag)?.ok_or_else(|| self.error(format!("it needs a <{tag}>")))
+    }
+
+    /// The names and values of its attributes, without namespaces.
+    pub(crate) fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.node.attributes().map(|a| (a.name(), a.value()))
     }
 
     /// An attribute's text.

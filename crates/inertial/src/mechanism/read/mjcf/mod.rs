@@ -1,9 +1,80 @@
 //! MJCF, MuJoCo's XML.
+//!
+//! What is read is what moves and what has mass: the tree of bodies, frames and joints, inertias (written or from geoms),
+//! default classes, the compiler's settings, gravity, `<equality>`, and what actuators add to joints. Looks, contacts,
+//! sensors, keyframes and the forces of actuators change neither and are skipped. Any other element or attribute that
+//! is not known is an error; forces that a [`MechanismBuilder`] has no place for (springs of tendons, fluids, gravity
+//! compensation) are named in its warnings.
+//!
+//! How the mechanism relates to MuJoCo's model:
+//! - the root link is `world`; bodies and joints without a name are called after MuJoCo's numbers (`body3`, `joint5`);
+//! - a body's frame has the axes of the MJCF body and its origin at the point that the body's last hinge or ball turns
+//!   about; where this is not the MJCF body's origin, the link `BODY.frame` marks the MJCF frame;
+//! - several joints of one body become a chain with links `BODY:JOINT` that have no parameters;
+//! - coordinates of hinges and slides are those of `qpos`, reference positions (`ref`) included; a ball's quaternion is
+//!   `x y z w` here and `w x y z` there; a free joint's coordinates are the body's pose in the world and its velocity is in
+//!   the body's frame, where MuJoCo has the linear part in the world's;
+//! - `connect` and `weld` close loops, `<equality><joint>` couples joints, or locks one, which then is no joint any more.
 
+mod assemble;
+mod body;
+mod compiler;
+mod defaults;
+mod equality;
+mod geometry;
+mod inertial;
+mod joint;
+mod orientation;
+mod passive;
+mod schema;
+mod source;
+
+use super::xml::Xml;
 use super::{Include, MechanismBuilder};
-use crate::{Error, Place, Result};
+use crate::Result;
+use compiler::Settings;
+use defaults::Defaults;
+use source::Source;
 
 /// Reads an MJCF text.
-pub fn read(_text: &str, _include: Include<'_>) -> Result<MechanismBuilder> {
-    Err(Error::unsupported(Place::default(), "MJCF"))
+///
+/// ```
+/// use inertial::mechanism::read;
+/// let text = r#"<mujoco model="pendulum"><worldbody><body name="rod">
+///   <joint name="hinge" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -1" size="0.05" mass="2"/>
+/// </body></worldbody></mujoco>"#;
+/// let pendulum = read::mjcf::read(text, &read::no_includes)?.build(&Default::default())?;
+/// assert_eq!(pendulum.bodies()[0].inertia.mass, 2.0);
+/// # Ok::<(), inertial::Error>(())
+/// ```
+pub fn read(text: &str, include: Include<'_>) -> Result<MechanismBuilder> {
+    let main = Xml::parse(text)?;
+    let files = source::fetch(&main, include)?;
+    let source = Source::new(main, &files)?;
+    let root = source.root()?;
+    for section in source.children(root) {
+        schema::check_section(section)?;
+    }
+    for section in source.section("deformable")? {
+        if let Some(flex) = source.children(section).into_iter().find(|e| e.tag() != "skin") {
+            return Err(flex.unsupported(format!("<{}>", flex.tag())));
+        }
+    }
+    let settings = Settings::read(&source)?;
+    let defaults = Defaults::read(&source)?;
+    let name = root.attribute("model").filter(|n| !n.is_empty()).unwrap_or("mujoco");
+    let mut builder = MechanismBuilder::new(name, body::WORLD);
+    builder.gravity = settings.gravity;
+    if settings.fluid {
+        builder
+            .warnings
+            .push("the fluid around the robot (option density, viscosity) is left out".to_owned());
+    }
+    let mut tree = body::read(&source, &defaults, &settings, &mut builder.warnings)?;
+    assemble::name_all(&mut tree);
+    passive::actuators(&source, &defaults, &settings, &mut tree, &mut builder.warnings)?;
+    passive::tendons(&source, &defaults, &mut builder.warnings)?;
+    let equalities = equality::read(&source, &defaults, &settings, &tree, &mut builder.warnings)?;
+    assemble::assemble(&tree, &equalities, &mut builder)?;
+    Ok(builder)
 }

@@ -1,0 +1,218 @@
+//! `<equality>`: loops, couplings and locked joints.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::xml::{Element, quoted};
+use super::body::Tree;
+use super::compiler::Settings;
+use super::defaults::{Defaults, Layered};
+use super::joint::{Joint, name_of};
+use super::source::Source;
+use super::{orientation, schema};
+use crate::Result;
+use crate::mechanism::{JointType, Mimic};
+use crate::spatial::Pose;
+
+/// A joint that closes a loop, between frames of bodies.
+pub(super) struct Closure {
+    pub(super) name: String,
+    pub(super) line: u32,
+    pub(super) joint_type: JointType,
+    /// Body, and the joint's frame in the body's frame.
+    pub(super) ends: [(usize, Pose<f64>); 2],
+}
+
+/// What the active constraints say.
+#[derive(Default)]
+pub(super) struct Equalities {
+    pub(super) closures: Vec<Closure>,
+    /// Joints that follow another.
+    pub(super) mimics: HashMap<String, Mimic>,
+    /// Joints held at a displacement from how the model is drawn.
+    pub(super) locked: HashMap<String, f64>,
+}
+
+/// `y − y₀ = constant + slope (x − x₀)` between a joint and the one it follows.
+struct Coupling<'a> {
+    element: Element<'a>,
+    joint: &'a str,
+    leader: Option<&'a str>,
+    constant: f64,
+    slope: f64,
+}
+
+/// Reads the sections `<equality>`; constraints that are switched off at the start do not count.
+pub(super) fn read<'a>(
+    source: &'a Source<'_>,
+    defaults: &Defaults<'a>,
+    settings: &Settings,
+    tree: &Tree<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Equalities> {
+    let mut out = Equalities::default();
+    let mut couplings = Vec::new();
+    let mut count = 0;
+    for section in source.section("equality")? {
+        for element in source.children(section) {
+            let inherited = defaults.layered_as(element, "equality", None)?;
+            if inherited.boolean("active")?.unwrap_or(true) && settings.equality {
+                match element.tag() {
+                    "connect" => out.closures.push(connect(element, tree, count)?),
+                    "weld" => out.closures.push(weld(element, tree, count)?),
+                    "joint" => couplings.push(coupling(element)?),
+                    tag => return Err(element.unsupported(format!("the constraint <{tag}>"))),
+                }
+                schema::check_equality(element)?;
+            } else {
+                let message = "it is switched off and left out";
+                warnings.push(format!("{}{message}", element.place()));
+            }
+            count += 1;
+        }
+    }
+    out.couple(&couplings, tree)?;
+    Ok(out)
+}
+
+fn body(element: Element<'_>, attribute: &str, tree: &Tree<'_>) -> Result<Option<usize>> {
+    let Some(name) = element.attribute(attribute) else { return Ok(None) };
+    let missing = || element.error(format!("its {attribute} {} does not exist", quoted(name)));
+    let index = tree.bodies.iter().position(|b| b.name == name).ok_or_else(missing)?;
+    match tree.bodies[index].mocap {
+        true => Err(element.unsupported("a constraint on a mocap body")),
+        false => Ok(Some(index)),
+    }
+}
+
+/// The two sites of a constraint that is given by sites.
+fn sites(element: Element<'_>, tree: &Tree<'_>) -> Result<Option<[(usize, Pose<f64>); 2]>> {
+    let find = |attribute: &str| {
+        let name = element.required(attribute)?;
+        let site = tree.sites.get(name);
+        site.copied().ok_or_else(|| element.error(format!("its {attribute} {} does not exist", quoted(name))))
+    };
+    if element.attribute("site1").is_none() && element.attribute("site2").is_none() {
+        return Ok(None);
+    }
+    if let Some(other) =
+        ["body1", "body2", "anchor", "relpose"].iter().find(|n| element.attribute(n).is_some())
+    {
+        return Err(element.error(format!("it is given by sites and cannot have {other} too")));
+    }
+    Ok(Some([find("site1")?, find("site2")?]))
+}
+
+fn bodies(element: Element<'_>, tree: &Tree<'_>) -> Result<[usize; 2]> {
+    element.required("body1")?;
+    Ok([body(element, "body1", tree)?.unwrap_or(0), body(element, "body2", tree)?.unwrap_or(0)])
+}
+
+fn closure(
+    element: Element<'_>,
+    count: usize,
+    joint_type: JointType,
+    ends: [(usize, Pose<f64>); 2],
+) -> Result<Closure> {
+    let mut name = name_of(element)?;
+    if name.is_empty() {
+        name = format!("{}{count}", element.tag());
+    }
+    Ok(Closure { name, line: element.line(), joint_type, ends })
+}
+
+/// A point of one body stays on a point of another.
+fn connect(element: Element<'_>, tree: &Tree<'_>, count: usize) -> Result<Closure> {
+    let ends = match sites(element, tree)? {
+        Some(ends) => ends,
+        None => {
+            let [first, second] = bodies(element, tree)?;
+            element.required("anchor")?;
+            let anchor = element.numbers::<3>("anchor")?.unwrap_or_default();
+            let frame = Pose::from_translation(anchor.into());
+            [(first, frame), (second, relative(tree, second, first) * frame)]
+        }
+    };
+    closure(element, count, JointType::Spherical, ends)
+}
+
+/// One body is fixed to another.
+fn weld(element: Element<'_>, tree: &Tree<'_>, count: usize) -> Result<Closure> {
+    let ends = match sites(element, tree)? {
+        Some(ends) => ends,
+        None => {
+            let [first, second] = bodies(element, tree)?;
+            let anchor = element.numbers::<3>("anchor")?.unwrap_or_default();
+            let on_second = Pose::from_translation(anchor.into());
+            let given = Layered::alone(element).overlay("relpose", [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?;
+            let [x, y, z, quat @ ..] = given;
+            let on_first = if quat == [0.0; 4] {
+                relative(tree, first, second) * on_second
+            } else {
+                Pose::new(orientation::quaternion(element, quat)?, [x, y, z].into())
+            };
+            [(first, on_first), (second, on_second)]
+        }
+    };
+    // Without torque the weld holds a point only.
+    let point = element.number("torquescale")? == Some(0.0);
+    closure(element, count, if point { JointType::Spherical } else { JointType::Fixed }, ends)
+}
+
+/// The frame of one body in another's, as the model is drawn.
+fn relative(tree: &Tree<'_>, base: usize, body: usize) -> Pose<f64> {
+    tree.bodies[base].world.inverse() * tree.bodies[body].world
+}
+
+fn coupling(element: Element<'_>) -> Result<Coupling<'_>> {
+    let [constant, slope, higher @ ..] =
+        Layered::alone(element).overlay("polycoef", [0.0, 1.0, 0.0, 0.0, 0.0])?;
+    let leader = element.attribute("joint2");
+    if leader.is_some() && higher.iter().any(|&c| c != 0.0) {
+        return Err(element.unsupported("a coupling of joints that is not linear (polycoef)"));
+    }
+    Ok(Coupling { element, joint: element.required("joint1")?, leader, constant, slope })
+}
+
+impl Equalities {
+    fn couple(&mut self, couplings: &[Coupling<'_>], tree: &Tree<'_>) -> Result<()> {
+        let joints: HashMap<&str, &Joint<'_>> =
+            tree.bodies.iter().flat_map(|b| &b.joints).map(|j| (j.name.as_str(), j)).collect();
+        let find = |c: &Coupling<'_>, name: &str| {
+            let joint = joints
+                .get(name)
+                .ok_or_else(|| c.element.error(format!("the joint {} does not exist", quoted(name))))?;
+            match joint.joint_type.nv() {
+                1 => Ok(*joint),
+                _ => Err(c.element.error(format!("the joint {} is neither hinge nor slide", quoted(name)))),
+            }
+        };
+        let mut seen = HashSet::new();
+        for c in couplings {
+            if !seen.insert(c.joint) {
+                let feature = format!("a second coupling of the joint {}", quoted(c.joint));
+                return Err(c.element.unsupported(feature));
+            }
+            let follower = find(c, c.joint)?;
+            let Some(leader) = c.leader.map(|name| find(c, name)).transpose()? else {
+                self.locked.insert(c.joint.to_owned(), c.constant);
+                continue;
+            };
+            if c.slope == 0.0 {
+                self.locked.insert(c.joint.to_owned(), c.constant);
+                continue;
+            }
+            let offset = follower.reference + c.constant - c.slope * leader.reference;
+            let mimic = Mimic { joint: leader.name.clone(), ratio: c.slope, offset };
+            self.mimics.insert(c.joint.to_owned(), mimic);
+        }
+        // What follows a locked joint is locked.
+        while let Some((c, held)) = couplings.iter().find_map(|c| {
+            let held = c.leader.and_then(|leader| self.locked.get(leader))?;
+            self.mimics.contains_key(c.joint).then_some((c, *held))
+        }) {
+            self.mimics.remove(c.joint);
+            self.locked.insert(c.joint.to_owned(), c.constant + c.slope * held);
+        }
+        Ok(())
+    }
+}
