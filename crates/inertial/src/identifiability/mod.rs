@@ -1,8 +1,19 @@
 //! Which inertial parameters can be known, and in which combinations.
+//!
+//! [`analyze`] answers for a whole mechanism. Underneath, [`rpna`] finds what cannot be known, joint by joint; [`sampling`]
+//! finds what can, at random configurations; both run on exact numbers, and where they meet the answer is certain.
 
+mod analysis;
+pub mod base_parameters;
+pub mod certificate;
 pub mod lifting;
 pub mod rpna;
+pub mod sampling;
 pub mod topology;
 
+pub use analysis::{Analysis, AnalyzeOptions, BaseParameter, BodyReport, Method, ModelSummary, analyze};
+pub use base_parameters::{Regrouping, Status};
+pub use certificate::{Certificate, JointTransfers};
 pub use rpna::{Regime, Rpna};
+pub use sampling::{Experiment, Measured, Sampler};
 pub use topology::Topology;

@@ -413,6 +413,8 @@ struct Joined<'a, T: Number> {
     modes: usize,
     width_v: usize,
     width_k: usize,
+    /// Factor of all ratios where only directions of change matter: keeps rounded numbers from growing with the gear.
+    pace: T,
 }
 
 impl<'a, T: Number> Joined<'a, T> {
@@ -423,7 +425,13 @@ impl<'a, T: Number> Joined<'a, T> {
             (width_v, width_k) = (width_v + v, width_k + k);
         }
         let modes = bodies.first().map_or(0, |&b| geometry.bodies[b].modes().len());
-        Self { geometry, bodies, modes, width_v, width_k }
+        let mut pace = T::one();
+        if T::TOLERANCE > 0.0 {
+            let ratios = bodies.iter().map(|&b| geometry.bodies[b].ratio);
+            let largest = ratios.max_by(|a, b| a.weight().total_cmp(&b.weight()));
+            pace = largest.and_then(T::inverse).unwrap_or(pace);
+        }
+        Self { geometry, bodies, modes, width_v, width_k, pace }
     }
 
     fn iter(&self) -> impl Iterator<Item = &'a BodyGeometry<T>> {
@@ -469,7 +477,7 @@ impl<'a, T: Number> Joined<'a, T> {
             if own.len() == 1 {
                 out.push(T::zero());
             } else {
-                let phi = body.modes()[mode] * body.ratio;
+                let phi = body.modes()[mode] * (body.ratio * self.pace);
                 push_motion(body, &phi.cross(&motion(own)), out);
             }
         }
@@ -491,7 +499,7 @@ impl<'a, T: Number> Joined<'a, T> {
             if own.len() == 1 {
                 out.push(T::zero());
             } else {
-                let phi = body.modes()[mode] * body.ratio;
+                let phi = body.modes()[mode] * (body.ratio * self.pace);
                 out.extend_from_slice(
                     gradient_rate(&phi, &Parameters::from_column_slice(own), half).as_slice(),
                 );

@@ -33,6 +33,9 @@ impl Gap {
     }
 }
 
+/// Rounded vectors are expected to be of order one; smaller ones than this are judged by it, not by their own size.
+const SMALLEST: f64 = 1e-3;
+
 /// A basis of a row space in echelon form, grown by [`Echelon::insert`].
 ///
 /// ```
@@ -111,10 +114,12 @@ impl<T: Number> Echelon<T> {
         debug_assert_eq!(row.len(), self.width);
         self.scratch.clear();
         self.scratch.extend_from_slice(row);
-        let scale = weight(&self.scratch);
-        if scale == 0.0 || self.is_full() {
+        let size = weight(&self.scratch);
+        if size == 0.0 || self.is_full() {
             return false;
         }
+        // A vector this much smaller than its peers is nothing but their rounding.
+        let scale = size.max(SMALLEST);
         eliminate(&self.rows, &self.pivots, self.width, &mut self.scratch);
         let threshold = T::TOLERANCE * scale;
         let mut pivot = None;

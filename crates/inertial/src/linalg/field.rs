@@ -11,7 +11,7 @@ use crate::spatial::Field;
 
 /// A [`Field`] that eliminations run on: it knows angles of whole degrees, small roots and which pivots are good.
 pub trait Number: Field {
-    /// What counts as zero, relative to the vector it arose from; zero for exact numbers.
+    /// What counts as zero in vectors of order one; zero for exact numbers.
     ///
     /// For `f64`: geometry is snapped at 1e-4 and enters spans squared, rounding is amplified by its inverse;
     /// 1e-10 stands between the two.
@@ -85,6 +85,11 @@ impl Number for f64 {
             2 => (-c, -s),
             _ => (s, -c),
         }
+    }
+
+    fn multiple_angle((c, s): (Self, Self), n: i64) -> (Self, Self) {
+        let (s, c) = (s.atan2(c) * n as f64).sin_cos();
+        (c, s)
     }
 
     fn random(source: &mut SplitMix) -> Self {
@@ -408,6 +413,12 @@ impl<const P: u64> Number for Shadow<P> {
 
     fn turn(degrees: i64) -> (Self, Self) {
         let (e, v) = (Gf::turn(degrees), f64::turn(degrees));
+        (Self { exact: e.0, value: v.0 }, Self { exact: e.1, value: v.1 })
+    }
+
+    fn multiple_angle(unit: (Self, Self), n: i64) -> (Self, Self) {
+        let e = Gf::multiple_angle((unit.0.exact, unit.1.exact), n);
+        let v = f64::multiple_angle((unit.0.value, unit.1.value), n);
         (Self { exact: e.0, value: v.0 }, Self { exact: e.1, value: v.1 })
     }
 

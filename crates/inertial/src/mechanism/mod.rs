@@ -21,7 +21,9 @@ pub use builder::{
     BuildOptions, JointDynamics, JointSpec, Limits, LinkSpec, LoopEnd, LoopSpec, MechanismBuilder, Mimic,
     RotorModel, RotorSpec,
 };
+pub(crate) use exact::gcd;
 pub use exact::{Angle, Surd};
+pub(crate) use geometry::turn as turn_about;
 pub use geometry::{BodyGeometry, Geometry, Pivoting};
 pub use joint::{JointType, Modes, plane_directions, rotation_about};
 pub use snap::{DEFAULT_SNAP, ExactGeometry, ROUNDING};
@@ -112,6 +114,17 @@ impl Body {
     #[inline]
     pub fn v_range(&self) -> std::ops::Range<usize> {
         self.drive.v..self.drive.v + self.joint_type.nv()
+    }
+}
+
+impl Body {
+    /// Number of its parameters: ten, one for a symmetric rotor, none for a massless piece.
+    pub fn parameter_count(&self) -> usize {
+        match self.kind {
+            BodyKind::Link | BodyKind::Rotor => 10,
+            BodyKind::SymmetricRotor => 1,
+            BodyKind::Massless => 0,
+        }
     }
 }
 

@@ -130,6 +130,11 @@ impl ExactGeometry {
         self.size
     }
 
+    /// Whether another reading of the same mechanism has the same direction of gravity.
+    pub fn same_gravity(&self, other: &Self) -> bool {
+        self.gravity == other.gravity
+    }
+
     /// Bodies whose joint another reading of the same mechanism describes differently.
     pub fn differences(&self, other: &Self) -> Vec<usize> {
         (0..self.bodies.len()).filter(|&i| self.bodies[i] != other.bodies[i]).collect()

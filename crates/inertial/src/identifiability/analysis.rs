@@ -1,0 +1,446 @@
+//! The whole answer: what can be known of a mechanism, in which combinations, and why that is certain.
+
+use std::fmt;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::base_parameters::{Regrouping, Status};
+use super::certificate::{Certificate, Finding, JointTransfers, Question};
+use super::rpna::{Regime, Rpna};
+use super::sampling::{Experiment, Measured};
+use super::topology::Topology;
+use crate::linalg::First;
+use crate::mechanism::{Base, BodyKind, DEFAULT_SNAP, ExactGeometry, Mechanism};
+use crate::spatial::PARAMETER_NAMES;
+use crate::{Error, Place, Result};
+
+/// At most so many joints are tried one by one to find those whose rounding makes a difference.
+const MOST_SUSPECTS: usize = 64;
+
+/// How the rank is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Method {
+    /// The recursion where it applies, otherwise exact sampling.
+    #[default]
+    Auto,
+    /// The recursive parameter nullspace algorithm.
+    Rpna,
+    /// Singular values of a sampled regressor.
+    Numeric,
+    /// Exact sampling.
+    Exact,
+}
+
+/// What to analyse.
+#[derive(Debug, Clone)]
+pub struct AnalyzeOptions {
+    /// Geometry within this tolerance (radians, and lengths relative to the robot's size) of a special position is taken
+    /// as special; zero takes every number literally.
+    pub snap: f64,
+    /// How.
+    pub method: Method,
+    /// What is measured; by default joint torques, with a floating base both.
+    pub measured: Option<Measured>,
+    /// Names of the joints that have a torque sensor; `None` for all.
+    pub torque_joints: Option<Vec<String>>,
+    /// Which motions count.
+    pub regime: Regime,
+    /// Whether a floating robot flies freely: no external force acts on it.
+    pub ballistic: bool,
+    /// Names of parameters to prefer as base parameters, in order.
+    pub choose: Vec<String>,
+    /// Seed of random configurations.
+    pub seed: u64,
+}
+
+impl Default for AnalyzeOptions {
+    fn default() -> Self {
+        Self {
+            snap: DEFAULT_SNAP,
+            method: Method::Auto,
+            measured: None,
+            torque_joints: None,
+            regime: Regime::Full,
+            ballistic: false,
+            choose: Vec::new(),
+            seed: 1,
+        }
+    }
+}
+
+/// The mechanism in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ModelSummary {
+    /// Its name.
+    pub name: String,
+    /// Number of links that move.
+    pub bodies: usize,
+    /// Degrees of freedom.
+    pub dof: usize,
+    /// `fixed` or `floating`.
+    pub base: &'static str,
+    /// Gravity (m/s²).
+    pub gravity: [f64; 3],
+    /// Number of loops.
+    pub loops: usize,
+    /// Number of rotors with parameters of their own.
+    pub rotors: usize,
+}
+
+/// What can be known of one body.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BodyReport {
+    /// Its name.
+    pub name: String,
+    /// The body before its joint.
+    pub parent: String,
+    /// Its joint (of a rotor: the joint that it drives).
+    pub joint: String,
+    /// The joint's type, or `rotor`.
+    pub joint_type: &'static str,
+    /// Dimension of the velocities it can attain, gravity included (`V`).
+    pub velocity_span: usize,
+    /// Dimension of what can be known of its parameters alone or in combination (`K`).
+    pub identifiable_span: usize,
+    /// Number of unnoticed transfers across its joint (`T`); those with rotors count at the joint's link.
+    pub transfer_freedoms: usize,
+    /// Each parameter's status.
+    #[serde(serialize_with = "as_map")]
+    pub parameters: Vec<(&'static str, Status)>,
+    /// Those of its parameters that are base parameters.
+    pub base_parameters: Vec<&'static str>,
+}
+
+/// A base parameter and the combination that it stands for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BaseParameter {
+    /// `BODY.NAME`.
+    pub name: String,
+    /// Coefficients; one on its own name.
+    #[serde(serialize_with = "as_map")]
+    pub combination: Vec<(String, f64)>,
+}
+
+/// The result of [`analyze`]; serialises to the object of `analyze --json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Analysis {
+    /// The object's schema.
+    pub schema: &'static str,
+    /// The mechanism.
+    pub model: ModelSummary,
+    /// What is measured.
+    pub measured: &'static str,
+    /// Which motions count: `any`, `static` or `kinetic`.
+    pub motions: &'static str,
+    /// How the rank was found.
+    pub method: &'static str,
+    /// Number of parameters.
+    pub parameters: usize,
+    /// Number of base parameters.
+    pub rank: usize,
+    /// The rank where every number is taken literally.
+    pub rank_literal: usize,
+    /// Dimension of what cannot be known.
+    pub nullity: usize,
+    /// Body by body.
+    pub bodies: Vec<BodyReport>,
+    /// The base parameters, in the order of the parameters.
+    pub base_parameters: Vec<BaseParameter>,
+    /// Why the rank is certain.
+    pub certificate: Certificate,
+    /// What people should know.
+    pub warnings: Vec<String>,
+    /// The base parameters by column, for computation.
+    #[serde(skip)]
+    pub regrouping: Regrouping,
+    /// The transfers that nobody notices, joint by joint (empty where the recursion did not decide).
+    #[serde(skip)]
+    pub transfers: Vec<JointTransfers>,
+}
+
+impl fmt::Display for Analysis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let certain = if self.certificate.exact { "certain" } else { "not certified" };
+        write!(
+            f,
+            "{}: {} of {} parameters can be known ({}, {certain})",
+            self.model.name, self.rank, self.parameters, self.method
+        )
+    }
+}
+
+fn as_map<K: Serialize, V: Serialize, S: Serializer>(
+    pairs: &[(K, V)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(pairs.len()))?;
+    for (key, value) in pairs {
+        map.serialize_entry(key, value)?;
+    }
+    map.end()
+}
+
+/// Finds which inertial parameters of an open-chain mechanism can be known, and in which combinations.
+///
+/// ```
+/// use inertial::identifiability::{AnalyzeOptions, analyze};
+/// use inertial::mechanism::{JointSpec, JointType, MechanismBuilder};
+/// use inertial::spatial::{Inertia, Pose};
+/// use nalgebra::{Vector3, vector};
+///
+/// let hinge = JointType::Revolute { axis: Vector3::y() };
+/// let arm = MechanismBuilder::new("vertical 2R", "ground")
+///     .link("upper", Inertia::zero())
+///     .joint(JointSpec::new("shoulder", hinge, "ground", "upper"))
+///     .link("lower", Inertia::zero())
+///     .joint(JointSpec::new("elbow", hinge, "upper", "lower").at(Pose::from_translation(vector![0.5, 0.0, 0.0])))
+///     .build(&Default::default())?;
+/// let answer = analyze(&arm, &AnalyzeOptions::default())?;
+/// assert_eq!((answer.rank, answer.certificate.exact), (6, true));
+/// // The lower arm's mass counts as a first moment of the upper arm at the elbow.
+/// assert_eq!(answer.base_parameters[0].combination, [("upper.hx".into(), 1.0), ("lower.m".into(), 0.5)]);
+/// # Ok::<(), inertial::Error>(())
+/// ```
+pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analysis> {
+    if let Some(l) = mechanism.loops().first() {
+        return Err(Error::unsupported(
+            Place::element(format!("loop \"{}\"", l.name)),
+            "analysis of mechanisms with loops",
+        ));
+    }
+    let experiment = experiment(mechanism, options)?;
+    let order = order(mechanism, &options.choose)?;
+    let question = Question { mechanism, experiment: &experiment, order, seed: options.seed };
+    let geometry = ExactGeometry::new(mechanism, checked_snap(options.snap)?);
+    let topology = recursion_applies(mechanism, &experiment, &geometry);
+    let finding = match (options.method, &topology) {
+        (Method::Auto | Method::Rpna, Ok(topology)) => question.by_recursion(&geometry, topology),
+        (Method::Rpna, Err(why)) => {
+            return Err(Error::Numeric(format!(
+                "the recursion (RPNA) does not apply: {why}; use the exact method"
+            )));
+        }
+        (Method::Auto, Err(why)) => {
+            let mut finding = question.by_sampling(&geometry)?;
+            finding.warnings.push(format!("decided by exact sampling, not by the recursion: {why}"));
+            finding
+        }
+        (Method::Exact, _) => question.by_sampling(&geometry)?,
+        (Method::Numeric, _) => question.by_singular_values(&geometry)?,
+    };
+    report(&question, options, &geometry, topology.as_ref().ok(), finding)
+}
+
+/// The topology where the recursion answers the question; otherwise why not.
+fn recursion_applies(
+    mechanism: &Mechanism,
+    experiment: &Experiment,
+    geometry: &ExactGeometry,
+) -> Result<Topology, &'static str> {
+    if !experiment.is_complete(mechanism.base() == Base::Floating) {
+        return Err("not every generalised force is measured, or not every motion is possible");
+    }
+    Topology::new(&geometry.to::<First>())
+}
+
+fn checked_snap(snap: f64) -> Result<f64> {
+    // At 0.1 rad every robot would be special somewhere.
+    if (0.0..=0.1).contains(&snap) {
+        Ok(snap)
+    } else {
+        Err(Error::Numeric(format!("the snapping tolerance is {snap}, expected a number from 0 to 0.1")))
+    }
+}
+
+fn experiment(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Experiment> {
+    let floating = mechanism.base() == Base::Floating;
+    let mut out = Experiment::complete(floating, options.regime);
+    out.measured = options.measured.unwrap_or(out.measured);
+    out.ballistic = options.ballistic;
+    if options.ballistic && !floating {
+        return Err(Error::Numeric("only a robot with a floating base can fly freely".into()));
+    }
+    if options.ballistic && options.regime == Regime::Static {
+        return Err(Error::Numeric("a robot that flies freely does not stand still".into()));
+    }
+    if let Some(names) = &options.torque_joints {
+        out.torques = vec![false; mechanism.nv()];
+        for name in names {
+            let joint = mechanism.joints().iter().find(|j| j.name == *name).ok_or_else(|| {
+                Error::model(
+                    Place::element(format!("joint \"{name}\"")),
+                    "there is no moving joint of that name",
+                )
+            })?;
+            out.torques[joint.v_range()].fill(true);
+        }
+        // The base's own coordinates are the wrench's affair.
+        if floating {
+            out.torques[..6].fill(true);
+        }
+    }
+    Ok(out)
+}
+
+/// The columns, preferred ones first.
+fn order(mechanism: &Mechanism, choose: &[String]) -> Result<Vec<usize>> {
+    let width = mechanism.parameter_count();
+    if choose.is_empty() {
+        return Ok((0..width).collect());
+    }
+    let names = mechanism.parameter_names();
+    let mut order = Vec::with_capacity(width);
+    for wanted in choose {
+        let column = names.iter().position(|n| n == wanted).ok_or_else(|| {
+            Error::model(
+                Place::element(format!("parameter \"{wanted}\"")),
+                "there is no parameter of that name",
+            )
+        })?;
+        if !order.contains(&column) {
+            order.push(column);
+        }
+    }
+    let mut taken = vec![false; width];
+    for &c in &order {
+        taken[c] = true;
+    }
+    order.extend((0..width).filter(|&c| !taken[c]));
+    Ok(order)
+}
+
+fn report(
+    question: &Question<'_>,
+    options: &AnalyzeOptions,
+    geometry: &ExactGeometry,
+    topology: Option<&Topology>,
+    finding: Finding,
+) -> Result<Analysis> {
+    let mechanism = question.mechanism;
+    let regrouping = finding.regrouping?;
+    let rank = regrouping.rank();
+    let names = mechanism.parameter_names();
+    let mut warnings = mechanism.warnings().to_vec();
+    warnings.extend(finding.warnings);
+    let rank_literal = literal_rank(question, options, geometry, topology, rank, &mut warnings);
+    let root = mechanism.links().iter().find(|l| l.body.is_none()).map_or("ground", |l| l.name.as_str());
+    let body_name =
+        |b: Option<usize>| b.map_or_else(|| root.to_owned(), |b| mechanism.bodies()[b].name.clone());
+    let bodies = mechanism.parameter_blocks().iter().map(|block| {
+        let body = &mechanism.bodies()[block.body];
+        let own = &PARAMETER_NAMES[10 - block.len..];
+        let columns = block.offset..block.offset + block.len;
+        let (first, last) = (
+            regrouping.base.partition_point(|&c| c < columns.start),
+            regrouping.base.partition_point(|&c| c < columns.end),
+        );
+        // The massless piece of a universal joint is no parent to speak of.
+        let mut parent = body.parent;
+        while let Some(p) = parent.filter(|&p| mechanism.bodies()[p].kind == BodyKind::Massless) {
+            parent = mechanism.bodies()[p].parent;
+        }
+        let joint = &mechanism.joints()[body.joint];
+        let rotor = matches!(body.kind, BodyKind::Rotor | BodyKind::SymmetricRotor);
+        BodyReport {
+            name: body.name.clone(),
+            parent: body_name(parent),
+            joint: joint.name.clone(),
+            joint_type: if rotor { "rotor" } else { joint.joint_type.name() },
+            velocity_span: finding.spans[block.body].velocity,
+            identifiable_span: finding.spans[block.body].identifiable,
+            transfer_freedoms: finding.freedoms[block.body],
+            parameters: own.iter().copied().zip(regrouping.status[columns].iter().copied()).collect(),
+            base_parameters: regrouping.base[first..last].iter().map(|c| own[c - block.offset]).collect(),
+        }
+    });
+    let base_parameters = regrouping.base.iter().zip(&regrouping.combinations).map(|(&c, combination)| {
+        let combination = combination.iter().map(|&(k, x)| (names[k].clone(), x)).collect();
+        BaseParameter { name: names[c].clone(), combination }
+    });
+    let rotors = mechanism.bodies().len() - mechanism.link_bodies();
+    Ok(Analysis {
+        schema: "inertial/analysis/1",
+        model: ModelSummary {
+            name: mechanism.name().to_owned(),
+            bodies: mechanism.parameter_blocks().len() - rotors,
+            dof: mechanism.nv(),
+            base: if mechanism.base() == Base::Floating { "floating" } else { "fixed" },
+            gravity: mechanism.gravity().into(),
+            loops: mechanism.loops().len(),
+            rotors,
+        },
+        measured: question.experiment.measured.name(),
+        motions: match options.regime {
+            Regime::Full => "any",
+            Regime::Static => "static",
+            Regime::Kinetic => "kinetic",
+        },
+        method: finding.method,
+        parameters: mechanism.parameter_count(),
+        rank,
+        rank_literal,
+        nullity: mechanism.parameter_count() - rank,
+        bodies: bodies.collect(),
+        base_parameters: base_parameters.collect(),
+        certificate: finding.certificate,
+        warnings,
+        regrouping,
+        transfers: finding.transfers,
+    })
+}
+
+/// The rank of the numbers as they stand; where it differs, a warning names the joints that make the difference.
+fn literal_rank(
+    question: &Question<'_>,
+    options: &AnalyzeOptions,
+    geometry: &ExactGeometry,
+    topology: Option<&Topology>,
+    rank: usize,
+    warnings: &mut Vec<String>,
+) -> usize {
+    let mechanism = question.mechanism;
+    let literal = ExactGeometry::new(mechanism, 0.0);
+    let suspects = geometry.differences(&literal);
+    if suspects.is_empty() && geometry.same_gravity(&literal) {
+        return rank;
+    }
+    let exactly = |geometry: &ExactGeometry| match topology {
+        Some(topology) => {
+            let found = Rpna::new(&geometry.to::<First>(), topology, options.regime);
+            mechanism.parameter_count() - found.nullity(topology)
+        }
+        None => question.sampled_rank::<First>(geometry),
+    };
+    let literal_rank = exactly(&literal);
+    if literal_rank == rank {
+        return rank;
+    }
+    let differs = |&body: &usize| {
+        let one = |b| if b == body { 0.0 } else { options.snap };
+        exactly(&ExactGeometry::with_tolerances(mechanism, one)) != rank
+    };
+    let mut guilty: Vec<usize> = suspects.iter().copied().take(MOST_SUSPECTS).filter(differs).collect();
+    if guilty.is_empty() {
+        // Only several of them together, or gravity.
+        guilty = suspects;
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for body in guilty {
+        let name = mechanism.joints()[mechanism.bodies()[body].joint].name.as_str();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let who = match names.as_slice() {
+        [] => "gravity lies".to_owned(),
+        [one] => format!("joint {one} lies"),
+        several => format!("joints {} lie", several.join(", ")),
+    };
+    warnings.push(format!(
+        "rank {rank} is that of the geometry as it is meant; taken literally (--snap 0) it is {literal_rank}: \
+         {who} within {} of a special position without being in it",
+        options.snap
+    ));
+    literal_rank
+}

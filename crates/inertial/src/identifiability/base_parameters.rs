@@ -1,0 +1,244 @@
+//! Base parameters: a choice of parameters that stand for all that can be known, and what each stands for.
+
+use crate::linalg::{Gf, Number, Shadow};
+use crate::{Error, Result};
+
+/// More coefficients than this fill memory and help nobody.
+const MOST_COEFFICIENTS: usize = 20_000_000;
+
+/// What can be known of one parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Some combination contains it alone.
+    Identifiable,
+    /// It appears in combinations only.
+    Combined,
+    /// It appears in none.
+    Unidentifiable,
+}
+
+/// The regrouping: base parameters, and the combination of parameters that each stands for.
+///
+/// With columns `Y_b` of the base parameters only, `Y π = Y_b β` where `β = regroup(π)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Regrouping {
+    /// Number of parameters.
+    pub parameters: usize,
+    /// Columns of the base parameters, ascending.
+    pub base: Vec<usize>,
+    /// For each base parameter the columns of its combination and their coefficients; its own column first, with one.
+    pub combinations: Vec<Vec<(usize, f64)>>,
+    /// For each column what can be known of it.
+    pub status: Vec<Status>,
+}
+
+/// A number whose value can be written down.
+pub trait Written: Number {
+    /// Its value, without rounding where it is a short fraction or decimal.
+    fn written(self) -> f64;
+}
+
+impl Written for f64 {
+    fn written(self) -> f64 {
+        self
+    }
+}
+
+impl<const P: u64> Written for Shadow<P> {
+    fn written(self) -> f64 {
+        // f64 shadows are good to many more digits than this; a fraction that agrees so far by accident is unlikely.
+        let close = |x: f64| (x - self.value).abs() <= 1e-9 * self.value.abs();
+        if let Some((n, d)) = self.exact.fraction() {
+            let x = n as f64 / d as f64;
+            if close(x) {
+                return x;
+            }
+        }
+        let exponent = self.value.abs().log10().floor() as i32;
+        for digits in 9..=15 {
+            let e = exponent + 1 - digits;
+            let n = (self.value / 10f64.powi(e)).round() as i64;
+            if Gf::from_decimal(n, 1, e) == self.exact {
+                return f64::from_decimal(n, 1, e);
+            }
+        }
+        self.value
+    }
+}
+
+/// The columns that depend on those before them, with the null vectors that say how: the null space in echelon form.
+#[derive(Debug, Clone)]
+pub struct Dependence<T> {
+    order: Vec<usize>,
+    place: Vec<usize>,
+    /// By place in the order: the null vector whose last entry is there, and one.
+    vectors: Vec<Option<Vec<(usize, T)>>>,
+}
+
+impl<T: Written> Dependence<T> {
+    /// From a basis of the parameters that cannot be known, as sparse vectors of (column, value).
+    ///
+    /// Columns are taken in the order of `order` (all of them, each once): a base parameter is a column that does not
+    /// depend on those before it.
+    pub fn new(order: Vec<usize>, null_vectors: impl IntoIterator<Item = Vec<(usize, T)>>) -> Self {
+        let width = order.len();
+        let mut place = vec![0; width];
+        order.iter().enumerate().for_each(|(i, &c)| place[c] = i);
+        let mut work = Work::new(width);
+        let mut vectors: Vec<Option<Vec<(usize, T)>>> = vec![None; width];
+        for vector in null_vectors {
+            work.load(vector.into_iter().map(|(c, x)| (place[c], x)));
+            while let Some((last, factor)) = work.last() {
+                if let Some(other) = &vectors[last] {
+                    work.add(other, -factor);
+                } else {
+                    vectors[last] = Some(work.take(factor.inverse().unwrap_or_else(T::one)));
+                }
+            }
+            work.clear();
+        }
+        Self { order, place, vectors }
+    }
+
+    /// Columns of the base parameters, ascending.
+    pub fn base(&self) -> Vec<usize> {
+        (0..self.order.len()).filter(|&c| self.vectors[self.place[c]].is_none()).collect()
+    }
+
+    /// What each base parameter stands for.
+    pub fn regrouping(mut self) -> Result<Regrouping> {
+        let width = self.order.len();
+        let mut work = Work::new(width);
+        // From the front, each dependent column becomes a combination of base columns only.
+        let mut total = 0;
+        for i in 0..width {
+            let Some(vector) = self.vectors[i].take() else { continue };
+            work.load(vector.iter().copied());
+            for &(p, _) in &vector {
+                if let (true, Some(other)) = (p != i, &self.vectors[p]) {
+                    let factor = work.dense[p];
+                    work.add(other, -factor);
+                }
+            }
+            let reduced = work.take(T::one());
+            total += reduced.len();
+            if total > MOST_COEFFICIENTS {
+                return Err(Error::Numeric(format!(
+                    "the combinations of this mechanism have more than {MOST_COEFFICIENTS} coefficients"
+                )));
+            }
+            self.vectors[i] = Some(reduced);
+        }
+        let base = self.base();
+        let mut row = vec![usize::MAX; width];
+        base.iter().enumerate().for_each(|(r, &c)| row[c] = r);
+        let mut combinations: Vec<Vec<(usize, f64)>> = base.iter().map(|&c| vec![(c, 1.0)]).collect();
+        let mut status = vec![Status::Identifiable; width];
+        for c in 0..width {
+            let Some(vector) = &self.vectors[self.place[c]] else { continue };
+            status[c] = if vector.len() > 1 { Status::Combined } else { Status::Unidentifiable };
+            for &(p, x) in vector.iter().filter(|&&(p, _)| self.order[p] != c) {
+                status[self.order[p]] = Status::Combined;
+                combinations[row[self.order[p]]].push((c, (-x).written()));
+            }
+        }
+        Ok(Regrouping { parameters: width, base, combinations, status })
+    }
+}
+
+impl Regrouping {
+    /// Number of base parameters.
+    pub fn rank(&self) -> usize {
+        self.base.len()
+    }
+
+    /// The base parameters' values, given all parameters.
+    pub fn regroup(&self, parameters: &[f64]) -> Result<Vec<f64>> {
+        check("parameter vector", parameters.len(), self.parameters)?;
+        Ok(self.combinations.iter().map(|c| c.iter().map(|&(k, x)| x * parameters[k]).sum()).collect())
+    }
+
+    /// Parameters that have these base parameters: those of `prior` (zero where empty), with the base columns adjusted.
+    pub fn expand(&self, base: &[f64], prior: &[f64]) -> Result<Vec<f64>> {
+        check("base parameter vector", base.len(), self.base.len())?;
+        let mut out = vec![0.0; self.parameters];
+        if !prior.is_empty() {
+            check("prior parameter vector", prior.len(), self.parameters)?;
+            out.copy_from_slice(prior);
+        }
+        for ((&column, combination), &value) in self.base.iter().zip(&self.combinations).zip(base) {
+            // Only the own column of a combination is a base column.
+            let rest: f64 = combination.iter().filter(|(c, _)| *c != column).map(|&(c, x)| x * out[c]).sum();
+            out[column] = value - rest;
+        }
+        Ok(out)
+    }
+}
+
+fn check(what: &'static str, found: usize, expected: usize) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::Dimension { what, expected, found }) }
+}
+
+/// A dense accumulator that remembers which places it touched.
+struct Work<T> {
+    dense: Vec<T>,
+    touched: Vec<usize>,
+}
+
+impl<T: Number> Work<T> {
+    fn new(width: usize) -> Self {
+        Self { dense: vec![T::zero(); width], touched: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        for p in self.touched.drain(..) {
+            self.dense[p] = T::zero();
+        }
+    }
+
+    fn load(&mut self, entries: impl Iterator<Item = (usize, T)>) {
+        for (p, x) in entries {
+            self.dense[p] = x;
+            self.touched.push(p);
+        }
+    }
+
+    fn add(&mut self, other: &[(usize, T)], factor: T) {
+        for &(p, x) in other {
+            if self.dense[p].is_zero() {
+                self.touched.push(p);
+            }
+            self.dense[p] += x * factor;
+        }
+        // The place that this was meant to clear.
+        if let Some(&(p, _)) = other.last() {
+            self.dense[p] = T::zero();
+        }
+    }
+
+    fn is_zero(&self, p: usize) -> bool {
+        // Null vectors have entries about one.
+        self.dense[p].weight() <= T::TOLERANCE
+    }
+
+    fn last(&self) -> Option<(usize, T)> {
+        let last = self.touched.iter().copied().filter(|&p| !self.is_zero(p)).max()?;
+        Some((last, self.dense[last]))
+    }
+
+    /// Empties it into a sorted sparse vector.
+    fn take(&mut self, factor: T) -> Vec<(usize, T)> {
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        let mut out = Vec::with_capacity(self.touched.len());
+        for &p in &self.touched {
+            if self.dense[p].weight() > T::TOLERANCE {
+                out.push((p, self.dense[p] * factor));
+            }
+            self.dense[p] = T::zero();
+        }
+        self.touched.clear();
+        out
+    }
+}

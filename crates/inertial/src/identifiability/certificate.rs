@@ -1,0 +1,353 @@
+//! Two independent ways to the same rank: where they meet, it is certain.
+
+use super::base_parameters::{Dependence, Regrouping, Written};
+use super::rpna::{BodySpan, Regime, Rpna};
+use super::sampling::{Experiment, Sampler};
+use super::topology::Topology;
+use crate::linalg::{Echelon, First, Gap, Number, Pivot, Second, Shadow, Svd};
+use crate::mechanism::{ExactGeometry, Mechanism};
+use crate::spatial::Parameters;
+use crate::{Error, Result};
+
+/// Exact numbers with their values.
+pub type Real = Shadow<2_305_843_009_213_692_601>;
+
+/// Bases larger than this are not sampled: elimination grows with the cube of their size.
+const MOST_SAMPLED: usize = 1000;
+
+/// Singular values of the sampled regressor (with columns of unit length) below this, relative to the largest, count as
+/// zero: rounding leaves 1e-15 and a little more.
+const NUMERIC_TOLERANCE: f64 = 1e-12;
+
+/// Bounds of the rank and what proves them.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Certificate {
+    /// At least so many combinations can be known.
+    pub rank_lower: usize,
+    /// At most so many.
+    pub rank_upper: usize,
+    /// Whether the bounds meet and both are proven.
+    pub exact: bool,
+    /// What proves the lower bound.
+    pub lower_by: String,
+    /// What proves the upper bound.
+    pub upper_by: String,
+}
+
+/// What one method found.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// The method's name.
+    pub method: &'static str,
+    /// The base parameters and what they stand for; the error says why not.
+    pub regrouping: Result<Regrouping>,
+    /// Bounds of the rank.
+    pub certificate: Certificate,
+    /// Per body: dim `V`, dim `K` and the parameters that appear nowhere.
+    pub spans: Vec<BodySpan>,
+    /// Per body the number of transfers (with a joint's rotors: counted at its first body).
+    pub freedoms: Vec<usize>,
+    /// Per joint of the recursion: its first body, the body that receives, and the transfers across it.
+    pub transfers: Vec<JointTransfers>,
+    /// What people should know.
+    pub warnings: Vec<String>,
+}
+
+/// The transfers across one joint that nobody notices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JointTransfers {
+    /// The body that the joint moves.
+    pub body: usize,
+    /// The body that loses what the joint's bodies gain; `None` is the ground.
+    pub receiver: Option<usize>,
+    /// One basis vector each: bodies of the joint with the change of their ten parameters.
+    pub basis: Vec<Vec<(usize, [f64; 10])>>,
+}
+
+/// The question, apart from the geometry.
+#[derive(Debug, Clone)]
+pub struct Question<'a> {
+    /// The mechanism.
+    pub mechanism: &'a Mechanism,
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// The order in which columns are preferred as base parameters.
+    pub order: Vec<usize>,
+    /// Seed of random configurations.
+    pub seed: u64,
+}
+
+impl Question<'_> {
+    fn columns(
+        &self,
+        body: usize,
+        values: &Parameters<Real>,
+        out: &mut Vec<(usize, Real)>,
+        offsets: &[usize],
+    ) {
+        let offset = offsets[body];
+        let len = self.mechanism.bodies()[body].parameter_count();
+        for (k, &x) in values.as_slice()[10 - len..].iter().enumerate() {
+            if x.weight() > 0.0 {
+                out.push((offset + k, x));
+            }
+        }
+    }
+
+    /// The answer of the recursion, certified by sampling the columns of its base parameters.
+    pub fn by_recursion(&self, geometry: &ExactGeometry, topology: &Topology) -> Finding {
+        let regime = self.experiment.regime;
+        let width = self.mechanism.parameter_count();
+        let real = geometry.to::<Real>();
+        let found = Rpna::new(&real, topology, regime);
+        let upper = width - found.nullity(topology);
+        let mut warnings = Vec::new();
+        let second = Rpna::new(&geometry.to::<Second>(), topology, regime).nullity(topology);
+        let agreed = second + upper == width;
+        if !agreed {
+            warnings.push(format!(
+                "the recursion gives nullity {} modulo one prime and {second} modulo another",
+                width - upper
+            ));
+        }
+        let (rough, _) = numeric_recursion(geometry, topology, regime);
+        if rough + upper != width {
+            warnings.push(format!(
+                "the recursion in floating point gives rank {}, exactly it is {upper}: the geometry is nearly special",
+                width - rough
+            ));
+        }
+        let mut offsets = vec![0; self.mechanism.bodies().len()];
+        for block in self.mechanism.parameter_blocks() {
+            offsets[block.body] = block.offset;
+        }
+        let null = found.null_vectors(&real, topology).map(|(_, transfer)| {
+            let mut out = Vec::new();
+            for (body, values) in &transfer {
+                self.columns(*body, values, &mut out, &offsets);
+            }
+            out
+        });
+        let dependence = Dependence::new(self.order.clone(), null);
+        let base = dependence.base();
+        let sampled = base.len() <= MOST_SAMPLED;
+        let lower = if sampled {
+            let field = geometry.to::<First>();
+            Sampler::new(self.mechanism, &field, self.experiment, self.seed).rank_in(&base)
+        } else {
+            0
+        };
+        let certificate = Certificate {
+            rank_lower: lower,
+            rank_upper: upper,
+            exact: lower == upper && agreed,
+            lower_by: if sampled {
+                "independent rows of the energy regressor at random configurations, modulo a prime of 61 bits".into()
+            } else {
+                format!("not sampled: more than {MOST_SAMPLED} base parameters")
+            },
+            upper_by: "parameter transfers that nobody notices, by the recursion (RPNA) modulo two primes of 61 bits"
+                .into(),
+        };
+        let mut freedoms = vec![0; self.mechanism.bodies().len()];
+        let mut transfers = Vec::with_capacity(topology.clusters.len());
+        for (i, (joint, cluster)) in found.joints.iter().zip(&topology.clusters).enumerate() {
+            if cluster.massless {
+                continue;
+            }
+            let body = topology.bodies(cluster)[0];
+            freedoms[body] = joint.freedoms;
+            let split = |x: &[Real]| {
+                let mut at = 0;
+                let bodies = topology.bodies(cluster).iter().map(|&b| {
+                    let len = self.mechanism.bodies()[b].parameter_count();
+                    let mut out = [0.0; 10];
+                    out[10 - len..].iter_mut().zip(&x[at..at + len]).for_each(|(o, x)| *o = x.value);
+                    at += len;
+                    (b, out)
+                });
+                bodies.filter(|(_, v)| v.iter().any(|&x| x != 0.0)).collect()
+            };
+            let basis = found.local_transfers(i).map(split).collect();
+            transfers.push(JointTransfers { body, receiver: cluster.receiver, basis });
+        }
+        let regrouping = dependence.regrouping();
+        Finding {
+            method: "rpna",
+            regrouping,
+            certificate,
+            spans: found.bodies,
+            freedoms,
+            transfers,
+            warnings,
+        }
+    }
+
+    /// The rank by sampling modulo one prime.
+    pub fn sampled_rank<T: Number>(&self, geometry: &ExactGeometry) -> usize {
+        let geometry = geometry.to::<T>();
+        Sampler::new(self.mechanism, &geometry, self.experiment, self.seed).row_space(Pivot::First).rank()
+    }
+
+    /// The answer of exact sampling alone.
+    pub fn by_sampling(&self, geometry: &ExactGeometry) -> Result<Finding> {
+        let rank = self.sampled_rank::<First>(geometry);
+        let second = self.sampled_rank::<Second>(geometry);
+        let real = geometry.to::<Real>();
+        // Here random numbers are short, so that their values are exact too; an accident is rare, and seen.
+        let space = (0..4).find_map(|k| {
+            let mut sampler = Sampler::new(self.mechanism, &real, self.experiment, self.seed.wrapping_add(k));
+            let space = sampler.row_space(Pivot::Largest);
+            (space.rank() == rank).then_some(space)
+        });
+        let Some(space) = space else {
+            return Err(Error::Numeric("sampling gives no certain rank: try another seed".into()));
+        };
+        let certificate = Certificate {
+            rank_lower: rank.max(second),
+            rank_upper: rank.max(second),
+            exact: rank == second,
+            lower_by:
+                "independent rows of the regressor at random configurations, modulo two primes of 61 bits"
+                    .into(),
+            upper_by: "null vectors that hold at fresh random configurations modulo two primes of 61 bits \
+                       (by Schwartz and Zippel, wrong with probability below 1e-12)"
+                .into(),
+        };
+        Ok(self.finish("exact", space, certificate, geometry))
+    }
+
+    /// The answer of singular values alone, with the margin that they leave.
+    pub fn by_singular_values(&self, geometry: &ExactGeometry) -> Result<Finding> {
+        let (matrix, norms) = self.numeric_rows(geometry);
+        let svd = Svd::new(&matrix)?;
+        let rank = svd.rank(NUMERIC_TOLERANCE);
+        // Back to columns and lengths in the file's units.
+        let scale = unit(geometry);
+        let basis = svd.null_space(rank.rank);
+        let mut null = Echelon::new(matrix.ncols(), Pivot::Largest);
+        for column in basis.column_iter() {
+            let mut vector: Vec<f64> = column.iter().zip(&norms).map(|(x, n)| x / n).collect();
+            self.rescale(&mut vector, scale.recip());
+            null.insert(&vector);
+        }
+        let mut rows = Echelon::new(matrix.ncols(), Pivot::Largest);
+        for vector in null.null_space() {
+            rows.insert(&vector);
+        }
+        let by = format!(
+            "singular values of the regressor at random configurations: last kept {:.1e}, first dropped {:.1e}",
+            rank.kept, rank.dropped
+        );
+        let certificate = Certificate {
+            rank_lower: rank.rank,
+            rank_upper: rank.rank,
+            exact: false,
+            lower_by: by.clone(),
+            upper_by: by,
+        };
+        Ok(self.finish("numeric", rows, certificate, geometry))
+    }
+
+    /// Spans, transfers and base parameters from a row space.
+    fn finish<T: Written>(
+        &self,
+        method: &'static str,
+        mut space: Echelon<T>,
+        certificate: Certificate,
+        geometry: &ExactGeometry,
+    ) -> Finding {
+        let bodies = self.mechanism.bodies().len();
+        let mut spans = vec![BodySpan::default(); bodies];
+        for block in self.mechanism.parameter_blocks() {
+            let mut span = Echelon::new(block.len, Pivot::Largest);
+            for row in space.rows() {
+                let own = &row[block.offset..block.offset + block.len];
+                if own.iter().any(|x| x.weight() > T::TOLERANCE) {
+                    span.insert(own);
+                }
+            }
+            spans[block.body].identifiable = span.rank();
+        }
+        let null = space.null_space();
+        let entries =
+            |x: Vec<T>| x.into_iter().enumerate().filter(|(_, x)| x.weight() > T::TOLERANCE).collect();
+        let dependence = Dependence::new(self.order.clone(), null.into_iter().map(entries));
+        let field = geometry.to::<First>();
+        let velocities =
+            Sampler::new(self.mechanism, &field, self.experiment, self.seed).velocity_dimensions();
+        let mut freedoms = vec![0; bodies];
+        let base = dependence.base();
+        for block in self.mechanism.parameter_blocks() {
+            let before = |column: usize| base.partition_point(|&c| c < column);
+            freedoms[block.body] = block.len - (before(block.offset + block.len) - before(block.offset));
+        }
+        for ((span, v), body) in spans.iter_mut().zip(velocities).zip(self.mechanism.bodies()) {
+            span.velocity = if body.parameter_count() == 1 { v.min(1) } else { v };
+        }
+        let regrouping = dependence.regrouping();
+        Finding {
+            method,
+            regrouping,
+            certificate,
+            spans,
+            freedoms,
+            transfers: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Rows of the regressor in floating point, with lengths in units of the robot's size and columns of unit length;
+    /// and the lengths that the columns had.
+    fn numeric_rows(&self, geometry: &ExactGeometry) -> (nalgebra::DMatrix<f64>, Vec<f64>) {
+        let scaled = geometry.to::<f64>().scaled(unit(geometry));
+        let width = self.mechanism.parameter_count();
+        // More rows than columns, so that the smallest singular values are not small by accident.
+        let rows = width + 30;
+        let mut matrix = nalgebra::DMatrix::zeros(rows, width);
+        let mut sampler = Sampler::new(self.mechanism, &scaled, self.experiment, self.seed);
+        let mut row = Vec::new();
+        for mut target in matrix.row_iter_mut() {
+            sampler.row(&mut row);
+            target.copy_from_slice(&row);
+        }
+        let mut norms = Vec::with_capacity(width);
+        for mut column in matrix.column_iter_mut() {
+            let norm = column.norm();
+            // A column of rounding alone is no column.
+            let clear = norm > NUMERIC_TOLERANCE;
+            column.scale_mut(if clear { norm.recip() } else { 0.0 });
+            norms.push(if clear { norm } else { 1.0 });
+        }
+        (matrix, norms)
+    }
+
+    /// The rank by singular values of the regressor at random configurations, with its margin.
+    pub fn numeric_rank(&self, geometry: &ExactGeometry) -> Result<crate::linalg::Rank> {
+        Ok(Svd::new(&self.numeric_rows(geometry).0)?.rank(NUMERIC_TOLERANCE))
+    }
+
+    /// Parameters in another unit of length: first moments grow with it, inertias with its square.
+    fn rescale(&self, parameters: &mut [f64], factor: f64) {
+        for block in self.mechanism.parameter_blocks() {
+            for (k, x) in parameters[block.offset..block.offset + block.len].iter_mut().enumerate() {
+                *x *= match 10 - block.len + k {
+                    0 => 1.0,
+                    1..=3 => factor,
+                    _ => factor * factor,
+                };
+            }
+        }
+    }
+}
+
+/// Nullity by the recursion in floating point, on lengths in units of the robot's size, and how clearly it was decided.
+pub fn numeric_recursion(geometry: &ExactGeometry, topology: &Topology, regime: Regime) -> (usize, Gap) {
+    let found = Rpna::new(&geometry.to::<f64>().scaled(unit(geometry)), topology, regime);
+    (found.nullity(topology), found.gap)
+}
+
+/// The power of two that brings lengths near one without rounding them.
+fn unit(geometry: &ExactGeometry) -> f64 {
+    (-geometry.size().log2().round()).exp2()
+}

@@ -1,0 +1,420 @@
+//! Rows of the regressor at random points, exactly: what they span is what an experiment can reveal.
+//!
+//! Angles enter by their cosine and sine, which are rational in `tan(θ/2)`; an angle that also acts as a length (helical
+//! joints, a slider that follows a hinge) enters a second time as an independent number, since no polynomial ties an
+//! angle to its tangent. So every row is a polynomial in random numbers. Over GF(p) it vanishes at a random point only if
+//! it vanishes everywhere, but for an accident of probability (degree)/p (Schwartz and Zippel).
+
+use nalgebra::{Matrix3, SMatrix, SVector, Vector3};
+
+use super::rpna::Regime;
+use crate::linalg::{Echelon, Number, Pivot, SplitMix};
+use crate::mechanism::{BodyGeometry, BodyKind, Geometry, Mechanism, Pivoting, gcd, turn_about};
+use crate::spatial::{
+    Inertia, Motion, Parameters, Pose, body_regressor, inertia_gradient, rotation_from_quaternion,
+};
+
+/// What the sensors give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measured {
+    /// Torques (forces) of the joints.
+    JointTorques,
+    /// The wrench between the base and the world.
+    BaseWrench,
+    /// Both.
+    Both,
+    /// The momentum of the robot about the base's origin.
+    Momentum,
+}
+
+impl Measured {
+    /// The contract's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::JointTorques => "joint-torques",
+            Self::BaseWrench => "base-wrench",
+            Self::Both => "both",
+            Self::Momentum => "momentum",
+        }
+    }
+}
+
+/// Which experiment is made.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// Which motions count.
+    pub regime: Regime,
+    /// What is measured.
+    pub measured: Measured,
+    /// For each velocity coordinate whether its torque is measured; empty for all.
+    pub torques: Vec<bool>,
+    /// Whether nothing pushes the floating base: its acceleration follows from the joints' (gravity cancels), and the base
+    /// wrench is known to be zero.
+    pub ballistic: bool,
+}
+
+impl Experiment {
+    /// The one that reveals all that can be: every torque, and with a floating base its wrench.
+    pub fn complete(floating: bool, regime: Regime) -> Self {
+        let measured = if floating { Measured::Both } else { Measured::JointTorques };
+        Self { regime, measured, torques: Vec::new(), ballistic: false }
+    }
+
+    /// Whether all generalised forces are measured, so that the energy tells it all (section 7.4).
+    pub fn is_complete(&self, floating: bool) -> bool {
+        let forces =
+            matches!((self.measured, floating), (Measured::JointTorques, false) | (Measured::Both, true));
+        forces && self.torques.iter().all(|&t| t) && !self.ballistic
+    }
+}
+
+/// Draws rows of the regressor.
+#[derive(Debug)]
+pub struct Sampler<'a, T: Number> {
+    geometry: &'a Geometry<T>,
+    experiment: &'a Experiment,
+    floating: bool,
+    offsets: Vec<usize>,
+    width: usize,
+    /// For each coordinate the least common denominator of the ratios of what turns with it.
+    denominators: Vec<i64>,
+    source: SplitMix,
+    coordinates: Vec<Coordinate<T>>,
+    states: Vec<State<T>>,
+    /// Random true parameters, which decide how a robot in free flight moves.
+    truth: Vec<Inertia<T>>,
+    complete: bool,
+}
+
+/// Random values of one velocity coordinate.
+#[derive(Debug, Clone, Copy)]
+struct Coordinate<T> {
+    /// Cosine and sine of the angle divided by the least common denominator.
+    unit: (T, T),
+    length: T,
+    velocity: T,
+    acceleration: T,
+    virtual_velocity: T,
+}
+
+/// One body's motion.
+#[derive(Debug, Clone, Copy)]
+struct State<T: Number> {
+    pose: Pose<T>,
+    velocity: Motion<T>,
+    /// Acceleration less gravity.
+    acceleration: Motion<T>,
+    /// A velocity whose power with the measured forces is the row.
+    virtual_velocity: Motion<T>,
+    gravity: Motion<T>,
+}
+
+impl<'a, T: Number> Sampler<'a, T> {
+    /// A sampler for one experiment; the same seed draws the same rows.
+    pub fn new(
+        mechanism: &Mechanism,
+        geometry: &'a Geometry<T>,
+        experiment: &'a Experiment,
+        seed: u64,
+    ) -> Self {
+        let mut offsets = vec![usize::MAX; geometry.bodies.len()];
+        for block in mechanism.parameter_blocks() {
+            offsets[block.body] = block.offset;
+        }
+        let nv = mechanism.nv();
+        let mut denominators = vec![1i64; nv];
+        for body in geometry.bodies.iter().filter(|b| b.pivoting == Pivoting::Revolute) {
+            if let (Some((_, d)), true) = (body.fraction, body.kind != BodyKind::SymmetricRotor) {
+                let common = &mut denominators[body.v];
+                // Too large a denominator is as good as an irrational ratio; see `angle`.
+                *common = (*common / gcd(*common, d)).checked_mul(d).unwrap_or(*common);
+            }
+        }
+        let mut source = SplitMix::new(seed);
+        let truth = geometry.bodies.iter().map(|body| {
+            let mut p = Parameters::from_fn(|_, _| T::random(&mut source));
+            match body.kind {
+                BodyKind::Massless => p.fill(T::zero()),
+                BodyKind::SymmetricRotor => p.as_mut_slice()[..9].fill(T::zero()),
+                _ => {}
+            }
+            Inertia::from_parameters(&p)
+        });
+        let truth = if experiment.ballistic { truth.collect() } else { Vec::new() };
+        let floating = mechanism.base() == crate::mechanism::Base::Floating;
+        Self {
+            geometry,
+            experiment,
+            floating,
+            offsets,
+            width: mechanism.parameter_count(),
+            denominators,
+            source,
+            coordinates: Vec::with_capacity(nv),
+            states: Vec::with_capacity(geometry.bodies.len()),
+            truth,
+            complete: experiment.is_complete(floating),
+        }
+    }
+
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// A row of the regressor at a fresh random configuration.
+    pub fn row(&mut self, out: &mut Vec<T>) {
+        self.draw();
+        if self.experiment.ballistic {
+            self.fall_freely();
+        }
+        out.clear();
+        out.resize(self.width, T::zero());
+        for (body, state) in self.states.iter().enumerate() {
+            let offset = self.offsets[body];
+            if offset == usize::MAX {
+                continue;
+            }
+            let row = self.body_row(state);
+            if self.geometry.bodies[body].kind == BodyKind::SymmetricRotor {
+                out[offset] = row[9];
+            } else {
+                out[offset..offset + 10].copy_from_slice(row.as_slice());
+            }
+        }
+    }
+
+    fn body_row(&self, state: &State<T>) -> Parameters<T> {
+        let State { velocity: v, virtual_velocity: w, gravity: g, .. } = state;
+        match (self.experiment.measured, self.experiment.regime) {
+            (Measured::Momentum, _) => inertia_gradient(w, v),
+            (_, Regime::Static) => inertia_gradient(w, g),
+            // Twice the kinetic energy and the power of gravity: told apart by the size of v.
+            (_, Regime::Full) if self.complete => inertia_gradient(v, &(*v + *g)),
+            (_, Regime::Kinetic) if self.complete => inertia_gradient(v, v),
+            _ => body_regressor(v, &state.acceleration).tr_mul(&w.to_vector()),
+        }
+    }
+
+    fn draw(&mut self) {
+        let source = &mut self.source;
+        self.coordinates.clear();
+        let base = if self.floating { 6 } else { 0 };
+        let wrench =
+            matches!(self.experiment.measured, Measured::BaseWrench | Measured::Both | Measured::Momentum)
+                || self.experiment.ballistic;
+        let torques = matches!(self.experiment.measured, Measured::JointTorques | Measured::Both);
+        for v in 0..self.denominators.len() {
+            let sensed = if v < base {
+                wrench
+            } else {
+                torques && self.experiment.torques.get(v).copied().unwrap_or(true)
+            };
+            self.coordinates.push(Coordinate {
+                unit: random_angle(source, self.denominators[v]),
+                length: T::random(source),
+                velocity: T::random(source),
+                acceleration: T::random(source),
+                virtual_velocity: if sensed { T::random(source) } else { T::zero() },
+            });
+        }
+        let fall = match self.experiment.regime {
+            Regime::Kinetic => Vector3::zeros(),
+            _ => self.geometry.gravity,
+        };
+        let gravity = Motion::new(Vector3::zeros(), fall);
+        // A wrench on the fixed base is felt by moving the world itself.
+        let push = if wrench && !self.floating { random_motion(source) } else { Motion::zero() };
+        let world = State {
+            pose: Pose::identity(),
+            velocity: Motion::zero(),
+            acceleration: -gravity,
+            virtual_velocity: push,
+            gravity,
+        };
+        self.states.clear();
+        for body in &self.geometry.bodies {
+            let parent = body.parent.map_or(&world, |p| &self.states[p]);
+            let state = step(body, parent, &self.coordinates, &self.denominators, source);
+            self.states.push(state);
+        }
+    }
+
+    /// Gives the base the acceleration at which no wrench acts on it.
+    fn fall_freely(&mut self) {
+        let bodies = &self.geometry.bodies;
+        let mut wrench: Vec<_> = (0..bodies.len())
+            .map(|i| self.truth[i].wrench(&self.states[i].velocity, &self.states[i].acceleration))
+            .collect();
+        let mut composite = self.truth.clone();
+        for i in (1..bodies.len()).rev() {
+            if let Some(p) = bodies[i].parent {
+                let pose = &self.states[i].pose;
+                let (inertia, force) = (composite[i].transformed(pose), pose.push_force(&wrench[i]));
+                composite[p] += inertia;
+                wrench[p] += force;
+            }
+        }
+        let Some(correction) = solve(&composite[0], &-wrench[0].to_vector()) else { return };
+        let mut shift = vec![Motion::from_vector(&correction)];
+        for i in 1..bodies.len() {
+            let own = bodies[i].parent.map_or(Motion::zero(), |p| self.states[i].pose.pull_motion(&shift[p]));
+            shift.push(own);
+        }
+        for (state, shift) in self.states.iter_mut().zip(shift) {
+            state.acceleration += shift;
+        }
+    }
+
+    /// The space that the rows span, found by adding rows until two fresh configurations add nothing.
+    pub fn row_space(&mut self, pivot: Pivot) -> Echelon<T> {
+        let mut span = Echelon::new(self.width, pivot);
+        let mut row = Vec::new();
+        let mut idle = 0;
+        while idle < 2 && !span.is_full() {
+            self.row(&mut row);
+            idle = if span.insert(&row) { 0 } else { idle + 1 };
+        }
+        span
+    }
+
+    /// Rank of rows in some of the columns, up to full rank: a proven lower bound of the rank in all of them.
+    pub fn rank_in(&mut self, columns: &[usize]) -> usize {
+        let mut span = Echelon::new(columns.len(), Pivot::First);
+        let (mut row, mut part) = (Vec::new(), Vec::new());
+        let mut idle = 0;
+        while idle < 2 && !span.is_full() {
+            self.row(&mut row);
+            part.clear();
+            part.extend(columns.iter().map(|&c| row[c]));
+            idle = if span.insert(&part) { 0 } else { idle + 1 };
+        }
+        span.rank()
+    }
+
+    /// Bases of the velocities that each body attains, gravity included (`V`), by sampling.
+    pub fn velocity_dimensions(&mut self) -> Vec<usize> {
+        let mut spans = vec![Echelon::new(6, Pivot::Largest); self.geometry.bodies.len()];
+        let mut idle = 0;
+        while idle < 2 {
+            self.draw();
+            let mut grown = false;
+            for (span, state) in spans.iter_mut().zip(&self.states) {
+                if self.experiment.regime != Regime::Static {
+                    grown |= span.insert(state.velocity.to_vector().as_slice());
+                }
+                grown |= span.insert(state.gravity.to_vector().as_slice());
+            }
+            idle = if grown { 0 } else { idle + 1 };
+        }
+        spans.iter().map(Echelon::rank).collect()
+    }
+}
+
+/// Cosine and sine of a random angle divided by `parts`.
+fn random_angle<T: Number>(source: &mut SplitMix, parts: i64) -> (T, T) {
+    loop {
+        let u = T::random(source) * T::from_decimal(1, parts, 0);
+        // Retried where 1 + u² = 0, which has two solutions among 2⁶¹.
+        if let Some(scale) = (T::one() + u * u).inverse() {
+            return ((T::one() - u * u) * scale, (u + u) * scale);
+        }
+    }
+}
+
+fn random_motion<T: Number>(source: &mut SplitMix) -> Motion<T> {
+    Motion::from_vector(&SVector::from_fn(|_, _| T::random(source)))
+}
+
+fn random_rotation<T: Number>(source: &mut SplitMix) -> Matrix3<T> {
+    loop {
+        let [x, y, z, w] = std::array::from_fn(|_| T::random(source));
+        if let Some(rotation) = rotation_from_quaternion(x, y, z, w) {
+            return rotation;
+        }
+    }
+}
+
+/// A body's state from its parent's, at a random position of its joint.
+fn step<T: Number>(
+    body: &BodyGeometry<T>,
+    parent: &State<T>,
+    coordinates: &[Coordinate<T>],
+    denominators: &[i64],
+    source: &mut SplitMix,
+) -> State<T> {
+    let first = &coordinates[body.v];
+    let axis = body.axis();
+    let spin = |unit| body.frame * turn_about(2, unit) * body.frame.transpose();
+    let slide = |k: usize| body.frame.column(k) * coordinates[body.v + k].length;
+    let still = Vector3::zeros();
+    let moved = match body.pivoting {
+        // Its one parameter does not see how far it has turned.
+        Pivoting::Revolute if body.kind == BodyKind::SymmetricRotor => Pose::identity(),
+        Pivoting::Revolute => Pose::new(spin(angle(body, first, denominators[body.v], source)), still),
+        Pivoting::Helical => {
+            let length = body.pitch * (body.ratio * first.length + body.rest.1);
+            Pose::new(spin(angle(body, first, denominators[body.v], source)), axis * length)
+        }
+        Pivoting::Prismatic => Pose::from_translation(axis * (body.ratio * first.length + body.rest.1)),
+        Pivoting::Cylindrical => Pose::new(spin(first.unit), axis * first.length),
+        Pivoting::Planar => Pose::new(spin(first.unit), slide(0) + slide(1)),
+        Pivoting::Spherical => Pose::new(random_rotation(source), still),
+        Pivoting::Floating => Pose::new(random_rotation(source), Vector3::from_fn(|_, _| T::random(source))),
+    };
+    let pose = body.placement * moved;
+    let (mut own, mut push, mut hurry) = (Motion::zero(), Motion::zero(), Motion::zero());
+    for (mode, c) in body.modes().iter().zip(&coordinates[body.v..]) {
+        own += *mode * (body.ratio * c.velocity);
+        push += *mode * (body.ratio * c.virtual_velocity);
+        hurry += *mode * (body.ratio * c.acceleration);
+    }
+    let velocity = pose.pull_motion(&parent.velocity) + own;
+    State {
+        pose,
+        velocity,
+        acceleration: pose.pull_motion(&parent.acceleration) + hurry + velocity.cross(&own),
+        virtual_velocity: pose.pull_motion(&parent.virtual_velocity) + push,
+        gravity: pose.pull_motion(&parent.gravity),
+    }
+}
+
+/// Cosine and sine of a joint's angle: `ratio` times its coordinate's, and the offset.
+fn angle<T: Number>(
+    body: &BodyGeometry<T>,
+    coordinate: &Coordinate<T>,
+    denominator: i64,
+    source: &mut SplitMix,
+) -> (T, T) {
+    let (c, s) = match body.fraction {
+        Some((n, d)) if denominator % d == 0 => match n.checked_mul(denominator / d) {
+            Some(times) => T::multiple_angle(coordinate.unit, times),
+            None => random_angle(source, 1),
+        },
+        // At an irrational ratio the two angles are as good as independent: together they come near any pair.
+        _ => random_angle(source, 1),
+    };
+    let ((rc, rs), _) = body.rest;
+    (c * rc - s * rs, c * rs + s * rc)
+}
+
+/// Solves `I a = f` for a generic inertia.
+fn solve<T: Number>(inertia: &Inertia<T>, f: &SVector<T, 6>) -> Option<SVector<T, 6>> {
+    let mut m = SMatrix::<T, 6, 7>::zeros();
+    for k in 0..6 {
+        let mut unit = SVector::<T, 6>::zeros();
+        unit[k] = T::one();
+        m.fixed_view_mut::<6, 1>(0, k).copy_from(&inertia.apply(&Motion::from_vector(&unit)).to_vector());
+    }
+    m.set_column(6, f);
+    let mut span = Echelon::new(7, Pivot::First);
+    for row in m.row_iter() {
+        span.insert(row.transpose().as_slice());
+    }
+    span.reduce();
+    let mut out = SVector::<T, 6>::zeros();
+    for (row, &p) in span.rows().zip(span.pivots()) {
+        *out.get_mut(p)? = row[6];
+    }
+    (span.rank() == 6).then_some(out)
+}
