@@ -384,3 +384,59 @@ fn the_end_of_the_motion_is_an_error_and_leaves_the_configuration() {
     assert!(closed.move_to(&mut ws, &mut q, &[0.1, 0.2]).is_err());
     assert!(closed.close(&mut ws, &mut [0.0]).is_err());
 }
+
+/// Checks the mobility of a ring and closes it again from a disturbed assembly.
+fn check_ring(ring: &machines::Ring, rng: &mut Rng, mobility: usize, label: &str) {
+    let cut = rng.below(ring.joints.len());
+    let mut plan = ring.cut_blueprint(cut, &[]);
+    let mechanism = plan.build();
+    let closed = ClosedMechanism::new(&mechanism).unwrap_or_else(|e| panic!("{label} cut at {cut}: {e}"));
+    assert_eq!(closed.dof(), mobility, "{label} cut at {cut}: {:?}", closed.rank());
+    let mut ws = closed.workspace();
+    for _ in 0..3 {
+        let q = wander(&closed, rng, 0.5);
+        assert!(closed.residual(&mut ws, &q).unwrap() < ROUNDING, "{label} cut at {cut}");
+    }
+    for joint in mechanism.joints() {
+        let mut q = mechanism.assembly()[joint.q_range()].to_vec();
+        joint.joint_type.integrate(&mut q, &rng.values(joint.joint_type.nv(), 0.1));
+        plan.builder.assembly.push((joint.name.clone(), q));
+    }
+    let disturbed = plan.build();
+    let closed =
+        ClosedMechanism::new(&disturbed).unwrap_or_else(|e| panic!("disturbed {label} cut at {cut}: {e}"));
+    assert_eq!(closed.dof(), mobility, "disturbed {label} cut at {cut}: {:?}", closed.rank());
+    assert!(
+        closed.residual(&mut ws, closed.assembled()).unwrap() < ROUNDING,
+        "disturbed {label} cut at {cut}"
+    );
+}
+
+#[test]
+fn random_rings_in_the_plane_and_in_space() {
+    let mut rng = Rng(77);
+    for k in 0..60 {
+        let count = 4 + rng.below(3);
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        while points.len() < count {
+            points.push((rng.range(-1.0, 1.0), rng.range(-1.0, 1.0)));
+        }
+        let mut joints = machines::planar(&points);
+        if rng.chance(0.4) {
+            let angle = rng.range(0.0, 3.0);
+            joints[rng.below(count)].0 =
+                JointType::Prismatic { axis: Vector3::new(angle.cos(), angle.sin(), 0.0) };
+        }
+        // The plane stands anywhere in space.
+        let place = rng.pose();
+        for joint in &mut joints {
+            joint.1 = place * joint.1;
+        }
+        let ring = machines::Ring::new("planar", &mut rng, joints);
+        check_ring(&ring, &mut rng, count - 3, &format!("planar ring {k} of {count}"));
+    }
+    for k in 0..60 {
+        let ring = machines::random_spatial_ring(&mut rng);
+        check_ring(&ring, &mut rng, 1, &format!("spatial ring {k}: {}", ring.name));
+    }
+}
