@@ -15,6 +15,7 @@ pub mod dynamics;
 pub mod identifiability;
 pub mod linalg;
 pub mod mechanism;
+pub mod optimize;
 pub mod spatial;
 
 mod error;

@@ -1,0 +1,3 @@
+//! Optimisers that know nothing of robots.
+
+pub mod barrier;
