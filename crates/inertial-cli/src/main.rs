@@ -1,8 +1,10 @@
 //! The `inertial` program: weighs a robot by moving it.
 
+mod analyze;
 mod bench;
 mod check;
 mod demo;
+mod identifiability_text;
 mod model;
 mod options;
 mod output;
@@ -19,6 +21,7 @@ Examples:
   inertial demo                            try it on a model that ships with the program
   inertial check robot.urdf                can these inertial parameters belong to physical bodies?
   inertial check robot.urdf --fix --out fixed.urdf
+  inertial analyze robot.urdf              which of them can any experiment reveal?
   inertial bench builtin:quadruped         how fast is each kernel here?
 
 MODEL is a URDF, URDF+ (<loop>, <coupling>), MJCF or mechanism file (JSON, TOML), recognised by its content;
@@ -36,6 +39,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Check(check::Args),
+    Analyze(analyze::Args),
     Bench(bench::Args),
     Demo(demo::Args),
 }
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
     };
     let answer = match cli.command {
         Command::Check(args) => check::run(&args),
+        Command::Analyze(args) => analyze::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => demo::run(&args),
     };

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
 
 /// The answer to the question that a command asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,18 +37,31 @@ pub fn table<const N: usize>(
     numbers: usize,
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(header);
-    for row in rows {
-        table.add_row(row);
-    }
+    let mut table = plain_table(&header, rows);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
     for column in table.column_iter_mut().skip(1).take(numbers) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.trim_fmt() + "\n"
+}
+
+/// Rows in narrow columns of symbols after the first, never wrapped.
+pub fn symbol_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = plain_table(header, rows);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Center);
+    }
+    table.trim_fmt() + "\n"
+}
+
+fn plain_table<R: Into<Row>>(header: &[&str], rows: impl IntoIterator<Item = R>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header.iter().copied());
+    for row in rows {
+        table.add_row(row);
+    }
+    table
 }
 
 /// Says on standard error, in one line, what is wrong.

@@ -1,0 +1,120 @@
+//! What one experimental set-up cannot see that another can (paper 003, section 9.3).
+
+use std::collections::HashMap;
+
+use nalgebra::DMatrix;
+use serde::Serialize;
+
+use super::{Analysis, BaseParameter, Regrouping};
+use crate::Result;
+use crate::dynamics::InverseDynamics;
+use crate::linalg::{Number, SplitMix, rank};
+use crate::mechanism::Mechanism;
+
+/// Below this, relative to the largest, a sensitivity is rounding.
+const TOLERANCE: f64 = 1e-9;
+
+/// Random states at which forces are compared.
+const STATES: usize = 24;
+
+/// What is lost in one set-up against another, over the parameters that both have.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// Number of independent combinations that only the other set-up sees.
+    pub lost: usize,
+    /// Base parameters of the other set-up that are not determined here.
+    pub lost_base_parameters: Vec<BaseParameter>,
+    /// Every generalised force of the other set-up, and whether what is identified here predicts it.
+    pub forces: Vec<Prediction>,
+}
+
+/// Whether a force is predicted.
+#[derive(Debug, Clone, Serialize)]
+pub struct Prediction {
+    /// The coordinate that it acts on.
+    pub name: String,
+    /// Whether every parameter vector that fits here predicts it there.
+    pub predicted: bool,
+}
+
+/// Compares the set-up `here` with the set-up `there`, parameters being matched by name.
+pub fn compare(
+    here: (&Mechanism, &Analysis),
+    there: (&Mechanism, &Analysis),
+    seed: u64,
+) -> Result<Comparison> {
+    let (mechanism, analysis) = there;
+    let column: HashMap<String, usize> =
+        mechanism.parameter_names().into_iter().enumerate().map(|(i, n)| (n, i)).collect();
+    let names = here.0.parameter_names();
+    let unseen: Vec<Vec<(usize, f64)>> = null_vectors(&here.1.regrouping)
+        .into_iter()
+        .map(|v| v.into_iter().filter_map(|(c, x)| Some((*column.get(&names[c])?, x))).collect())
+        .filter(|v: &Vec<_>| !v.is_empty())
+        .collect();
+    // How each combination of the other set-up changes along what is not seen here.
+    let combinations = &analysis.regrouping.combinations;
+    let mut dense = vec![0.0; mechanism.parameter_count()];
+    let mut change = DMatrix::zeros(combinations.len(), unseen.len());
+    for (r, combination) in combinations.iter().enumerate() {
+        combination.iter().for_each(|&(c, x)| dense[c] = x);
+        for (k, vector) in unseen.iter().enumerate() {
+            change[(r, k)] = vector.iter().map(|&(c, x)| dense[c] * x).sum();
+        }
+        combination.iter().for_each(|&(c, _)| dense[c] = 0.0);
+    }
+    let largest = change.amax();
+    let lost_base_parameters = (0..combinations.len())
+        .filter(|&r| change.row(r).amax() > TOLERANCE * largest)
+        .map(|r| analysis.base_parameters[r].clone())
+        .collect();
+    Ok(Comparison {
+        lost: rank(&change, TOLERANCE)?.rank,
+        lost_base_parameters,
+        forces: predictions(mechanism, &unseen, seed)?,
+    })
+}
+
+/// A basis of what cannot be known: each column that is no base parameter with what it takes from those.
+fn null_vectors(regrouping: &Regrouping) -> Vec<Vec<(usize, f64)>> {
+    let mut vectors: Vec<Vec<(usize, f64)>> = (0..regrouping.parameters).map(|c| vec![(c, 1.0)]).collect();
+    for (&base, combination) in regrouping.base.iter().zip(&regrouping.combinations) {
+        for &(c, x) in combination.iter().filter(|(c, _)| *c != base) {
+            vectors[c].push((base, -x));
+        }
+    }
+    for &base in &regrouping.base {
+        vectors[base].clear();
+    }
+    vectors.retain(|v| !v.is_empty());
+    vectors
+}
+
+/// A force is predicted where it does not change along anything that is unseen.
+fn predictions(mechanism: &Mechanism, unseen: &[Vec<(usize, f64)>], seed: u64) -> Result<Vec<Prediction>> {
+    let (nv, width) = (mechanism.nv(), mechanism.parameter_count());
+    let inverse = InverseDynamics::new(mechanism);
+    let mut scratch = inverse.scratch();
+    let mut source = SplitMix::new(seed);
+    let mut random = |n: usize| -> Vec<f64> { (0..n).map(|_| <f64 as Number>::random(&mut source)).collect() };
+    let mut worst = vec![0.0f64; nv];
+    let mut scale = f64::MIN_POSITIVE;
+    for _ in 0..STATES {
+        let mut q = mechanism.neutral();
+        // Half a turn either way, and as far in metres: the comparison is of rank, not of size.
+        let step: Vec<f64> = random(nv).iter().map(|x| x * std::f64::consts::PI).collect();
+        mechanism.integrate(&mut q, &step);
+        let (v, a) = (random(nv), random(nv));
+        let y = inverse.torque_regressor(&mut scratch, &q, &v, &a)?;
+        for vector in unseen {
+            for (row, worst) in worst.iter_mut().enumerate() {
+                let terms = vector.iter().map(|&(c, x)| y[row * width + c] * x);
+                let (sum, size) = terms.fold((0.0, 0.0f64), |(sum, size), t| (sum + t, size.max(t.abs())));
+                *worst = worst.max(sum.abs());
+                scale = scale.max(size);
+            }
+        }
+    }
+    let predictions = mechanism.velocity_names().into_iter().zip(worst);
+    Ok(predictions.map(|(name, worst)| Prediction { name, predicted: worst <= TOLERANCE * scale }).collect())
+}
