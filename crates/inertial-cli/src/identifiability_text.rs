@@ -86,7 +86,11 @@ pub fn combinations(analysis: &Analysis) -> String {
     for base in combined {
         let _ = writeln!(out, "  {}", formula(&base.combination));
     }
-    if out.is_empty() { "\nEvery base parameter stands alone.\n".into() } else { format!("\nCombinations:\n{out}") }
+    if out.is_empty() {
+        "\nEvery base parameter stands alone.\n".into()
+    } else {
+        format!("\nCombinations:\n{out}")
+    }
 }
 
 /// `link1.Izz + link2.Iyy - 0.4 link3.hx`.
@@ -156,7 +160,9 @@ pub fn transfers(mechanism: &Mechanism, analysis: &Analysis) -> String {
 fn transfer_words(mechanism: &Mechanism, transfer: &JointTransfers) -> Vec<String> {
     let body = &mechanism.bodies()[transfer.body];
     let axis = match body.joint_type {
-        JointType::Revolute { axis } | JointType::Helical { axis, .. } | JointType::Cylindrical { axis } => Some(axis),
+        JointType::Revolute { axis } | JointType::Helical { axis, .. } | JointType::Cylindrical { axis } => {
+            Some(axis)
+        }
         _ => None,
     };
     transfer
@@ -217,7 +223,8 @@ pub fn comparison(label: &str, comparison: &Comparison) -> String {
     if comparison.lost == 0 {
         out += "nothing is lost; whatever is seen there is seen here too.\n";
     } else {
-        let _ = writeln!(out, "{} not seen here:", plural(comparison.lost, "combination is", "combinations are"));
+        let _ =
+            writeln!(out, "{} not seen here:", plural(comparison.lost, "combination is", "combinations are"));
         for base in &comparison.lost_base_parameters {
             let _ = writeln!(out, "  {}", formula(&base.combination));
         }
@@ -262,7 +269,11 @@ pub fn csv(analysis: &Analysis) -> String {
 }
 
 fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.into() }
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.into()
+    }
 }
 
 /// The table in the paper's form: parameters down, bodies across.
@@ -301,11 +312,8 @@ pub fn latex(analysis: &Analysis) -> String {
         let _ = writeln!(out, "$I_m$ & {} \\\\", row.join(" & "));
     }
     out += "\\hline\n";
-    let spans: [(&str, fn(&BodyReport) -> usize); 3] = [
-        ("V", |b| b.velocity_span),
-        ("K", |b| b.identifiable_span),
-        ("T", |b| b.transfer_freedoms),
-    ];
+    let spans: [(&str, fn(&BodyReport) -> usize); 3] =
+        [("V", |b| b.velocity_span), ("K", |b| b.identifiable_span), ("T", |b| b.transfer_freedoms)];
     for (letter, span) in spans {
         let row: Vec<_> = links.iter().map(|b| span(b).to_string()).collect();
         let _ = writeln!(out, "$\\dim {letter}_i$ & {} \\\\", row.join(" & "));

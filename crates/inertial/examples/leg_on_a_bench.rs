@@ -29,7 +29,10 @@ fn main() -> Result<()> {
 
     println!("Combinations found: torso free {}, torso fixed {}", seen_free.rank, seen_bench.rank);
     println!("RMS validation errors:\n");
-    println!("{:14} {:>20} {:>36} {:>24} {:>24}", "", "bench: leg (N m)", "free: leg (N m)", "torso moment (N m)", "torso force (N)");
+    println!(
+        "{:14} {:>20} {:>36} {:>24} {:>24}",
+        "", "bench: leg (N m)", "free: leg (N m)", "torso moment (N m)", "torso force (N)"
+    );
     for (name, estimate) in [("torso free", &from_free), ("torso fixed", &from_bench)] {
         let on_bench = seen_bench.errors(&into_names_of(&bench, &bench.parameters(), &free, estimate));
         let on_free = seen_free.errors(estimate);
@@ -46,7 +49,8 @@ fn main() -> Result<()> {
 }
 
 fn show(values: &[f64]) -> String {
-    let parts: Vec<String> = values.iter().map(|x| if *x < 1e-8 { "0".into() } else { format!("{x:.2}") }).collect();
+    let parts: Vec<String> =
+        values.iter().map(|x| if *x < 1e-8 { "0".into() } else { format!("{x:.2}") }).collect();
     format!("[{}]", parts.join(", "))
 }
 

@@ -96,7 +96,8 @@ fn predictions(mechanism: &Mechanism, unseen: &[Vec<(usize, f64)>], seed: u64) -
     let inverse = InverseDynamics::new(mechanism);
     let mut scratch = inverse.scratch();
     let mut source = SplitMix::new(seed);
-    let mut random = |n: usize| -> Vec<f64> { (0..n).map(|_| <f64 as Number>::random(&mut source)).collect() };
+    let mut random =
+        |n: usize| -> Vec<f64> { (0..n).map(|_| <f64 as Number>::random(&mut source)).collect() };
     let mut worst = vec![0.0f64; nv];
     let mut scale = f64::MIN_POSITIVE;
     for _ in 0..STATES {

@@ -6,6 +6,7 @@
 mod analysis;
 pub mod base_parameters;
 pub mod certificate;
+mod compare;
 pub mod lifting;
 pub mod rpna;
 pub mod sampling;
@@ -14,6 +15,7 @@ pub mod topology;
 pub use analysis::{Analysis, AnalyzeOptions, BaseParameter, BodyReport, Method, ModelSummary, analyze};
 pub use base_parameters::{Regrouping, Status};
 pub use certificate::{Certificate, JointTransfers};
+pub use compare::{Comparison, Prediction, compare};
 pub use rpna::{Regime, Rpna};
 pub use sampling::{Experiment, Measured, Sampler};
 pub use topology::Topology;
