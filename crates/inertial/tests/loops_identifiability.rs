@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use inertial::identifiability::Regime;
-use inertial::identifiability::lifting::{Lifted, Start, lift};
-use inertial::linalg::First;
-use inertial::mechanism::{DEFAULT_SNAP, ExactAssembly, ExactGeometry, Mechanism, read};
+use inertial::identifiability::{AnalyzeOptions, Method, analyze};
+use inertial::mechanism::{Mechanism, read};
 use nalgebra::Vector3;
 use serde_json::Value;
 
@@ -22,16 +20,6 @@ fn mechanism(text: &str) -> Mechanism {
     read::model(text, &read::no_includes).unwrap().build(&Default::default()).unwrap()
 }
 
-/// The row space at the assembled configuration.
-fn exactly(mechanism: &Mechanism, regime: Regime) -> Lifted<First> {
-    let geometry = ExactGeometry::new(mechanism, DEFAULT_SNAP);
-    let assembly = ExactAssembly::new(mechanism, &geometry, mechanism.assembly(), DEFAULT_SNAP);
-    let assembled = assembly.to::<First>();
-    let dependent: Vec<bool> = mechanism.independent_marks().iter().map(|m| *m != Some(true)).collect();
-    let start = Start::new(&assembled, &dependent).unwrap();
-    lift(&start, mechanism.parameter_blocks(), regime, 1).unwrap()
-}
-
 #[test]
 fn ranks_and_mobilities_are_the_true_ones() {
     let Some(truth) = golden("truth.json") else { return };
@@ -41,8 +29,12 @@ fn ranks_and_mobilities_are_the_true_ones() {
         let g: Vec<f64> = case["gravity"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
         let robot =
             mechanism(&golden(&format!("{name}.json")).unwrap()).with_gravity(Vector3::from_row_slice(&g));
-        let found = exactly(&robot, Regime::Full);
-        assert_eq!(found.rows.rank() as u64, case["rank"].as_u64().unwrap(), "{name} {g:?}");
-        assert_eq!(found.mobility as u64, case["dof"].as_u64().unwrap(), "{name}");
+        let found = analyze(&robot, &AnalyzeOptions::default()).unwrap();
+        let full = analyze(&robot, &AnalyzeOptions { method: Method::Drng, ..Default::default() }).unwrap();
+        assert_eq!(full.rank, found.rank);
+        assert_eq!(full.nullity, full.null_vectors.len());
+        assert_eq!(found.rank as u64, case["rank"].as_u64().unwrap(), "{name} {g:?}");
+        assert_eq!(found.model.dof as u64, case["dof"].as_u64().unwrap(), "{name}");
+        assert!(found.certificate.exact);
     }
 }

@@ -7,6 +7,8 @@ use serde::{Serialize, Serializer};
 
 use super::base_parameters::{Regrouping, Status};
 use super::certificate::{Certificate, Finding, JointTransfers, Question};
+use super::closed::Loops;
+use super::drng::{Explanation, Reason};
 use super::rpna::{Regime, Rpna};
 use super::sampling::{Experiment, Measured};
 use super::topology::Topology;
@@ -30,6 +32,8 @@ pub enum Method {
     Numeric,
     /// Exact sampling.
     Exact,
+    /// The dynamics regressor nullspace generator, verified and completed by exact computation.
+    Drng,
 }
 
 /// What to analyse.
@@ -147,6 +151,9 @@ pub struct Analysis {
     pub bodies: Vec<BodyReport>,
     /// The base parameters, in the order of the parameters.
     pub base_parameters: Vec<BaseParameter>,
+    /// Null vectors with their reasons (mechanisms with loops).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub null_vectors: Vec<Reason>,
     /// Why the rank is certain.
     pub certificate: Certificate,
     /// What people should know.
@@ -181,7 +188,7 @@ fn as_map<K: Serialize, V: Serialize, S: Serializer>(
     map.end()
 }
 
-/// Finds which inertial parameters of an open-chain mechanism can be known, and in which combinations.
+/// Finds which inertial parameters of a mechanism can be known, and in which combinations.
 ///
 /// ```
 /// use inertial::identifiability::{AnalyzeOptions, analyze};
@@ -203,16 +210,13 @@ fn as_map<K: Serialize, V: Serialize, S: Serializer>(
 /// # Ok::<(), inertial::Error>(())
 /// ```
 pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analysis> {
-    if let Some(l) = mechanism.loops().first() {
-        return Err(Error::unsupported(
-            Place::element(format!("loop \"{}\"", l.name)),
-            "analysis of mechanisms with loops",
-        ));
-    }
     let experiment = experiment(mechanism, options)?;
     let order = order(mechanism, &options.choose)?;
     let question = Question { mechanism, experiment: &experiment, order, seed: options.seed };
     let geometry = ExactGeometry::new(mechanism, checked_snap(options.snap)?);
+    if !mechanism.loops().is_empty() || options.method == Method::Drng {
+        return analyze_closed(&question, options, &geometry);
+    }
     let topology = recursion_applies(mechanism, &experiment, &geometry);
     let finding = match (options.method, &topology) {
         (Method::Auto | Method::Rpna, Ok(topology)) => question.by_recursion(&geometry, topology),
@@ -226,10 +230,46 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
             finding.warnings.push(format!("decided by exact sampling, not by the recursion: {why}"));
             finding
         }
-        (Method::Exact, _) => question.by_sampling(&geometry)?,
+        (Method::Exact | Method::Drng, _) => question.by_sampling(&geometry)?,
         (Method::Numeric, _) => question.by_singular_values(&geometry)?,
     };
-    report(&question, options, &geometry, topology.as_ref().ok(), finding)
+    let rank = |geometry: &ExactGeometry| match &topology {
+        Ok(topology) => {
+            let found = Rpna::new(&geometry.to::<First>(), topology, options.regime);
+            Some(mechanism.parameter_count() - found.nullity(topology))
+        }
+        Err(_) => Some(question.sampled_rank::<First>(geometry)),
+    };
+    report(&question, options, &geometry, &rank, mechanism.nv(), finding)
+}
+
+/// The same for a mechanism with loops.
+fn analyze_closed(
+    question: &Question<'_>,
+    options: &AnalyzeOptions,
+    geometry: &ExactGeometry,
+) -> Result<Analysis> {
+    if options.ballistic {
+        return Err(Error::Numeric("free flight is analysed for robots without loops only".into()));
+    }
+    let loops = Loops::new(question, geometry, options.snap)?;
+    let (finding, explanation) = match options.method {
+        Method::Rpna => {
+            return Err(Error::Numeric(
+                "the recursion (RPNA) is for open chains: use drng, exact or numeric".into(),
+            ));
+        }
+        Method::Numeric => (question.by_closed_values(&loops)?, Explanation::default()),
+        Method::Auto | Method::Drng => question.by_lifting(&loops, true)?,
+        Method::Exact => question.by_lifting(&loops, false)?,
+    };
+    let rank = |geometry: &ExactGeometry| {
+        let literal = Loops::new(question, geometry, 0.0).ok()?;
+        literal.rows.map(|found| found.rows.rank())
+    };
+    let mut analysis = report(question, options, geometry, &rank, loops.closed.dof(), finding)?;
+    analysis.null_vectors = explanation.reasons;
+    Ok(analysis)
 }
 
 /// The topology where the recursion answers the question; otherwise why not.
@@ -314,7 +354,8 @@ fn report(
     question: &Question<'_>,
     options: &AnalyzeOptions,
     geometry: &ExactGeometry,
-    topology: Option<&Topology>,
+    rank_of: &dyn Fn(&ExactGeometry) -> Option<usize>,
+    dof: usize,
     finding: Finding,
 ) -> Result<Analysis> {
     let mechanism = question.mechanism;
@@ -323,7 +364,7 @@ fn report(
     let names = mechanism.parameter_names();
     let mut warnings = mechanism.warnings().to_vec();
     warnings.extend(finding.warnings);
-    let rank_literal = literal_rank(question, options, geometry, topology, rank, &mut warnings);
+    let rank_literal = literal_rank(question, options, geometry, rank_of, rank, &mut warnings);
     let root = mechanism.links().iter().find(|l| l.body.is_none()).map_or("ground", |l| l.name.as_str());
     let body_name =
         |b: Option<usize>| b.map_or_else(|| root.to_owned(), |b| mechanism.bodies()[b].name.clone());
@@ -364,7 +405,7 @@ fn report(
         model: ModelSummary {
             name: mechanism.name().to_owned(),
             bodies: mechanism.parameter_blocks().len() - rotors,
-            dof: mechanism.nv(),
+            dof,
             base: if mechanism.base() == Base::Floating { "floating" } else { "fixed" },
             gravity: mechanism.gravity().into(),
             loops: mechanism.loops().len(),
@@ -383,6 +424,7 @@ fn report(
         nullity: mechanism.parameter_count() - rank,
         bodies: bodies.collect(),
         base_parameters: base_parameters.collect(),
+        null_vectors: Vec::new(),
         certificate: finding.certificate,
         warnings,
         regrouping,
@@ -395,7 +437,7 @@ fn literal_rank(
     question: &Question<'_>,
     options: &AnalyzeOptions,
     geometry: &ExactGeometry,
-    topology: Option<&Topology>,
+    rank_of: &dyn Fn(&ExactGeometry) -> Option<usize>,
     rank: usize,
     warnings: &mut Vec<String>,
 ) -> usize {
@@ -405,20 +447,16 @@ fn literal_rank(
     if suspects.is_empty() && geometry.same_gravity(&literal) {
         return rank;
     }
-    let exactly = |geometry: &ExactGeometry| match topology {
-        Some(topology) => {
-            let found = Rpna::new(&geometry.to::<First>(), topology, options.regime);
-            mechanism.parameter_count() - found.nullity(topology)
-        }
-        None => question.sampled_rank::<First>(geometry),
+    let Some(literal_rank) = rank_of(&literal) else {
+        warnings.push("taken literally (--snap 0) the loops do not move: their geometry is rounded".into());
+        return rank;
     };
-    let literal_rank = exactly(&literal);
     if literal_rank == rank {
         return rank;
     }
     let differs = |&body: &usize| {
         let one = |b| if b == body { 0.0 } else { options.snap };
-        exactly(&ExactGeometry::with_tolerances(mechanism, one)) != rank
+        rank_of(&ExactGeometry::with_tolerances(mechanism, one)).is_some_and(|r| r != rank)
     };
     let mut guilty: Vec<usize> = suspects.iter().copied().take(MOST_SUSPECTS).filter(differs).collect();
     if guilty.is_empty() {

@@ -214,7 +214,7 @@ impl Question<'_> {
                        (by Schwartz and Zippel, wrong with probability below 1e-12)"
                 .into(),
         };
-        Ok(self.finish("exact", space, certificate, geometry))
+        Ok(self.finish("exact", space, certificate, self.velocities(geometry)))
     }
 
     /// The answer of singular values alone, with the margin that they leave.
@@ -246,16 +246,21 @@ impl Question<'_> {
             lower_by: by.clone(),
             upper_by: by,
         };
-        Ok(self.finish("numeric", rows, certificate, geometry))
+        Ok(self.finish("numeric", rows, certificate, self.velocities(geometry)))
+    }
+
+    fn velocities(&self, geometry: &ExactGeometry) -> Vec<usize> {
+        let field = geometry.to::<First>();
+        Sampler::new(self.mechanism, &field, self.experiment, self.seed).velocity_dimensions()
     }
 
     /// Spans, transfers and base parameters from a row space.
-    fn finish<T: Written>(
+    pub(super) fn finish<T: Written>(
         &self,
         method: &'static str,
         mut space: Echelon<T>,
         certificate: Certificate,
-        geometry: &ExactGeometry,
+        velocities: Vec<usize>,
     ) -> Finding {
         let bodies = self.mechanism.bodies().len();
         let mut spans = vec![BodySpan::default(); bodies];
@@ -273,9 +278,6 @@ impl Question<'_> {
         let entries =
             |x: Vec<T>| x.into_iter().enumerate().filter(|(_, x)| x.weight() > T::TOLERANCE).collect();
         let dependence = Dependence::new(self.order.clone(), null.into_iter().map(entries));
-        let field = geometry.to::<First>();
-        let velocities =
-            Sampler::new(self.mechanism, &field, self.experiment, self.seed).velocity_dimensions();
         let mut freedoms = vec![0; bodies];
         let base = dependence.base();
         for block in self.mechanism.parameter_blocks() {

@@ -12,10 +12,9 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::Regime;
 use crate::linalg::{Echelon, Number, Pivot, SplitMix};
-use crate::mechanism::{Assembled, ParameterBlock};
-use crate::spatial::{Force, Motion, Parameters, Pose, inertia_gradient, skew};
+use crate::mechanism::Assembled;
+use crate::spatial::{Force, Motion, Pose, skew};
 
 /// Why curves cannot start from a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub enum Stuck {
 /// A starting configuration whose constraints have been solved at first order.
 #[derive(Debug, Clone)]
 pub struct Start<'a, T: Number> {
-    assembled: &'a Assembled<T>,
+    pub(super) assembled: &'a Assembled<T>,
     /// Rows of the constraint Jacobian that are solved, and those that follow from them.
     solved: Vec<usize>,
     implied: Vec<usize>,
@@ -43,7 +42,7 @@ pub struct Start<'a, T: Number> {
 }
 
 impl<'a, T: Number> Start<'a, T> {
-    /// Chooses independent coordinates, preferring those with a lower `rank` to be dependent.
+    /// Chooses independent coordinates: as far as the loops allow, those not marked in `prefer_dependent`.
     pub fn new(assembled: &'a Assembled<T>, prefer_dependent: &[bool]) -> Result<Self, Stuck> {
         let nv = assembled.nv;
         let mut start = Self {
@@ -155,7 +154,13 @@ struct Track<T: Number>(Vec<Pose<T>>);
 
 /// `Σ_{i+j=k} f(a_i, b_j)`.
 #[inline]
-fn convolve<A, B, S: std::ops::AddAssign>(zero: S, a: &[A], b: &[B], k: usize, f: impl Fn(&A, &B) -> S) -> S {
+pub(super) fn convolve<A, B, S: std::ops::AddAssign>(
+    zero: S,
+    a: &[A],
+    b: &[B],
+    k: usize,
+    f: impl Fn(&A, &B) -> S,
+) -> S {
     let mut sum = zero;
     for i in 0..=k {
         sum += f(&a[i], &b[k - i]);
@@ -183,7 +188,8 @@ pub struct Curve<'a, T: Number> {
 }
 
 impl<'a, T: Number> Curve<'a, T> {
-    fn new(start: &'a Start<'a, T>) -> Self {
+    /// The curve before its first order.
+    pub(super) fn new(start: &'a Start<'a, T>) -> Self {
         let assembled = start.assembled;
         let n = assembled.bodies.len();
         Self {
@@ -202,21 +208,10 @@ impl<'a, T: Number> Curve<'a, T> {
         }
     }
 
-    /// A random curve of order zero.
-    pub fn random(start: &'a Start<'a, T>, source: &mut SplitMix) -> Result<Self, Stuck> {
-        let mut curve = Self::new(start);
-        curve.extend(source)?;
-        Ok(curve)
-    }
-
     /// Number of orders known.
+    #[allow(clippy::len_without_is_empty)] // A curve without orders is of no use to anybody.
     pub fn len(&self) -> usize {
         self.velocities.len()
-    }
-
-    /// Whether no order is known yet.
-    pub fn is_empty(&self) -> bool {
-        self.velocities.is_empty()
     }
 
     /// Adds one order in time.
@@ -351,166 +346,77 @@ impl<'a, T: Number> Curve<'a, T> {
         Pose::new(sum.rotation * scale, sum.translation * scale)
     }
 
-    /// Extends the twists of all bodies as the independent coordinates move with `rates`.
-    fn extend_twists(&self, rates: &[T], tracks: &mut [Twists<T>]) {
+    /// Extends the twists of all bodies, given all velocity coordinates by order.
+    pub(super) fn extend_twists(&self, velocity: impl Fn(usize) -> Vec<T>, tracks: &mut Twists<T>) {
         let assembled = self.start.assembled;
-        for k in tracks.first().map_or(0, |t| t.own.len())..self.len() {
-            let velocity: Vec<T> = (0..assembled.nv)
-                .map(|v| self.gradients[k].iter().zip(rates).fold(T::zero(), |sum, (g, &r)| sum + g[v] * r))
-                .collect();
+        for k in tracks.len()..self.len() {
+            let velocity = velocity(k);
+            tracks.ground.resize(k + 1, Motion::zero());
             for (i, body) in assembled.bodies.iter().enumerate() {
                 let moving = body.modes.iter().zip(&velocity[body.v..]);
                 let mut twist = moving.fold(Motion::zero(), |sum, (m, &v)| sum + *m * v);
-                if let Some(p) = body.parent {
-                    let (pose, parent) = (&self.relative[i].0, &tracks[p].own);
-                    let lever =
-                        convolve(Vector3::zeros(), pose, parent, k, |x, v| x.translation.cross(&v.angular));
-                    let shifted = parent[k].linear - lever;
-                    tracks[i].carried.push(shifted);
-                    let (parent, carried) = (&tracks[p].own, &tracks[i].carried);
-                    for j in 0..=k {
-                        twist.angular += pose[j].rotation.tr_mul(&parent[k - j].angular);
-                        twist.linear += pose[j].rotation.tr_mul(&carried[k - j]);
-                    }
+                let pose = &self.relative[i].0;
+                let parent = body.parent.map_or(&tracks.ground, |p| &tracks.own[p]);
+                let lever =
+                    convolve(Vector3::zeros(), pose, parent, k, |x, v| x.translation.cross(&v.angular));
+                tracks.carried[i].push(parent[k].linear - lever);
+                let carried = &tracks.carried[i];
+                for j in 0..=k {
+                    twist.angular += pose[j].rotation.tr_mul(&parent[k - j].angular);
+                    twist.linear += pose[j].rotation.tr_mul(&carried[k - j]);
                 }
-                tracks[i].own.push(twist);
+                tracks.own[i].push(twist);
             }
         }
     }
-}
 
-/// A body's twist by order in time, in its own frame; and the velocity of its origin as fixed to its parent, in the
-/// parent's frame.
-#[derive(Debug, Clone)]
-struct Twists<T: Number> {
-    own: Vec<Motion<T>>,
-    carried: Vec<Vector3<T>>,
-}
-
-/// A curve together with the velocities whose energies are looked at.
-#[derive(Debug, Clone)]
-pub struct Probe<'a, T: Number> {
-    curve: Curve<'a, T>,
-    rates: Vec<Vec<T>>,
-    twists: Vec<Vec<Twists<T>>>,
-}
-
-impl<'a, T: Number> Probe<'a, T> {
-    /// A random curve with random velocities: as many as the mass matrix has entries, or `most`.
-    pub fn random(start: &'a Start<'a, T>, most: usize, source: &mut SplitMix) -> Self {
-        let n = start.mobility();
-        let count = (n * (n + 1) / 2).min(most);
-        let rates = (0..count).map(|_| (0..n).map(|_| T::random(source)).collect()).collect();
-        let none = Twists { own: Vec::new(), carried: Vec::new() };
-        let twists = vec![vec![none; start.assembled.bodies.len()]; count];
-        Self { curve: Curve::new(start), rates, twists }
+    /// The velocities of all coordinates at order `k` as the independent ones move with constant `rates`.
+    pub(super) fn rates(&self, rates: &[T], k: usize) -> Vec<T> {
+        let column =
+            |v: usize| self.gradients[k].iter().zip(rates).fold(T::zero(), |sum, (g, &r)| sum + g[v] * r);
+        (0..self.start.assembled.nv).map(column).collect()
     }
 
-    /// Extends the curve by one order and passes that order of each row of the energy regressor: twice the kinetic
-    /// energy along each velocity, and gravity's power along it.
-    pub fn next_rows(
-        &mut self,
-        blocks: &[ParameterBlock],
-        regime: Regime,
-        source: &mut SplitMix,
-        mut row: impl FnMut(&[T]),
-    ) -> Result<(), Stuck> {
-        self.curve.extend(source)?;
-        let k = self.curve.len() - 1;
-        let assembled = self.curve.start.assembled;
-        let mut out = vec![T::zero(); blocks.last().map_or(0, |b| b.offset + b.len)];
-        let weightless = assembled.gravity.iter().all(T::is_zero);
-        for (n, (rates, twists)) in self.rates.iter().zip(&mut self.twists).enumerate() {
-            self.curve.extend_twists(rates, twists);
-            if regime != Regime::Static {
-                for block in blocks {
-                    let v = &twists[block.body].own;
-                    let sum = convolve(Parameters::zeros(), v, v, k, inertia_gradient);
-                    out[block.offset..block.offset + block.len]
-                        .copy_from_slice(&sum.as_slice()[10 - block.len..]);
-                }
-                row(&out);
-            }
-            // Gravity's power is linear in the velocity: no more rows than freedoms.
-            if regime == Regime::Kinetic || weightless || n >= self.curve.start.mobility() {
-                continue;
-            }
-            for block in blocks {
-                let sum = convolve(
-                    Parameters::zeros(),
-                    &self.curve.world[block.body].0,
-                    &twists[block.body].own,
-                    k,
-                    |x, v| {
-                        let g = x.rotation.tr_mul(&assembled.gravity);
-                        let h = g.cross(&v.angular);
-                        let mut row = Parameters::zeros();
-                        (row[0], row[1], row[2], row[3]) = (g.dot(&v.linear), h.x, h.y, h.z);
-                        row
-                    },
-                );
-                out[block.offset..block.offset + block.len]
-                    .copy_from_slice(&sum.as_slice()[10 - block.len..]);
-            }
-            row(&out);
-        }
-        Ok(())
+    /// The velocities of all coordinates at order `k` on the curve itself.
+    pub(super) fn velocity(&self, k: usize) -> Vec<T> {
+        self.velocities[k].clone()
     }
-}
 
-/// The row space of the regressor of a mechanism with loops, over `T`.
-#[derive(Debug, Clone)]
-pub struct Lifted<T: Number> {
-    /// All rows found.
-    pub rows: Echelon<T>,
+    /// Direction of gravity in the world.
+    pub(super) fn gravity(&self) -> Vector3<T> {
+        self.start.assembled.gravity
+    }
+
     /// Degrees of freedom.
-    pub mobility: usize,
-    /// Constraints that follow from the others.
-    pub redundant: usize,
-    /// Curves looked at.
-    pub curves: usize,
-    /// Highest order in time that brought a new row.
-    pub order: usize,
+    pub(super) fn freedoms(&self) -> usize {
+        self.start.mobility()
+    }
+
+    /// Poses of a body in the world by order.
+    pub(super) fn world(&self, body: usize) -> &[Pose<T>] {
+        &self.world[body].0
+    }
 }
 
-/// A curve is followed until so many orders in a row bring nothing new.
-const QUIET_ORDERS: usize = 5;
-/// Curves are added until so many in a row bring nothing new.
-const QUIET_CURVES: usize = 2;
-/// Velocities looked at on one curve, at most: more come with the next.
-const VELOCITIES: usize = 10;
+/// Twists by order in time, each in its body's own frame.
+#[derive(Debug, Clone)]
+pub(super) struct Twists<T: Number> {
+    /// The world's own.
+    pub ground: Vec<Motion<T>>,
+    /// The bodies'.
+    pub own: Vec<Vec<Motion<T>>>,
+    /// Velocity of each body's origin as if fixed to its parent, in the parent's frame.
+    carried: Vec<Vec<Vector3<T>>>,
+}
 
-/// Collects rows of the energy regressor along random curves until two fresh curves add nothing.
-///
-/// Every row found is one of the true regressor (reduced modulo `p`), so the rank is a proven lower bound.
-pub fn lift<T: Number>(
-    start: &Start<'_, T>,
-    blocks: &[ParameterBlock],
-    regime: Regime,
-    seed: u64,
-) -> Result<Lifted<T>, Stuck> {
-    let width = blocks.last().map_or(0, |b| b.offset + b.len);
-    let mut rows = Echelon::new(width, Pivot::First);
-    let mut source = SplitMix::new(seed);
-    let (mut curves, mut idle, mut order) = (0, 0, 0);
-    while idle < QUIET_CURVES && !rows.is_full() {
-        let mut probe = Probe::random(start, VELOCITIES, &mut source);
-        let before = rows.rank();
-        let mut k = 0;
-        while k <= order + QUIET_ORDERS && !rows.is_full() {
-            let rank = rows.rank();
-            probe.next_rows(blocks, regime, &mut source, |row| {
-                rows.insert(row);
-            })?;
-            if rows.rank() > rank {
-                order = order.max(k);
-            }
-            k += 1;
-        }
-        curves += 1;
-        idle = if rows.rank() > before { 0 } else { idle + 1 };
+impl<T: Number> Twists<T> {
+    pub fn new(bodies: usize, ground: Motion<T>) -> Self {
+        Self { ground: vec![ground], own: vec![Vec::new(); bodies], carried: vec![Vec::new(); bodies] }
     }
-    Ok(Lifted { rows, mobility: start.mobility(), redundant: start.redundant(), curves, order })
+
+    fn len(&self) -> usize {
+        self.own.first().map_or(0, Vec::len)
+    }
 }
 
 fn dot<T: Number>(a: &[T], b: &[T]) -> T {

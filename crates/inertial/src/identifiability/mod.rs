@@ -6,8 +6,11 @@
 mod analysis;
 pub mod base_parameters;
 pub mod certificate;
+pub mod closed;
 mod compare;
+pub mod drng;
 pub mod lifting;
+pub mod probe;
 pub mod rpna;
 pub mod sampling;
 pub mod topology;

@@ -213,7 +213,7 @@ fn stand(joint: &JointType, pivoting: Pivoting, frame: &Matrix3<f64>, q: &[f64])
             angle = Angle::recognise(*a, SOLVED);
         }
         (Pivoting::Spherical, &[x, y, z, w]) | (Pivoting::Floating, &[_, _, _, x, y, z, w]) => {
-            quaternion = Some([x, y, z, w].map(Surd::recognise));
+            quaternion = Some([x, y, z, w].map(solved));
         }
         _ => {}
     }
@@ -225,8 +225,14 @@ fn stand(joint: &JointType, pivoting: Pivoting, frame: &Matrix3<f64>, q: &[f64])
         Pivoting::Planar => &[0, 1],
         Pivoting::Floating => &[0, 1, 2],
     };
-    free.iter().for_each(|&k| exact[k] = Surd::recognise(shift[k]));
+    free.iter().for_each(|&k| exact[k] = solved(shift[k]));
     Stand { angle, shift: exact, quaternion }
+}
+
+/// A coordinate that a solver left near a decimal is that decimal.
+fn solved(x: f64) -> Surd {
+    let short = (x / SOLVED).round() * SOLVED;
+    Surd::recognise(if (x - short).abs() < 1e-3 * SOLVED { short } else { x })
 }
 
 impl Stand {

@@ -1,0 +1,286 @@
+//! Mechanisms with loops: from an exactly assembled configuration to the certified answer.
+
+use nalgebra::DMatrix;
+
+use super::certificate::{Certificate, Finding, Question, Real};
+use super::drng::{Explanation, explain};
+use super::lifting::{Start, Stuck};
+use super::probe::{Inquiry, Lifted, lift};
+use super::rpna::Regime;
+use crate::dynamics::{ClosedMechanism, ClosedWorkspace, gravity_regressor};
+use crate::linalg::{Echelon, First, Number, Pivot, Rank, Second, SplitMix, Svd};
+use crate::mechanism::{Assembled, Base, ExactAssembly, ExactGeometry};
+use crate::{Error, Result};
+
+/// A joint's target positions are tried at these steps from the assembled ones, in units of 15°: special angles keep
+/// special dimensions (parallelograms) exactly special.
+const STEPS: [f64; 6] = [0.0, 2.0, -2.0, 3.0, -3.0, 1.0];
+
+/// A loop open by no more than this (rad, or relative to its length) stands closed as the file meant it.
+const CLOSED: f64 = 1e-9;
+
+/// Singular values below this, relative to the largest, count as zero: closures are solved to about 1e-14.
+const NUMERIC_TOLERANCE: f64 = 1e-9;
+
+/// The exact answer for a mechanism with loops, before it is written down.
+#[derive(Debug)]
+pub struct Loops<'m> {
+    /// The loops, closed numerically.
+    pub closed: ClosedMechanism<'m>,
+    /// Where exact curves start; `None` where no exact start was found.
+    pub assembly: Option<ExactAssembly>,
+    /// The row space modulo the first prime.
+    pub rows: Option<Lifted<First>>,
+}
+
+impl<'m> Loops<'m> {
+    /// Finds a closed, regular configuration in exact numbers, and the row space from there.
+    pub fn new(question: &Question<'m>, geometry: &ExactGeometry, snap: f64) -> Result<Self> {
+        let closed = ClosedMechanism::new(question.mechanism)?;
+        for (v, _) in question.experiment.torques.iter().enumerate().filter(|(_, t)| **t) {
+            if !closed.independent().contains(&v) {
+                let name = &question.mechanism.velocity_names()[v];
+                return Err(Error::Numeric(format!(
+                    "joint {name} follows from the loops; sensors count at the independent joints ({})",
+                    closed.independent_names().join(", ")
+                )));
+            }
+        }
+        let found = starts(&closed).find_map(|q| {
+            let assembly = ExactAssembly::new(question.mechanism, geometry, &q, snap);
+            let rows = row_space::<First>(question, &closed, &assembly, Pivot::First).ok()?;
+            Some((assembly, rows))
+        });
+        if let Some((assembly, rows)) = found {
+            return Ok(Self { closed, assembly: Some(assembly), rows: Some(rows) });
+        }
+        Ok(Self { closed, assembly: None, rows: None })
+    }
+}
+
+/// Closed configurations to start from, the most special first.
+fn starts<'a>(closed: &'a ClosedMechanism<'_>) -> impl Iterator<Item = Vec<f64>> + 'a {
+    let mut workspace = closed.workspace();
+    let described = closed.mechanism().assembly();
+    // As the file says, if that is closed: its zeros are exact.
+    let stands = closed.residual(&mut workspace, described).is_ok_and(|residual| residual <= CLOSED);
+    let unit = 15f64.to_radians();
+    let stepped = STEPS.into_iter().filter_map(move |step| {
+        let mut q = closed.assembled().to_vec();
+        let target: Vec<f64> =
+            closed.independent_positions().iter().map(|&i| ((q[i] / unit).round() + step) * unit).collect();
+        closed.move_to(&mut workspace, &mut q, &target).ok().map(|_| q)
+    });
+    let described = stands.then(|| described.to_vec());
+    described.into_iter().chain(stepped).chain(std::iter::once(closed.assembled().to_vec()))
+}
+
+/// The row space from one configuration, if it is regular.
+fn row_space<T: Number>(
+    question: &Question<'_>,
+    closed: &ClosedMechanism<'_>,
+    assembly: &ExactAssembly,
+    pivot: Pivot,
+) -> Result<Lifted<T>, Stuck> {
+    let assembled = assembly.to::<T>();
+    lift(&start(closed, &assembled)?, question.inquiry(), pivot, question.seed)
+}
+
+/// The start of exact curves, with the same independent coordinates as the numeric closure.
+fn start<'a, T: Number>(
+    closed: &ClosedMechanism<'_>,
+    assembled: &'a Assembled<T>,
+) -> Result<Start<'a, T>, Stuck> {
+    let mut dependent = vec![true; assembled.nv];
+    closed.independent().iter().for_each(|&v| dependent[v] = false);
+    let start = Start::new(assembled, &dependent)?;
+    if start.mobility() == closed.dof() { Ok(start) } else { Err(Stuck::Singular) }
+}
+
+impl Question<'_> {
+    fn inquiry(&self) -> Inquiry<'_> {
+        Inquiry {
+            blocks: self.mechanism.parameter_blocks(),
+            experiment: self.experiment,
+            floating: self.mechanism.base() == Base::Floating,
+        }
+    }
+
+    /// The answer for a mechanism with loops: exact where an exact start was found, otherwise numeric. With `explained`,
+    /// the null vectors with their reasons.
+    pub fn by_lifting(&self, loops: &Loops<'_>, explained: bool) -> Result<(Finding, Explanation)> {
+        let (Some(assembly), Some(first)) = (&loops.assembly, &loops.rows) else {
+            return Ok((self.by_closed_values(loops)?, Explanation::default()));
+        };
+        let rank = first.rows.rank();
+        let again =
+            |stuck: Stuck| Error::Numeric(format!("the loops close modulo one prime only ({stuck:?})"));
+        let second =
+            row_space::<Second>(self, &loops.closed, assembly, Pivot::First).map_err(again)?.rows.rank();
+        let assembled = assembly.to::<Real>();
+        let start = start(&loops.closed, &assembled).map_err(again)?;
+        let real = lift(&start, self.inquiry(), Pivot::Largest, self.seed).map_err(again)?;
+        if real.rows.rank() != rank {
+            return Err(Error::Numeric(
+                "curves of different seeds give different ranks: try another seed".into(),
+            ));
+        }
+        let mut explanation = Explanation::default();
+        let mut upper_by = format!(
+            "null vectors that hold along fresh closed motions to order {} in time, modulo two primes of 61 bits",
+            first.order
+        );
+        if explained {
+            let null_space = real.rows.clone().null_space();
+            explanation = explain(self.mechanism, &assembled, &start, first, &null_space).map_err(again)?;
+            upper_by = format!(
+                "{} null vectors by geometric principles and {} by computation, which {upper_by}",
+                explanation.explained,
+                explanation.reasons.len() - explanation.explained
+            )
+            .replacen("which null vectors that hold", "which all hold", 1);
+        }
+        let certificate = Certificate {
+            rank_lower: rank,
+            rank_upper: rank,
+            exact: rank == second,
+            lower_by:
+                "independent rows of the regressor along exactly closed motions, modulo two primes of 61 bits"
+                    .into(),
+            upper_by,
+        };
+        let method = if explained { "drng" } else { "exact" };
+        let mut finding = self.finish(method, real.rows, certificate, real.velocities);
+        finding.warnings.extend(loops.closed.warnings().iter().cloned());
+        if first.redundant > 0 {
+            finding.warnings.push(format!(
+                "the loops are overconstrained: {} of {} constraints follow from the others",
+                first.redundant,
+                loops.closed.constraint_count()
+            ));
+        }
+        Ok((finding, explanation))
+    }
+
+    /// The answer of singular values at random closed configurations.
+    pub fn by_closed_values(&self, loops: &Loops<'_>) -> Result<Finding> {
+        let matrix = numeric_rows(self, &loops.closed)?;
+        let svd = Svd::new(&matrix)?;
+        let rank = svd.rank(NUMERIC_TOLERANCE);
+        let by = format!(
+            "singular values of the regressor at random closed configurations: last kept {:.1e}, first dropped {:.1e}",
+            rank.kept, rank.dropped
+        );
+        let certificate = Certificate {
+            rank_lower: rank.rank,
+            rank_upper: rank.rank,
+            exact: false,
+            lower_by: by.clone(),
+            upper_by: by,
+        };
+        let mut null = Echelon::new(matrix.ncols(), Pivot::Largest);
+        for column in svd.null_space(rank.rank).column_iter() {
+            null.insert(column.as_slice());
+        }
+        let mut rows = Echelon::new(matrix.ncols(), Pivot::Largest);
+        null.null_space().iter().for_each(|row| {
+            rows.insert(row);
+        });
+        let bodies = self.mechanism.bodies().len();
+        let mut finding = self.finish("numeric", rows, certificate, vec![0; bodies]);
+        finding.warnings.extend(loops.closed.warnings().iter().cloned());
+        finding
+            .warnings
+            .push("no exact closed configuration was found: the rank rests on singular values alone".into());
+        Ok(finding)
+    }
+}
+
+/// Rank by singular values at random closed configurations, with its margin.
+pub fn numeric_rank(question: &Question<'_>, closed: &ClosedMechanism<'_>) -> Result<Rank> {
+    Ok(Svd::new(&numeric_rows(question, closed)?)?.rank(NUMERIC_TOLERANCE))
+}
+
+/// Rows of the energy regressor at random closed configurations, each of unit length.
+fn numeric_rows(question: &Question<'_>, closed: &ClosedMechanism<'_>) -> Result<DMatrix<f64>> {
+    let mechanism = question.mechanism;
+    let floating = mechanism.base() == Base::Floating;
+    if !question.experiment.is_complete(floating) {
+        return Err(Error::Numeric(
+            "without an exact closed configuration only complete measurements can be analysed".into(),
+        ));
+    }
+    let width = mechanism.parameter_count();
+    // More rows than columns, so that the smallest singular values are not small by accident.
+    let count = 2 * width + 60;
+    let mut matrix = DMatrix::zeros(count, width);
+    let mut walk = Walk::new(closed, question.seed);
+    let mut row = vec![0.0; width];
+    let heavy = question.experiment.regime != Regime::Kinetic && mechanism.gravity().norm() > 0.0;
+    let moving = question.experiment.regime != Regime::Static;
+    for r in 0..count {
+        walk.step()?;
+        walk.row(moving && (r % 2 == 0 || !heavy), &mut row)?;
+        let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if norm > 0.0 {
+            row.iter().enumerate().for_each(|(c, x)| matrix[(r, c)] = x / norm);
+        }
+    }
+    Ok(matrix)
+}
+
+/// A random walk on the closed configurations.
+struct Walk<'a, 'm> {
+    closed: &'a ClosedMechanism<'m>,
+    workspace: ClosedWorkspace,
+    source: SplitMix,
+    q: Vec<f64>,
+    rates: Vec<f64>,
+    v: Vec<f64>,
+}
+
+impl<'a, 'm> Walk<'a, 'm> {
+    fn new(closed: &'a ClosedMechanism<'m>, seed: u64) -> Self {
+        Self {
+            closed,
+            workspace: closed.workspace(),
+            source: SplitMix::new(seed),
+            q: closed.assembled().to_vec(),
+            rates: vec![0.0; closed.dof()],
+            v: vec![0.0; closed.mechanism().nv()],
+        }
+    }
+
+    fn random_velocity(&mut self) -> Result<()> {
+        self.rates.iter_mut().for_each(|r| *r = f64::random(&mut self.source));
+        self.closed.velocities(&mut self.workspace, &self.q, &self.rates, &mut self.v)
+    }
+
+    /// A step of at most a fifth of a radian (or of a metre); refused where the loops do not close there.
+    fn step(&mut self) -> Result<()> {
+        self.random_velocity()?;
+        let fastest = self.v.iter().fold(1.0f64, |m, v| m.max(v.abs()));
+        let step: Vec<f64> = self.v.iter().map(|v| 0.2 * v / fastest).collect();
+        let mut trial = self.q.clone();
+        self.closed.mechanism().integrate(&mut trial, &step);
+        if self.closed.close(&mut self.workspace, &mut trial).is_ok() {
+            self.q = trial;
+        }
+        Ok(())
+    }
+
+    /// The kinetic energy's row, or that of gravity's power, at a random velocity.
+    fn row(&mut self, kinetic: bool, out: &mut [f64]) -> Result<()> {
+        self.random_velocity()?;
+        if kinetic {
+            return self.closed.kinetic_energy_regressor(&mut self.workspace, &self.q, &self.rates, out);
+        }
+        let mut all = vec![0.0; self.v.len() * out.len()];
+        gravity_regressor(self.closed.mechanism(), &mut self.workspace.tree, &self.q, &mut all)?;
+        out.fill(0.0);
+        for (row, v) in all.chunks_exact(out.len()).zip(&self.v) {
+            out.iter_mut().zip(row).for_each(|(o, y)| *o += v * y);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+//! The graph of bodies and joints, what joints let bodies share, and how standing still spreads over it (paper 004,
+//! algorithms 1 and 2, for loop joints too).
+
+use nalgebra::{Matrix3x4, Vector3};
+
+use super::points::Points;
+use crate::linalg::Number;
+use crate::mechanism::{Assembled, BodyKind};
+use crate::spatial::{Motion, Pose, skew};
+
+/// Where two bodies touch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contact {
+    /// The joint of this body in the tree.
+    Tree(usize),
+    /// This loop joint.
+    Loop(usize),
+    /// No joint: the loops make them move alike.
+    Motion,
+}
+
+/// Two bodies that share points.
+#[derive(Debug, Clone, Copy)]
+pub struct Edge<T: Number> {
+    /// One body: node 0 is the ground, node `i + 1` body `i`; more nodes are the crosses of universal loop joints.
+    pub a: usize,
+    /// The other.
+    pub b: usize,
+    /// Where.
+    pub contact: Contact,
+    /// Points that coincide whatever the motion.
+    pub shared: Points<T>,
+    /// Direction along which they slide on each other, with the points that coincide but for sliding.
+    pub slide: Option<(Vector3<T>, Points<T>)>,
+}
+
+/// What is known of a body's motion.
+#[derive(Debug, Clone, Copy)]
+pub struct Class<T: Number> {
+    /// Points that stand still in the world.
+    pub fixed: Points<T>,
+    /// Points whose height never changes.
+    pub level: Points<T>,
+}
+
+impl<T: Number> Class<T> {
+    /// The one direction about which the body turns, if its rotations are planar.
+    pub fn planar_axis(&self) -> Option<Vector3<T>> {
+        let mut directions = self.fixed.infinite();
+        directions.next().filter(|_| directions.next().is_none())
+    }
+}
+
+/// Bodies and joints, at the configuration where all body frames are taken to coincide with the world's (the paper's
+/// spatial assignment, section 5.2): a point that two bodies share has then the same coordinates in both.
+#[derive(Debug, Clone)]
+pub struct Graph<T: Number> {
+    /// Where each body stands in the world.
+    pub poses: Vec<Pose<T>>,
+    /// Nodes without mass: crosses and massless pieces.
+    pub massless: Vec<bool>,
+    /// Who touches whom.
+    pub edges: Vec<Edge<T>>,
+    /// What is known of each node.
+    pub classes: Vec<Class<T>>,
+    gravity: Vector3<T>,
+}
+
+impl<T: Number> Graph<T> {
+    /// The graph of an assembled mechanism, with motion classes spread from the ground.
+    pub fn new(assembled: &Assembled<T>) -> Self {
+        let mut poses: Vec<Pose<T>> = Vec::with_capacity(assembled.bodies.len());
+        let mut massless = vec![false];
+        let mut edges = Vec::with_capacity(assembled.bodies.len() + 2 * assembled.loops.len());
+        for (i, body) in assembled.bodies.iter().enumerate() {
+            let pose = body.parent.map_or(body.pose, |p| poses[p] * body.pose);
+            let modes: Vec<Motion<T>> = body.modes.iter().map(|m| pose.push_motion(m)).collect();
+            edges.push(edge(body.parent.map_or(0, |p| p + 1), i + 1, Contact::Tree(i), &modes));
+            massless.push(body.kind == BodyKind::Massless);
+            poses.push(pose);
+        }
+        for (l, joint) in assembled.loops.iter().enumerate() {
+            let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
+            let (a, b) = (joint.predecessor.map_or(0, |i| i + 1), joint.successor.map_or(0, |i| i + 1));
+            let (near, far) = (world(joint.predecessor), world(joint.successor));
+            let modes: Vec<Motion<T>> = joint.modes.iter().map(|m| far.push_motion(m)).collect();
+            match &joint.axes {
+                None => edges.push(edge(a, b, Contact::Loop(l), &modes)),
+                Some([first, second]) => {
+                    // A cross of its own, as a universal joint of the tree has one.
+                    let centre = far.transform_point(&joint.centre);
+                    let turn = |axis: Vector3<T>| [Motion::new(axis, centre.cross(&axis))];
+                    let cross = massless.len();
+                    massless.push(true);
+                    edges.push(edge(a, cross, Contact::Loop(l), &turn(near.rotation * first)));
+                    edges.push(edge(cross, b, Contact::Loop(l), &turn(far.rotation * second)));
+                }
+            }
+        }
+        let nothing = Class { fixed: Points::none(), level: Points::none() };
+        let classes = vec![nothing; massless.len()];
+        let mut graph = Self { poses, massless, edges, classes, gravity: assembled.gravity };
+        graph.spread();
+        graph
+    }
+
+    /// Adds points that two bodies turn out to share although no joint says so (node 0 is the ground).
+    pub fn add_shared(&mut self, a: usize, b: usize, shared: Points<T>) {
+        self.edges.push(Edge { a, b, contact: Contact::Motion, shared, slide: None });
+    }
+
+    /// Spreads what stands still, and what keeps its height, from body to body until nothing changes.
+    pub fn spread(&mut self) {
+        let weightless = self.gravity.iter().all(T::is_zero);
+        self.classes[0] = Class { fixed: Points::all(), level: Points::all() };
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for edge in &self.edges {
+                for (from, to) in [(edge.a, edge.b), (edge.b, edge.a)] {
+                    let source = self.classes[from];
+                    let target = &mut self.classes[to];
+                    if target.fixed.len() < 4 && !source.fixed.is_empty() {
+                        changed |= target.fixed.join(&edge.shared.meet(&source.fixed));
+                    }
+                    if target.level.len() < 4 && !source.level.is_empty() {
+                        changed |= target.level.join(&edge.shared.meet(&source.level));
+                    }
+                }
+            }
+            for class in &mut self.classes {
+                // Two directions that stand still leave no rotation.
+                if class.fixed.infinite().count() == 2 {
+                    changed |= class.fixed.join(&Points::directions());
+                }
+                let upright = class.fixed.contains(self.gravity.push(T::zero()));
+                // Gravity as the body sees it is constant if two of its components are: its length is.
+                if weightless {
+                    changed |= class.level.join(&Points::all());
+                } else if class.level.infinite().count() < 3
+                    && (class.level.infinite().count() == 2 || upright)
+                {
+                    changed |= class.level.join(&Points::directions());
+                }
+                let fixed = class.fixed;
+                changed |= class.level.join(&fixed);
+            }
+        }
+    }
+
+    /// For a direction that stands still: points of each body that move along it only.
+    pub fn axial(&self, direction: &Vector3<T>) -> Vec<Points<T>> {
+        let mut axial = vec![Points::none(); self.classes.len()];
+        axial[0] = Points::all();
+        let along = direction.push(T::zero());
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for edge in &self.edges {
+                let points = match &edge.slide {
+                    Some((d, points)) if Points::spanned(&[along]).contains(d.push(T::zero())) => points,
+                    _ => &edge.shared,
+                };
+                for (from, to) in [(edge.a, edge.b), (edge.b, edge.a)] {
+                    let source = axial[from];
+                    if axial[to].len() < 4 && !source.is_empty() {
+                        changed |= axial[to].join(&points.meet(&source));
+                    }
+                }
+            }
+        }
+        axial
+    }
+
+    /// The edges between bodies with mass: massless pieces are passed over, keeping the points shared all the way.
+    pub fn contacts(&self) -> Vec<Edge<T>> {
+        let mut edges = self.edges.clone();
+        for node in (0..self.massless.len()).filter(|&n| self.massless[n]) {
+            let (touching, mut rest): (Vec<_>, Vec<_>) =
+                edges.into_iter().partition(|e| e.a == node || e.b == node);
+            for (i, first) in touching.iter().enumerate() {
+                for second in &touching[i + 1..] {
+                    let other = |e: &Edge<T>| if e.a == node { e.b } else { e.a };
+                    let shared = first.shared.meet(&second.shared);
+                    if !shared.is_empty() && other(first) != other(second) {
+                        // Of the joints passed over, the outer one gives its name.
+                        let contact = second.contact;
+                        rest.push(Edge { a: other(first), b: other(second), contact, shared, slide: None });
+                    }
+                }
+            }
+            edges = rest;
+        }
+        edges
+    }
+}
+
+/// What a joint between two bodies lets them share (algorithm 1), from its free modes as twists in the world.
+fn edge<T: Number>(a: usize, b: usize, contact: Contact, modes: &[Motion<T>]) -> Edge<T> {
+    // The velocity of the point (x, w) is ω × x + w v: zero at every mode for the points that stay together.
+    let velocity = |mode: &Motion<T>| {
+        let mut map = Matrix3x4::zeros();
+        map.fixed_view_mut::<3, 3>(0, 0).copy_from(&skew(&mode.angular));
+        map.set_column(3, &mode.linear);
+        map
+    };
+    let shared = Points::annihilated(modes.iter().map(velocity));
+    let slide = modes.iter().find_map(|mode| {
+        if is_zero(&mode.angular) {
+            return Some(mode.linear);
+        }
+        let advance = mode.angular.dot(&mode.linear);
+        (advance.weight() > T::TOLERANCE).then_some(mode.angular)
+    });
+    let slide = slide.map(|d| (d, Points::annihilated(modes.iter().map(|m| skew(&d) * velocity(m)))));
+    Edge { a, b, contact, shared, slide }
+}
+
+fn is_zero<T: Number>(v: &Vector3<T>) -> bool {
+    v.iter().all(|x| x.weight() <= T::TOLERANCE)
+}

@@ -1,0 +1,190 @@
+//! Subspaces of points: what a body and its neighbour share, which points stand still.
+
+use nalgebra::{Matrix3x4, Vector3, Vector4};
+
+use crate::linalg::Number;
+
+/// A linear space of points in homogeneous coordinates, finite and infinite; at most four dimensions, on the stack.
+///
+/// The basis is reduced, with its one finite point (if any) known by [`Points::finite`].
+#[derive(Debug, Clone, Copy)]
+pub struct Points<T: Number> {
+    basis: [Vector4<T>; 4],
+    pivots: [usize; 4],
+    len: usize,
+}
+
+impl<T: Number> Points<T> {
+    /// No point.
+    pub fn none() -> Self {
+        Self { basis: [Vector4::zeros(); 4], pivots: [0; 4], len: 0 }
+    }
+
+    /// All points of a body.
+    pub fn all() -> Self {
+        Self::spanned(&[0, 1, 2, 3].map(|k| Vector4::ith(k, T::one())))
+    }
+
+    /// All directions.
+    pub fn directions() -> Self {
+        Self::spanned(&[0, 1, 2].map(|k| Vector4::ith(k, T::one())))
+    }
+
+    /// The span of some points.
+    pub fn spanned(points: &[Vector4<T>]) -> Self {
+        let mut out = Self::none();
+        points.iter().for_each(|p| {
+            out.insert(*p);
+        });
+        out
+    }
+
+    /// The points that some linear maps take to zero.
+    pub fn annihilated(maps: impl Iterator<Item = Matrix3x4<T>>) -> Self {
+        let mut planes = Self::none();
+        for map in maps {
+            for row in map.row_iter() {
+                planes.insert(row.transpose());
+            }
+        }
+        planes.annihilator()
+    }
+
+    /// Dimension.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no point.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The reduced basis.
+    pub fn basis(&self) -> &[Vector4<T>] {
+        &self.basis[..self.len]
+    }
+
+    /// The finite point of the basis.
+    pub fn finite(&self) -> Option<Vector4<T>> {
+        (0..self.len).find(|&i| self.pivots[i] == 3).map(|i| self.basis[i])
+    }
+
+    /// The directions of the basis.
+    pub fn infinite(&self) -> impl Iterator<Item = Vector3<T>> + '_ {
+        (0..self.len).filter(|&i| self.pivots[i] != 3).map(|i| self.basis[i].xyz())
+    }
+
+    /// Adds a point; says whether it was new.
+    pub fn insert(&mut self, p: Vector4<T>) -> bool {
+        let scale = p.iter().map(|x| x.weight()).fold(0.0, f64::max);
+        let left = self.remainder(p);
+        let zero = |x: &T| x.weight() <= T::TOLERANCE * scale;
+        // The weight first: a reduced basis then has one finite point.
+        let mut pivot = 3;
+        if zero(&left.w) {
+            pivot = if left.y.weight() > left.x.weight() { 1 } else { 0 };
+            if left.z.weight() > left[pivot].weight() {
+                pivot = 2;
+            }
+        }
+        if zero(&left[pivot]) {
+            return false;
+        }
+        let Some(inverse) = left[pivot].inverse() else { return false };
+        let mut row = left * inverse;
+        row[pivot] = T::one();
+        for other in &mut self.basis[..self.len] {
+            let factor = other[pivot];
+            *other -= row * factor;
+            other[pivot] = T::zero();
+        }
+        (self.basis[self.len], self.pivots[self.len]) = (row, pivot);
+        self.len += 1;
+        true
+    }
+
+    fn remainder(&self, p: Vector4<T>) -> Vector4<T> {
+        let mut left = p;
+        for (row, &pivot) in self.basis().iter().zip(&self.pivots) {
+            let factor = left[pivot];
+            left -= row * factor;
+            left[pivot] = T::zero();
+        }
+        left
+    }
+
+    /// Whether it holds a point.
+    pub fn contains(&self, p: Vector4<T>) -> bool {
+        let scale = p.iter().map(|x| x.weight()).fold(0.0, f64::max);
+        self.remainder(p).iter().all(|x| x.weight() <= T::TOLERANCE * scale)
+    }
+
+    /// Adds all points of another space; says whether any was new.
+    pub fn join(&mut self, o: &Self) -> bool {
+        let before = self.len;
+        if before < 4 {
+            o.basis().iter().for_each(|p| {
+                self.insert(*p);
+            });
+        }
+        self.len > before
+    }
+
+    /// The points in both.
+    pub fn meet(&self, o: &Self) -> Self {
+        if self.len == 4 {
+            return *o;
+        }
+        if o.len == 4 {
+            return *self;
+        }
+        let mut across = self.annihilator();
+        across.join(&o.annihilator());
+        across.annihilator()
+    }
+
+    /// The vectors orthogonal to all points (planes through them).
+    fn annihilator(&self) -> Self {
+        let mut out = Self::none();
+        for c in (0..4).filter(|c| !self.pivots[..self.len].contains(c)) {
+            let mut x = Vector4::ith(c, T::one());
+            for (row, &pivot) in self.basis().iter().zip(&self.pivots) {
+                x[pivot] = -row[c];
+            }
+            out.insert(x);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::{First, SplitMix};
+
+    fn random(source: &mut SplitMix) -> Vector4<First> {
+        Vector4::from_fn(|_, _| First::random(source))
+    }
+
+    #[test]
+    fn meet_is_what_both_contain() {
+        let mut source = SplitMix::new(3);
+        let p: Vec<_> = (0..5).map(|_| random(&mut source)).collect();
+        let (a, b) = (Points::spanned(&p[..3]), Points::spanned(&p[2..5]));
+        let meet = a.meet(&b);
+        // Two hyperplanes of a space of four dimensions.
+        assert_eq!((a.len(), b.len(), meet.len()), (3, 3, 2));
+        assert!(meet.contains(p[2]) && meet.basis().iter().all(|x| a.contains(*x) && b.contains(*x)));
+        assert!(Points::spanned(&p[..1]).meet(&Points::spanned(&p[1..2])).is_empty());
+    }
+
+    #[test]
+    fn the_basis_has_one_finite_point() {
+        let mut source = SplitMix::new(4);
+        let p = Points::spanned(&[random(&mut source), random(&mut source), random(&mut source)]);
+        assert!(p.finite().is_some());
+        assert_eq!(p.infinite().count(), 2);
+        assert!(Points::<First>::directions().finite().is_none());
+    }
+}

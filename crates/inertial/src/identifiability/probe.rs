@@ -1,0 +1,259 @@
+//! What exact closed motions reveal: rows of the regressor, velocities, points that bodies share.
+
+use nalgebra::{Matrix3x4, Vector3};
+
+use super::drng::Points;
+use super::lifting::{Curve, Start, Stuck, Twists, convolve};
+use super::rpna::Regime;
+use super::sampling::{Experiment, Measured};
+use crate::linalg::{Echelon, Number, Pivot, SplitMix};
+use crate::mechanism::ParameterBlock;
+use crate::spatial::{Motion, Parameters, inertia_gradient};
+
+/// A curve is followed until so many orders in a row bring nothing new.
+const QUIET_ORDERS: usize = 5;
+/// Curves are added until so many in a row bring nothing new.
+const QUIET_CURVES: usize = 2;
+/// Directions looked at on one curve, at most: more come with the next.
+const DIRECTIONS: usize = 10;
+
+/// The question asked of a mechanism with loops.
+#[derive(Debug, Clone, Copy)]
+pub struct Inquiry<'a> {
+    /// Which parameters there are.
+    pub blocks: &'a [ParameterBlock],
+    /// What is measured, on which motions.
+    pub experiment: &'a Experiment,
+    /// Whether the first six coordinates are a floating base's.
+    pub floating: bool,
+}
+
+impl Inquiry<'_> {
+    fn width(&self) -> usize {
+        self.blocks.last().map_or(0, |b| b.offset + b.len)
+    }
+
+    fn senses(&self, coordinate: usize) -> bool {
+        let e = self.experiment;
+        if self.floating && coordinate < 6 {
+            matches!(e.measured, Measured::BaseWrench | Measured::Both | Measured::Momentum)
+        } else {
+            let torques = matches!(e.measured, Measured::JointTorques | Measured::Both);
+            torques && e.torques.get(coordinate).copied().unwrap_or(true)
+        }
+    }
+
+    /// Whether the wrench (or momentum) at a fixed base is measured: it is felt by moving the world itself.
+    fn senses_ground(&self) -> bool {
+        !self.floating && self.experiment.measured != Measured::JointTorques
+    }
+}
+
+/// A curve together with the virtual velocities whose power with the measured forces gives the rows.
+struct Probe<'a, T: Number> {
+    inquiry: Inquiry<'a>,
+    curve: Curve<'a, T>,
+    motion: Twists<T>,
+    rates: Vec<Vec<T>>,
+    virtual_motions: Vec<Twists<T>>,
+    complete: bool,
+}
+
+impl<'a, T: Number> Probe<'a, T> {
+    fn random(start: &'a Start<'a, T>, inquiry: Inquiry<'a>, source: &mut SplitMix) -> Self {
+        let bodies = start.assembled.bodies.len();
+        let sensed: Vec<bool> = start.independent().iter().map(|&v| inquiry.senses(v)).collect();
+        let ground = inquiry.senses_ground();
+        let n = sensed.iter().filter(|&&s| s).count() + if ground { 6 } else { 0 };
+        let complete = inquiry.experiment.is_complete(inquiry.floating);
+        // The energy is quadratic in the velocity: it has as many values as the mass matrix has entries.
+        let count = if complete { n * (n + 1) / 2 } else { n }.min(DIRECTIONS);
+        let mut random = |wanted: bool| if wanted { T::random(source) } else { T::zero() };
+        let rates = (0..count).map(|_| sensed.iter().map(|&s| random(s)).collect()).collect();
+        let virtual_motions = (0..count)
+            .map(|_| {
+                let mut vector = || Vector3::from_fn(|_, _| random(ground));
+                Twists::new(bodies, Motion::new(vector(), vector()))
+            })
+            .collect();
+        Self {
+            inquiry,
+            curve: Curve::new(start),
+            motion: Twists::new(bodies, Motion::zero()),
+            rates,
+            virtual_motions,
+            complete,
+        }
+    }
+
+    /// Extends the curve by one order and passes an order of each row.
+    fn advance(&mut self, source: &mut SplitMix, mut pass: impl FnMut(&[T])) -> Result<(), Stuck> {
+        self.curve.extend(source)?;
+        let curve = &self.curve;
+        curve.extend_twists(|k| curve.velocity(k), &mut self.motion);
+        for (rates, motion) in self.rates.iter().zip(&mut self.virtual_motions) {
+            curve.extend_twists(|k| curve.rates(rates, k), motion);
+        }
+        let mut row = vec![T::zero(); self.inquiry.width()];
+        let mut write = |block_row: &dyn Fn(usize) -> Parameters<T>| {
+            for block in self.inquiry.blocks {
+                let values = block_row(block.body);
+                row[block.offset..block.offset + block.len]
+                    .copy_from_slice(&values.as_slice()[10 - block.len..]);
+            }
+            pass(&row);
+        };
+        let k = curve.len() - 1;
+        let (regime, measured) = (self.inquiry.experiment.regime, self.inquiry.experiment.measured);
+        for (n, w) in self.virtual_motions.iter().enumerate() {
+            if measured == Measured::Momentum {
+                write(&|b| {
+                    convolve(Parameters::zeros(), &w.own[b], &self.motion.own[b], k, inertia_gradient)
+                });
+                continue;
+            }
+            if self.complete && regime != Regime::Static {
+                write(&|b| convolve(Parameters::zeros(), &w.own[b], &w.own[b], k, inertia_gradient));
+            }
+            // Gravity's power is linear in the velocity: no more rows than freedoms.
+            let heavy = regime != Regime::Kinetic && !curve.gravity().iter().all(T::is_zero);
+            if (self.complete || regime == Regime::Static) && heavy && n < curve.freedoms() {
+                write(&|b| self.gravity_row(b, w, k));
+            }
+            // Accelerations are known one order less far than velocities.
+            if !self.complete && regime != Regime::Static && k > 0 {
+                write(&|b| self.force_row(b, w, k - 1, heavy));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gravity's power along a virtual velocity, at order `k`.
+    fn gravity_row(&self, body: usize, w: &Twists<T>, k: usize) -> Parameters<T> {
+        convolve(Parameters::zeros(), self.curve.world(body), &w.own[body], k, |pose, w| {
+            let fall = pose.rotation.tr_mul(&self.curve.gravity());
+            inertia_gradient(&Motion::new(Vector3::zeros(), fall), w)
+        })
+    }
+
+    /// Power of the inertial forces `I a + v ×* I v`, and of the weight, along a virtual velocity `w`, at order `k`:
+    /// `wᵀ I a − (v × w)ᵀ I v`.
+    fn force_row(&self, body: usize, w: &Twists<T>, k: usize, heavy: bool) -> Parameters<T> {
+        let (v, w) = (&self.motion.own[body], &w.own[body]);
+        let acceleration: Vec<Motion<T>> = (0..=k).map(|i| v[i + 1] * T::from_i64(i as i64 + 1)).collect();
+        let turned: Vec<Motion<T>> =
+            (0..=k).map(|i| convolve(Motion::zero(), v, w, i, |v, w| v.cross(w))).collect();
+        let mut row = convolve(Parameters::zeros(), w, &acceleration, k, inertia_gradient);
+        row -= convolve(Parameters::zeros(), &turned, v, k, inertia_gradient);
+        if heavy {
+            row -= convolve(Parameters::zeros(), self.curve.world(body), w, k, |pose, w| {
+                let fall = pose.rotation.tr_mul(&self.curve.gravity());
+                inertia_gradient(&Motion::new(Vector3::zeros(), fall), w)
+            });
+        }
+        row
+    }
+}
+
+/// The row space of the regressor of a mechanism with loops, over `T`.
+#[derive(Debug, Clone)]
+pub struct Lifted<T: Number> {
+    /// All rows found.
+    pub rows: Echelon<T>,
+    /// Dimension of the velocities that each body attains, gravity included.
+    pub velocities: Vec<usize>,
+    /// Degrees of freedom.
+    pub mobility: usize,
+    /// Constraints that follow from the others.
+    pub redundant: usize,
+    /// Curves looked at.
+    pub curves: usize,
+    /// Highest order in time that brought a new row.
+    pub order: usize,
+}
+
+/// Collects rows of the regressor along random curves until two fresh curves add nothing.
+///
+/// Every row found is one of the true regressor (reduced modulo `p`), so the rank is a proven lower bound.
+pub fn lift<T: Number>(
+    start: &Start<'_, T>,
+    inquiry: Inquiry<'_>,
+    pivot: Pivot,
+    seed: u64,
+) -> Result<Lifted<T>, Stuck> {
+    let mut rows = Echelon::new(inquiry.width(), pivot);
+    let bodies = start.assembled.bodies.len();
+    let mut spans = vec![Echelon::new(6, Pivot::Largest); bodies];
+    let mut source = SplitMix::new(seed);
+    let (mut curves, mut idle, mut order) = (0, 0, 0);
+    while idle < QUIET_CURVES && !rows.is_full() {
+        let mut probe = Probe::random(start, inquiry, &mut source);
+        let before = rows.rank();
+        let mut k = 0;
+        while k <= order + QUIET_ORDERS && !rows.is_full() {
+            let rank = rows.rank();
+            probe.advance(&mut source, |row| {
+                rows.insert(row);
+            })?;
+            if rows.rank() > rank {
+                order = order.max(k);
+            }
+            k += 1;
+        }
+        for (i, span) in spans.iter_mut().enumerate() {
+            for (pose, twist) in probe.curve.world(i).iter().zip(&probe.motion.own[i]) {
+                if inquiry.experiment.regime != Regime::Static {
+                    span.insert(twist.to_vector().as_slice());
+                }
+                if inquiry.experiment.regime != Regime::Kinetic {
+                    let fall = pose.rotation.tr_mul(&probe.curve.gravity());
+                    span.insert(Motion::new(Vector3::zeros(), fall).to_vector().as_slice());
+                }
+            }
+        }
+        curves += 1;
+        idle = if rows.rank() > before { 0 } else { idle + 1 };
+    }
+    let velocities = spans.iter().map(Echelon::rank).collect();
+    Ok(Lifted { rows, velocities, mobility: start.mobility(), redundant: start.redundant(), curves, order })
+}
+
+/// Pairs of bodies (node 0 is the ground, node `i + 1` body `i`) with the points that coincide on two random curves of
+/// `orders` orders in time, in world coordinates at the start.
+pub fn shared_points<T: Number>(
+    start: &Start<'_, T>,
+    orders: usize,
+    seed: u64,
+) -> Result<Vec<(usize, usize, Points<T>)>, Stuck> {
+    let n = start.assembled.bodies.len();
+    let mut source = SplitMix::new(seed);
+    // D(t) = A(t) A(0)⁻¹ less the identity, by order from the first, curve after curve; nothing for the ground.
+    let mut moves: Vec<Vec<Matrix3x4<T>>> = vec![Vec::new(); n + 1];
+    for _ in 0..QUIET_CURVES {
+        let mut curve = Curve::new(start);
+        for _ in 0..orders.max(2) {
+            curve.extend(&mut source)?;
+        }
+        for k in 1..curve.len() {
+            moves[0].push(Matrix3x4::zeros());
+            for (i, out) in moves[1..].iter_mut().enumerate() {
+                let (first, now) = (curve.world(i)[0], curve.world(i)[k]);
+                let rotation = now.rotation * first.rotation.transpose();
+                let mut map = Matrix3x4::zeros();
+                map.fixed_view_mut::<3, 3>(0, 0).copy_from(&rotation);
+                map.set_column(3, &(now.translation - rotation * first.translation));
+                out.push(map);
+            }
+        }
+    }
+    let mut out = Vec::new();
+    for b in 1..=n {
+        for a in 0..b {
+            let shared = Points::annihilated(moves[a].iter().zip(&moves[b]).map(|(a, b)| a - b));
+            if !shared.is_empty() {
+                out.push((a, b, shared));
+            }
+        }
+    }
+    Ok(out)
+}
