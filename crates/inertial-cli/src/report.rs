@@ -1,6 +1,6 @@
 //! What `check` finds, as a result object and as a table.
 
-use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
 use inertial::consistency::{self, Verdict, Violation, significant};
@@ -115,8 +115,8 @@ impl Report {
     }
 
     /// The nearest consistent inertias of those that are not.
-    pub fn fixes(&self) -> HashMap<String, Inertia<f64>> {
-        self.bodies.iter().filter_map(|b| Some((b.name.clone(), b.nearest_inertia?))).collect()
+    pub fn fixes(&self) -> Vec<(&str, Inertia<f64>)> {
+        self.bodies.iter().filter_map(|b| Some((b.name.as_str(), b.nearest_inertia?))).collect()
     }
 
     /// A table for people, and the reasons below it.
@@ -140,7 +140,7 @@ impl Report {
         let mut out = format!("{title}\n\n{table}\n");
         for body in &impossible {
             for reason in &body.reasons {
-                out += &format!("{}: {reason}\n", body.name);
+                let _ = writeln!(out, "{}: {reason}", body.name);
             }
             if let Some(n) = &body.nearest {
                 let t = &n.inertia;
@@ -153,14 +153,17 @@ impl Report {
                     ("izz", t.izz),
                 ];
                 let entries = entries.map(|(name, x)| format!("{name} {}", significant(x, 4))).join(", ");
-                out +=
-                    &format!("{}: nearest that can exist: mass {} kg, {entries} kg m²\n", body.name, n.mass);
+                let _ = writeln!(
+                    out,
+                    "{}: nearest that can exist: mass {} kg, {entries} kg m²",
+                    body.name, n.mass
+                );
             }
         }
         let bodies = plural(self.bodies.len(), "body", "bodies");
-        out += &match impossible.len() {
-            0 => format!("{bodies}: all can exist\n"),
-            n => format!("{bodies}: {n} cannot exist\n"),
+        let _ = match impossible.len() {
+            0 => writeln!(out, "{bodies}: all can exist"),
+            n => writeln!(out, "{bodies}: {n} cannot exist"),
         };
         out
     }

@@ -1,6 +1,10 @@
 //! Bad input: one line, exit status 2, no panic, bounded time and memory.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
+
+use std::fmt::Write as _;
 
 use common::{Folder, inertial, refused, run, urdf};
 
@@ -89,7 +93,7 @@ fn bombs_are_defused() {
     let mut entities = String::from("<?xml version=\"1.0\"?><!DOCTYPE r [<!ENTITY a0 \"aaaaaaaaaa\">");
     for i in 1..30 {
         let last = format!("&a{};", i - 1).repeat(10);
-        entities += &format!("<!ENTITY a{i} \"{last}\">");
+        write!(entities, "<!ENTITY a{i} \"{last}\">").unwrap();
     }
     entities += "]><robot name=\"&a29;\"/>";
     says(&folder, "bomb.urdf", entities, "");
@@ -97,7 +101,8 @@ fn bombs_are_defused() {
     says(&folder, "deep.urdf", deep, "");
     says(&folder, "deep.json", format!("{{\"schema\": {}", "[".repeat(1_000_000)), "line 1: ");
     says(&folder, "deep.toml", format!("schema = {}", "[".repeat(1_000_000)), "line 1: ");
-    let attributes: String = (0..100_000).map(|i| format!(" a{i}=\"1\"")).collect();
+    let mut attributes = String::new();
+    (0..100_000).try_for_each(|i| write!(attributes, " a{i}=\"1\"")).unwrap();
     says(&folder, "wide.urdf", format!("<robot name=\"wide\"{attributes}><link name=\"a\"/>"), "");
 }
 

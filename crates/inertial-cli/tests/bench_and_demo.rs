@@ -1,5 +1,7 @@
 //! `inertial bench` and `inertial demo` on the models that ship with the program.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::run;

@@ -1,5 +1,7 @@
 //! `inertial check` as a user meets it.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Folder, inertial, refused, run, run_with_input, urdf};
@@ -157,9 +159,9 @@ fn fix_writes_completely_or_not_at_all() {
 fn standard_input_is_a_model() {
     let text = urdf(&inertial("1", "0.1", "0.1", "0.1"));
     assert_eq!(run_with_input(&["check", "-"], text.as_bytes()).status, 0);
-    let line = common::one_line(run_with_input(&["check", "-", "-"], text.as_bytes()));
+    let line = common::one_line(&run_with_input(&["check", "-", "-"], text.as_bytes()));
     assert_eq!(line, "standard input can be read once only");
-    let line = common::one_line(run_with_input(&["check", "-"], b"<robot>"));
+    let line = common::one_line(&run_with_input(&["check", "-"], b"<robot>"));
     assert!(line.starts_with("standard input: line 1: "), "{line}");
 }
 
@@ -193,5 +195,5 @@ fn printed_tables_pass_with_their_tolerance() {
     assert_eq!(run(&["check", &manifold, "--tolerance", "1e-2"]).status, 0);
     let value = run(&["check", &free, "--json"]).json();
     let eigenvalue = value["bodies"][0]["pseudo_inertia_min_eigenvalue"].as_f64().unwrap();
-    assert!((eigenvalue + 0.004884348692).abs() < 1e-9);
+    assert!((eigenvalue + 0.004_884_348_692).abs() < 1e-9);
 }

@@ -1,4 +1,6 @@
-//! Verdicts on the URDFs of real robots (PyPI's example-robot-data), against numpy on the same files.
+//! Verdicts on the URDFs of real robots (`example-robot-data`), against numpy on the same files.
+
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -1,5 +1,7 @@
 //! The built-in models build and are what they say.
 
+#![allow(clippy::unwrap_used, clippy::default_trait_access)]
+
 use inertial::mechanism::{Base, builtin};
 
 #[test]

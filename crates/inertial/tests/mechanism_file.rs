@@ -1,5 +1,7 @@
 //! Mechanism files: what they say, both formats, and what is said of bad ones.
 
+#![allow(clippy::unwrap_used, clippy::default_trait_access)]
+
 use std::path::PathBuf;
 
 use inertial::mechanism::read::file::read;

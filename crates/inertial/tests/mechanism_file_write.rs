@@ -1,6 +1,6 @@
 //! New inertials in mechanism files leave every other byte alone.
 
-use std::collections::HashMap;
+#![allow(clippy::unwrap_used, clippy::default_trait_access)]
 
 use inertial::mechanism::read::file::read;
 use inertial::mechanism::write::file::replace_inertials;
@@ -13,7 +13,7 @@ fn ball() -> Inertia<f64> {
 
 /// Replaces `names` in `text`; gives the new text after checking that the reader finds the new inertias.
 fn replace(text: &str, names: &[&str]) -> String {
-    let new: HashMap<_, _> = names.iter().map(|n| ((*n).to_owned(), ball())).collect();
+    let new: Vec<_> = names.iter().map(|n| (*n, ball())).collect();
     let out = replace_inertials(text, &new).unwrap();
     let (before, after) = (read(text).unwrap(), read(&out).unwrap());
     let rotors = |b: &inertial::mechanism::MechanismBuilder| {
@@ -56,7 +56,9 @@ fn json_changes_only_the_numbers() {
 fn entries_without_inertial_get_one() {
     replace(JSON, &["b"]);
     replace(JSON, &["a", "b", "ja.rotor", "ja.rotor2"]);
-    assert_eq!(replace(JSON, &["nothing"]), JSON);
+    assert_eq!(replace(JSON, &[]), JSON);
+    let error = replace_inertials(JSON, &[("c", ball())]).unwrap_err();
+    assert_eq!(error.to_string(), "the model has no link and no rotor \"c\"");
 }
 
 #[test]

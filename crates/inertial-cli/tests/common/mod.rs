@@ -48,10 +48,10 @@ fn finish(output: Output) -> Run {
 
 /// Runs a call that must fail: exit status 2, nothing on standard output, one line on standard error.
 pub fn refused<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> String {
-    one_line(run(args))
+    one_line(&run(args))
 }
 
-pub fn one_line(run: Run) -> String {
+pub fn one_line(run: &Run) -> String {
     assert_eq!((run.status, run.stdout.as_str()), (2, ""), "{}", run.stderr);
     assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
     let line = run.stderr.trim_end().strip_prefix("inertial: ").unwrap_or_else(|| panic!("{}", run.stderr));

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use super::unknown;
 use crate::mechanism::read::file::{self, places};
 use crate::spatial::Inertia;
 use crate::{Error, Place, Result};
@@ -19,21 +20,22 @@ use places::{EntryPlace, Places, is_json};
 /// let text = r#"{"schema": "inertial/mechanism/1", "bodies": [
 ///   {"name": "rod", "parent": "ground", "joint": {"name": "hinge", "type": "revolute"}}]}"#;
 /// let ball = Inertia::from_com(2.0, Vector3::zeros(), Matrix3::identity() * 0.1);
-/// let text = write::file::replace_inertials(text, &[("rod".into(), ball)].into())?;
+/// let text = write::file::replace_inertials(text, &[("rod", ball)])?;
 /// assert_eq!(read::file::read(&text)?.links[0].inertia, Some(ball));
 /// # Ok::<(), inertial::Error>(())
 /// ```
-pub fn replace_inertials(text: &str, inertias: &HashMap<String, Inertia<f64>>) -> Result<String> {
+pub fn replace_inertials(text: &str, inertias: &[(&str, Inertia<f64>)]) -> Result<String> {
     let described = file::read(text)?;
     let unplaced = || Error::syntax(Place::default(), "the entries of the file cannot be located");
     let places = Places::find(text).ok_or_else(unplaced)?;
-    let bodies = described.links.iter().map(|l| l.name.clone()).zip(&places.bodies);
-    let rotors = described.rotor_names().into_iter().zip(&places.rotors);
+    let rotors = described.rotor_names();
+    let bodies = described.links.iter().map(|l| l.name.as_str()).zip(&places.bodies);
+    let entries: HashMap<&str, &EntryPlace> =
+        bodies.chain(rotors.iter().map(String::as_str).zip(&places.rotors)).collect();
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
-    for (name, place) in bodies.chain(rotors) {
-        if let Some(inertia) = inertias.get(&name) {
-            edit(text, place, inertia, &mut edits);
-        }
+    for (name, inertia) in inertias {
+        let entry = entries.get(name).ok_or_else(|| unknown(name))?;
+        edit(text, entry, inertia, &mut edits);
     }
     edits.sort_by_key(|(range, _)| range.start);
     let mut out = String::with_capacity(text.len() + 64 * edits.len());
