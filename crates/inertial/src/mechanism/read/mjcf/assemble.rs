@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use super::body::{Body, Tree, WORLD};
 use super::equality::Equalities;
-use crate::Result;
 use crate::mechanism::{JointSpec, JointType, LinkSpec, LoopEnd, LoopSpec, MechanismBuilder};
 use crate::spatial::{Pose, quaternion_from_rotation};
 
@@ -45,11 +44,7 @@ pub(super) fn name_all(tree: &mut Tree<'_>) {
 }
 
 /// Fills the builder.
-pub(super) fn assemble(
-    tree: &Tree<'_>,
-    equalities: &Equalities,
-    builder: &mut MechanismBuilder,
-) -> Result<()> {
+pub(super) fn assemble(tree: &Tree<'_>, equalities: &Equalities, builder: &mut MechanismBuilder) {
     let mut out = Assembler {
         equalities,
         links: Names(tree.bodies.iter().map(|b| b.name.clone()).collect()),
@@ -58,7 +53,7 @@ pub(super) fn assemble(
         builder,
     };
     for body in &tree.bodies[1..] {
-        out.body(body)?;
+        out.body(body);
     }
     for closure in &equalities.closures {
         let end = |(body, frame): &(usize, Pose<f64>)| {
@@ -74,7 +69,6 @@ pub(super) fn assemble(
             line: Some(closure.line),
         });
     }
-    Ok(())
 }
 
 struct Assembler<'b> {
@@ -86,7 +80,7 @@ struct Assembler<'b> {
 }
 
 impl Assembler<'_> {
-    fn body(&mut self, body: &Body<'_>) -> Result<()> {
+    fn body(&mut self, body: &Body<'_>) {
         let line = Some(body.element.line());
         let parent = &self.placed[body.parent];
         let mut link = parent.link.clone();
@@ -108,12 +102,12 @@ impl Assembler<'_> {
                 self.builder.links.push(LinkSpec { name: name.clone(), inertia: None, line });
                 name
             };
-            let mut spec = JointSpec::new(joint.name.clone(), joint.joint_type, link, child.clone());
+            let mut spec = JointSpec::new(joint.name.clone(), joint.kind, link, child.clone());
             spec.limits = joint.limits;
             spec.dynamics = joint.dynamics;
             spec.line = Some(joint.element.line());
             spec.mimic = self.equalities.mimics.get(&joint.name).cloned();
-            if joint.joint_type == JointType::Floating {
+            if joint.kind == JointType::Floating {
                 // Its coordinates are the body's pose in the world.
                 let [x, y, z, w] = quaternion_from_rotation(&frame.rotation);
                 let [px, py, pz] = frame.translation.into();
@@ -144,7 +138,6 @@ impl Assembler<'_> {
             self.mark_frame(body, frame);
         }
         self.placed.push(Placed { link: body.name.clone(), frame });
-        Ok(())
     }
 
     /// Adds a link without mass where the body's frame is not the joint's.

@@ -79,7 +79,7 @@ pub(super) fn read<'a>(
     }
     let mut tree = reader.tree;
     for body in tree.bodies.iter().filter(|b| b.children == 0) {
-        let free = body.joints.iter().find(|j| j.joint_type == JointType::Floating);
+        let free = body.joints.iter().find(|j| j.kind == JointType::Floating);
         if let Some(joint) = free.filter(|j| j.align.unwrap_or(settings.align_free)) {
             let message =
                 "its coordinates are those of the body's frame as written, not aligned with the inertia";
@@ -206,10 +206,10 @@ impl<'a> Reader<'_, 'a> {
         };
         let joint = Joint::read(&joint, &context.frame, self.settings, self.warnings)?;
         let body = self.moving(element, context)?;
-        let message = if joint.joint_type == JointType::Floating && body.parent != 0 {
+        let message = if joint.kind == JointType::Floating && body.parent != 0 {
             "a free joint needs a body of the world"
-        } else if body.joints.iter().any(|j| j.joint_type == JointType::Floating)
-            || joint.joint_type == JointType::Floating && !body.joints.is_empty()
+        } else if body.joints.iter().any(|j| j.kind == JointType::Floating)
+            || joint.kind == JointType::Floating && !body.joints.is_empty()
         {
             "a body with a free joint has no other joints"
         } else {

@@ -26,6 +26,7 @@ pub(super) struct EulerAxis {
 
 /// The settings that matter to motion and mass.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the format")]
 pub(super) struct Settings {
     /// Radians per unit of the model's angles.
     pub(super) angle: f64,

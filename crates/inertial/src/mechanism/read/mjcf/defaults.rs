@@ -173,13 +173,10 @@ impl<'a> Layered<'a> {
         let Some((layer, text)) = self.with(name).and_then(|e| Some((e, e.attribute(name)?))) else {
             return Ok(None);
         };
-        match words.iter().find(|(word, _)| *word == text) {
-            Some((_, value)) => Ok(Some(*value)),
-            None => {
-                let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-                let message = format!("{name}={} is none of: {}", quoted(text), words.join(", "));
-                Err(layer.error(message))
-            }
+        if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
+            return Ok(Some(*value));
         }
+        let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        Err(layer.error(format!("{name}={} is none of: {}", quoted(text), words.join(", "))))
     }
 }

@@ -13,13 +13,15 @@ use crate::Result;
 use crate::mechanism::{JointType, Mimic};
 use crate::spatial::Pose;
 
+/// A body, and a frame on it.
+type End = (usize, Pose<f64>);
+
 /// A joint that closes a loop, between frames of bodies.
 pub(super) struct Closure {
     pub(super) name: String,
     pub(super) line: u32,
     pub(super) joint_type: JointType,
-    /// Body, and the joint's frame in the body's frame.
-    pub(super) ends: [(usize, Pose<f64>); 2],
+    pub(super) ends: [End; 2],
 }
 
 /// What the active constraints say.
@@ -78,14 +80,14 @@ fn body(element: Element<'_>, attribute: &str, tree: &Tree<'_>) -> Result<Option
     let Some(name) = element.attribute(attribute) else { return Ok(None) };
     let missing = || element.error(format!("its {attribute} {} does not exist", quoted(name)));
     let index = tree.bodies.iter().position(|b| b.name == name).ok_or_else(missing)?;
-    match tree.bodies[index].mocap {
-        true => Err(element.unsupported("a constraint on a mocap body")),
-        false => Ok(Some(index)),
+    if tree.bodies[index].mocap {
+        return Err(element.unsupported("a constraint on a mocap body"));
     }
+    Ok(Some(index))
 }
 
 /// The two sites of a constraint that is given by sites.
-fn sites(element: Element<'_>, tree: &Tree<'_>) -> Result<Option<[(usize, Pose<f64>); 2]>> {
+fn sites(element: Element<'_>, tree: &Tree<'_>) -> Result<Option<[End; 2]>> {
     let find = |attribute: &str| {
         let name = element.required(attribute)?;
         let site = tree.sites.get(name);
@@ -107,12 +109,7 @@ fn bodies(element: Element<'_>, tree: &Tree<'_>) -> Result<[usize; 2]> {
     Ok([body(element, "body1", tree)?.unwrap_or(0), body(element, "body2", tree)?.unwrap_or(0)])
 }
 
-fn closure(
-    element: Element<'_>,
-    count: usize,
-    joint_type: JointType,
-    ends: [(usize, Pose<f64>); 2],
-) -> Result<Closure> {
+fn closure(element: Element<'_>, count: usize, joint_type: JointType, ends: [End; 2]) -> Result<Closure> {
     let mut name = name_of(element)?;
     if name.is_empty() {
         name = format!("{}{count}", element.tag());
@@ -122,36 +119,34 @@ fn closure(
 
 /// A point of one body stays on a point of another.
 fn connect(element: Element<'_>, tree: &Tree<'_>, count: usize) -> Result<Closure> {
-    let ends = match sites(element, tree)? {
-        Some(ends) => ends,
-        None => {
-            let [first, second] = bodies(element, tree)?;
-            element.required("anchor")?;
-            let anchor = element.numbers::<3>("anchor")?.unwrap_or_default();
-            let frame = Pose::from_translation(anchor.into());
-            [(first, frame), (second, relative(tree, second, first) * frame)]
-        }
+    let ends = if let Some(ends) = sites(element, tree)? {
+        ends
+    } else {
+        let [first, second] = bodies(element, tree)?;
+        element.required("anchor")?;
+        let anchor = element.numbers::<3>("anchor")?.unwrap_or_default();
+        let frame = Pose::from_translation(anchor.into());
+        [(first, frame), (second, relative(tree, second, first) * frame)]
     };
     closure(element, count, JointType::Spherical, ends)
 }
 
 /// One body is fixed to another.
 fn weld(element: Element<'_>, tree: &Tree<'_>, count: usize) -> Result<Closure> {
-    let ends = match sites(element, tree)? {
-        Some(ends) => ends,
-        None => {
-            let [first, second] = bodies(element, tree)?;
-            let anchor = element.numbers::<3>("anchor")?.unwrap_or_default();
-            let on_second = Pose::from_translation(anchor.into());
-            let given = Layered::alone(element).overlay("relpose", [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?;
-            let [x, y, z, quat @ ..] = given;
-            let on_first = if quat == [0.0; 4] {
-                relative(tree, first, second) * on_second
-            } else {
-                Pose::new(orientation::quaternion(element, quat)?, [x, y, z].into())
-            };
-            [(first, on_first), (second, on_second)]
-        }
+    let ends = if let Some(ends) = sites(element, tree)? {
+        ends
+    } else {
+        let [first, second] = bodies(element, tree)?;
+        let anchor = element.numbers::<3>("anchor")?.unwrap_or_default();
+        let on_second = Pose::from_translation(anchor.into());
+        let given = Layered::alone(element).overlay("relpose", [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?;
+        let [x, y, z, quat @ ..] = given;
+        let on_first = if quat == [0.0; 4] {
+            relative(tree, first, second) * on_second
+        } else {
+            Pose::new(orientation::quaternion(element, quat)?, [x, y, z].into())
+        };
+        [(first, on_first), (second, on_second)]
     };
     // Without torque the weld holds a point only.
     let point = element.number("torquescale")? == Some(0.0);
@@ -181,7 +176,7 @@ impl Equalities {
             let joint = joints
                 .get(name)
                 .ok_or_else(|| c.element.error(format!("the joint {} does not exist", quoted(name))))?;
-            match joint.joint_type.nv() {
+            match joint.kind.nv() {
                 1 => Ok(*joint),
                 _ => Err(c.element.error(format!("the joint {} is neither hinge nor slide", quoted(name)))),
             }

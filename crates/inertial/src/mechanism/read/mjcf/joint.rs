@@ -15,7 +15,7 @@ pub(super) struct Joint<'a> {
     pub(super) name: String,
     pub(super) element: Element<'a>,
     /// Its type; axes are in the body's frame.
-    pub(super) joint_type: JointType,
+    pub(super) kind: JointType,
     /// The point of the body that it turns about; zero where it turns nothing.
     pub(super) anchor: Vector3<f64>,
     /// Coordinate at which the body stands as the model draws it.
@@ -52,16 +52,16 @@ impl<'a> Joint<'a> {
             ("ball", JointType::Spherical),
             ("free", JointType::Floating),
         ];
-        let joint_type = joint.keyword("type", &words)?.unwrap_or(JointType::Revolute { axis });
-        let mut out = Self::new(name, element, joint_type);
-        if matches!(joint_type, JointType::Revolute { .. } | JointType::Spherical) {
+        let kind = joint.keyword("type", &words)?.unwrap_or(JointType::Revolute { axis });
+        let mut out = Self::new(name, element, kind);
+        if matches!(kind, JointType::Revolute { .. } | JointType::Spherical) {
             out.anchor = frame.transform_point(&joint.numbers::<3>("pos")?.unwrap_or_default().into());
         }
-        let unit = match joint_type {
+        let unit = match kind {
             JointType::Prismatic { .. } => 1.0,
             _ => settings.angle,
         };
-        if joint_type.nv() == 1 {
+        if kind.nv() == 1 {
             out.reference = joint.number("ref")?.unwrap_or(0.0) * unit;
             out.limits = limits(joint, unit, settings)?;
             out.dynamics.rest = joint.number("springref")?.unwrap_or(0.0) * unit;
@@ -79,7 +79,7 @@ impl<'a> Joint<'a> {
         if settings.friction {
             dynamics.friction = joint.number("frictionloss")?.unwrap_or(0.0);
         }
-        if joint_type == JointType::Floating && dynamics.armature != 0.0 {
+        if kind == JointType::Floating && dynamics.armature != 0.0 {
             // MuJoCo adds it to the acceleration of the velocity in the world's axes, we in the body's.
             let message =
                 "its armature resists changes of the velocity in the body's frame, not in the world's";
@@ -101,11 +101,11 @@ impl<'a> Joint<'a> {
         Ok(out)
     }
 
-    fn new(name: String, element: Element<'a>, joint_type: JointType) -> Self {
+    fn new(name: String, element: Element<'a>, kind: JointType) -> Self {
         Self {
             name,
             element,
-            joint_type,
+            kind,
             anchor: Vector3::zeros(),
             reference: 0.0,
             limits: Limits::default(),
@@ -116,8 +116,8 @@ impl<'a> Joint<'a> {
 
     /// The body's frame after the joint has moved by `displacement`, in the body's frame before.
     pub(super) fn moved(&self, displacement: f64) -> Pose<f64> {
-        let motion = match self.joint_type {
-            JointType::Revolute { .. } | JointType::Prismatic { .. } => self.joint_type.pose(&[displacement]),
+        let motion = match self.kind {
+            JointType::Revolute { .. } | JointType::Prismatic { .. } => self.kind.pose(&[displacement]),
             _ => Pose::identity(),
         };
         Pose::from_translation(self.anchor) * motion * Pose::from_translation(-self.anchor)

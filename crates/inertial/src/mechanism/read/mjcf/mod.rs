@@ -75,6 +75,6 @@ pub fn read(text: &str, include: Include<'_>) -> Result<MechanismBuilder> {
     passive::actuators(&source, &defaults, &settings, &mut tree, &mut builder.warnings)?;
     passive::tendons(&source, &defaults, &mut builder.warnings)?;
     let equalities = equality::read(&source, &defaults, &settings, &tree, &mut builder.warnings)?;
-    assemble::assemble(&tree, &equalities, &mut builder)?;
+    assemble::assemble(&tree, &equalities, &mut builder);
     Ok(builder)
 }
