@@ -177,6 +177,11 @@ fn urdf() {
 }
 
 #[test]
+fn mjcf() {
+    run("mjcf", Format::Mjcf);
+}
+
+#[test]
 fn mechanism_files() {
     run("mechanism", Format::File);
 }
