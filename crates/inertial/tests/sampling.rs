@@ -3,13 +3,14 @@
 mod common;
 mod golden;
 
-use common::{Features, cases, reference_rnea};
+use common::{Features, cases, reference_regressor, reference_rnea};
 use inertial::identifiability::certificate::{Question, Real, numeric_recursion};
 use inertial::identifiability::{
     AnalyzeOptions, Experiment, Measured, Method, Regime, Rpna, Sampler, Topology, analyze,
 };
-use inertial::linalg::{First, Pivot, Second};
+use inertial::linalg::{First, Second, rank};
 use inertial::mechanism::{Base, ExactGeometry, Mechanism};
+use nalgebra::DMatrix;
 
 fn question<'a>(mechanism: &'a Mechanism, experiment: &'a Experiment) -> Question<'a> {
     Question { mechanism, experiment, order: (0..mechanism.parameter_count()).collect(), seed: 3 }
@@ -23,7 +24,7 @@ fn complete(mechanism: &Mechanism, regime: Regime) -> Experiment {
 #[test]
 fn all_methods_agree_on_random_trees() {
     let (mut covered, mut clear, mut unclear) = (0, 0, 0);
-    for case in cases(160, Features::LINEAR) {
+    for case in cases(100, Features::LINEAR) {
         let m = &case.mechanism;
         for regime in [Regime::Full, Regime::Static, Regime::Kinetic] {
             let experiment = complete(m, regime);
@@ -52,7 +53,7 @@ fn all_methods_agree_on_random_trees() {
             }
         }
     }
-    assert!(covered > 200 && clear > 400 && unclear < 20, "{covered} {clear} {unclear}");
+    assert!(covered > 100 && clear > 250 && unclear < 15, "{covered} {clear} {unclear}");
 }
 
 /// What the analysis says cannot be known changes no torque.
@@ -78,26 +79,25 @@ fn null_vectors_leave_inverse_dynamics_unchanged() {
     }
 }
 
-/// The rows of the energy and those of all torques span the same space (section 7.4).
+/// Torque regressors at random states, computed in another way, span what the energy says (section 7.4).
 #[test]
 fn energy_tells_what_torques_tell() {
-    for case in cases(40, Features::LINEAR) {
+    for mut case in cases(40, Features::LINEAR) {
         let m = &case.mechanism;
-        let energy = complete(m, Regime::Full);
-        let geometry = ExactGeometry::new(m, 0.0).to::<First>();
-        let mut space = Sampler::new(m, &geometry, &energy, 1).row_space(Pivot::First);
-        // Ballistic experiments draw torque rows; an empty mask of joints draws none, so mask nothing but say so.
-        let mut torques = energy.clone();
-        torques.torques = vec![true; m.nv()];
-        torques.measured = Measured::Both;
-        if m.base() == Base::Fixed {
-            continue;
+        let (nv, width) = (m.nv(), m.parameter_count());
+        let states = 2 * width / nv + 20;
+        let mut rows = DMatrix::zeros(states * nv, width);
+        for k in 0..states {
+            let q = case.rng.positions(m);
+            let (v, a) = (case.rng.values(nv, 1.0), case.rng.values(nv, 1.0));
+            rows.rows_mut(k * nv, nv).copy_from(&reference_regressor(m, &q, &v, &a));
         }
-        torques.torques[m.nv() - 1] = false;
-        let fewer = Sampler::new(m, &geometry, &torques, 2).row_space(Pivot::First);
-        assert!(fewer.rank() <= space.rank());
-        space.reduce();
-        assert!(fewer.rows().all(|row| space.contains(row)));
+        let found = rank(&rows, 1e-10).unwrap();
+        let answer = analyze(m, &AnalyzeOptions::default()).unwrap();
+        assert!(answer.certificate.exact);
+        if found.margin() > 1e3 {
+            assert_eq!(answer.rank, found.rank, "{found:?}");
+        }
     }
 }
 

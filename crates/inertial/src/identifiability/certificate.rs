@@ -133,7 +133,8 @@ impl Question<'_> {
         let sampled = base.len() <= MOST_SAMPLED;
         let lower = if sampled {
             let field = geometry.to::<First>();
-            Sampler::new(self.mechanism, &field, self.experiment, self.seed).rank_in(&base)
+            let mut sampler = Sampler::new(self.mechanism, &field, self.experiment, self.seed);
+            sampler.row_space_in(&base, Pivot::First).rank()
         } else {
             0
         };

@@ -9,7 +9,7 @@ use nalgebra::{Matrix3, SMatrix, SVector, Vector3};
 
 use super::rpna::Regime;
 use crate::linalg::{Echelon, Number, Pivot, SplitMix};
-use crate::mechanism::{BodyGeometry, BodyKind, Geometry, Mechanism, Pivoting, gcd, turn_about};
+use crate::mechanism::{Base, BodyGeometry, BodyKind, Geometry, Mechanism, Pivoting, gcd, turn_about};
 use crate::spatial::{
     Inertia, Motion, Parameters, Pose, body_regressor, inertia_gradient, rotation_from_quaternion,
 };
@@ -68,19 +68,30 @@ impl Experiment {
     }
 }
 
+/// A measured force: the row that multiplies the parameters to give it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Probe {
+    /// The generalised force (or momentum) of a velocity coordinate.
+    Coordinate(usize),
+    /// A component of the wrench on (or momentum about) the world, felt by moving the world itself.
+    World(usize),
+}
+
 /// Draws rows of the regressor.
 #[derive(Debug)]
 pub struct Sampler<'a, T: Number> {
     geometry: &'a Geometry<T>,
     experiment: &'a Experiment,
-    floating: bool,
     offsets: Vec<usize>,
     width: usize,
     /// For each coordinate the least common denominator of the ratios of what turns with it.
     denominators: Vec<i64>,
+    probes: Vec<Probe>,
     source: SplitMix,
     coordinates: Vec<Coordinate<T>>,
     states: Vec<State<T>>,
+    /// A virtual velocity of each body, whose power with the forces is a row; `None` where it rests.
+    moves: Vec<Option<Motion<T>>>,
     /// Random true parameters, which decide how a robot in free flight moves.
     truth: Vec<Inertia<T>>,
     complete: bool,
@@ -94,7 +105,6 @@ struct Coordinate<T> {
     length: T,
     velocity: T,
     acceleration: T,
-    virtual_velocity: T,
 }
 
 /// One body's motion.
@@ -104,8 +114,6 @@ struct State<T: Number> {
     velocity: Motion<T>,
     /// Acceleration less gravity.
     acceleration: Motion<T>,
-    /// A velocity whose power with the measured forces is the row.
-    virtual_velocity: Motion<T>,
     gravity: Motion<T>,
 }
 
@@ -121,8 +129,7 @@ impl<'a, T: Number> Sampler<'a, T> {
         for block in mechanism.parameter_blocks() {
             offsets[block.body] = block.offset;
         }
-        let nv = mechanism.nv();
-        let mut denominators = vec![1i64; nv];
+        let mut denominators = vec![1i64; mechanism.nv()];
         for body in geometry.bodies.iter().filter(|b| b.pivoting == Pivoting::Revolute) {
             if let (Some((_, d)), true) = (body.fraction, body.kind != BodyKind::SymmetricRotor) {
                 let common = &mut denominators[body.v];
@@ -141,17 +148,18 @@ impl<'a, T: Number> Sampler<'a, T> {
             Inertia::from_parameters(&p)
         });
         let truth = if experiment.ballistic { truth.collect() } else { Vec::new() };
-        let floating = mechanism.base() == crate::mechanism::Base::Floating;
+        let floating = mechanism.base() == Base::Floating;
         Self {
             geometry,
             experiment,
-            floating,
             offsets,
             width: mechanism.parameter_count(),
+            probes: probes(experiment, floating, denominators.len()),
             denominators,
             source,
-            coordinates: Vec::with_capacity(nv),
+            coordinates: Vec::new(),
             states: Vec::with_capacity(geometry.bodies.len()),
+            moves: Vec::with_capacity(geometry.bodies.len()),
             truth,
             complete: experiment.is_complete(floating),
         }
@@ -162,21 +170,51 @@ impl<'a, T: Number> Sampler<'a, T> {
         self.width
     }
 
-    /// A row of the regressor at a fresh random configuration.
+    /// A row at a fresh random configuration: all measured forces, combined at random.
     pub fn row(&mut self, out: &mut Vec<T>) {
         self.draw();
-        if self.experiment.ballistic {
-            self.fall_freely();
+        let mut factors = vec![T::zero(); self.denominators.len()];
+        let mut world = SVector::<T, 6>::zeros();
+        for probe in &self.probes {
+            let factor = T::random(&mut self.source);
+            match *probe {
+                Probe::Coordinate(v) => factors[v] = factor,
+                Probe::World(k) => world[k] = factor,
+            }
         }
+        self.row_along(&Motion::from_vector(&world), |v| factors[v], out);
+    }
+
+    /// The row of one measured force at the present configuration.
+    fn probe_row(&mut self, probe: Probe, out: &mut Vec<T>) {
+        let one = |on: bool| if on { T::one() } else { T::zero() };
+        let world = SVector::<T, 6>::from_fn(|k, _| one(probe == Probe::World(k)));
+        self.row_along(&Motion::from_vector(&world), |v| one(probe == Probe::Coordinate(v)), out);
+    }
+
+    fn row_along(&mut self, world: &Motion<T>, along: impl Fn(usize) -> T, out: &mut Vec<T>) {
         out.clear();
         out.resize(self.width, T::zero());
-        for (body, state) in self.states.iter().enumerate() {
-            let offset = self.offsets[body];
-            if offset == usize::MAX {
-                continue;
+        let world = (*world != Motion::zero()).then_some(*world);
+        self.moves.clear();
+        for (index, (body, state)) in self.geometry.bodies.iter().zip(&self.states).enumerate() {
+            let carried = body.parent.map_or(world, |p| self.moves[p]).map(|w| state.pose.pull_motion(&w));
+            let mut own = None;
+            for (k, mode) in body.modes().iter().enumerate() {
+                let factor = along(body.v + k);
+                if !factor.is_zero() {
+                    own = Some(own.unwrap_or_else(Motion::zero) + *mode * (body.ratio * factor));
+                }
             }
-            let row = self.body_row(state);
-            if self.geometry.bodies[body].kind == BodyKind::SymmetricRotor {
+            let moved = match (carried, own) {
+                (Some(a), Some(b)) => Some(a + b),
+                (a, b) => a.or(b),
+            };
+            self.moves.push(moved);
+            let offset = self.offsets[index];
+            let Some(w) = moved.filter(|_| offset != usize::MAX) else { continue };
+            let row = self.body_row(state, &w);
+            if body.kind == BodyKind::SymmetricRotor {
                 out[offset] = row[9];
             } else {
                 out[offset..offset + 10].copy_from_slice(row.as_slice());
@@ -184,38 +222,29 @@ impl<'a, T: Number> Sampler<'a, T> {
         }
     }
 
-    fn body_row(&self, state: &State<T>) -> Parameters<T> {
-        let State { velocity: v, virtual_velocity: w, gravity: g, .. } = state;
+    /// A body's share of the row: the power along `w` of the force (or momentum) that its ten parameters ask for.
+    fn body_row(&self, state: &State<T>, w: &Motion<T>) -> Parameters<T> {
+        let State { velocity: v, gravity: g, .. } = state;
         match (self.experiment.measured, self.experiment.regime) {
             (Measured::Momentum, _) => inertia_gradient(w, v),
             (_, Regime::Static) => inertia_gradient(w, g),
-            // Twice the kinetic energy and the power of gravity: told apart by the size of v.
-            (_, Regime::Full) if self.complete => inertia_gradient(v, &(*v + *g)),
-            (_, Regime::Kinetic) if self.complete => inertia_gradient(v, v),
+            // M(q) v and the gravity torque: where all are measured, entries of the energy need no acceleration.
+            (_, Regime::Full) if self.complete => inertia_gradient(w, &(*v + *g)),
+            (_, Regime::Kinetic) if self.complete => inertia_gradient(w, v),
             _ => body_regressor(v, &state.acceleration).tr_mul(&w.to_vector()),
         }
     }
 
+    /// Moves to a fresh random configuration, with random velocities and accelerations.
     fn draw(&mut self) {
         let source = &mut self.source;
         self.coordinates.clear();
-        let base = if self.floating { 6 } else { 0 };
-        let wrench =
-            matches!(self.experiment.measured, Measured::BaseWrench | Measured::Both | Measured::Momentum)
-                || self.experiment.ballistic;
-        let torques = matches!(self.experiment.measured, Measured::JointTorques | Measured::Both);
-        for v in 0..self.denominators.len() {
-            let sensed = if v < base {
-                wrench
-            } else {
-                torques && self.experiment.torques.get(v).copied().unwrap_or(true)
-            };
+        for &parts in &self.denominators {
             self.coordinates.push(Coordinate {
-                unit: random_angle(source, self.denominators[v]),
+                unit: random_angle(source, parts),
                 length: T::random(source),
                 velocity: T::random(source),
                 acceleration: T::random(source),
-                virtual_velocity: if sensed { T::random(source) } else { T::zero() },
             });
         }
         let fall = match self.experiment.regime {
@@ -223,20 +252,16 @@ impl<'a, T: Number> Sampler<'a, T> {
             _ => self.geometry.gravity,
         };
         let gravity = Motion::new(Vector3::zeros(), fall);
-        // A wrench on the fixed base is felt by moving the world itself.
-        let push = if wrench && !self.floating { random_motion(source) } else { Motion::zero() };
-        let world = State {
-            pose: Pose::identity(),
-            velocity: Motion::zero(),
-            acceleration: -gravity,
-            virtual_velocity: push,
-            gravity,
-        };
+        let rest = Motion::zero();
+        let world = State { pose: Pose::identity(), velocity: rest, acceleration: -gravity, gravity };
         self.states.clear();
         for body in &self.geometry.bodies {
             let parent = body.parent.map_or(&world, |p| &self.states[p]);
             let state = step(body, parent, &self.coordinates, &self.denominators, source);
             self.states.push(state);
+        }
+        if self.experiment.ballistic {
+            self.fall_freely();
         }
     }
 
@@ -268,31 +293,30 @@ impl<'a, T: Number> Sampler<'a, T> {
 
     /// The space that the rows span, found by adding rows until two fresh configurations add nothing.
     pub fn row_space(&mut self, pivot: Pivot) -> Echelon<T> {
-        let mut span = Echelon::new(self.width, pivot);
-        let mut row = Vec::new();
-        let mut idle = 0;
-        while idle < 2 && !span.is_full() {
-            self.row(&mut row);
-            idle = if span.insert(&row) { 0 } else { idle + 1 };
+        let columns: Vec<usize> = (0..self.width).collect();
+        self.row_space_in(&columns, pivot)
+    }
+
+    /// The same in some of the columns, up to full rank: its rank is a proven lower bound of the rank in all of them.
+    pub fn row_space_in(&mut self, columns: &[usize], pivot: Pivot) -> Echelon<T> {
+        let mut span = Echelon::new(columns.len(), pivot);
+        let (mut row, mut part) = (Vec::new(), Vec::new());
+        // Outermost first: few columns, so that the rows of inner joints meet short ones.
+        let mut active: Vec<(Probe, usize)> = self.probes.iter().rev().map(|&p| (p, 0)).collect();
+        while !active.is_empty() && !span.is_full() {
+            self.draw();
+            for (probe, idle) in &mut active {
+                self.probe_row(*probe, &mut row);
+                part.clear();
+                part.extend(columns.iter().map(|&c| row[c]));
+                *idle = if span.insert(&part) { 0 } else { *idle + 1 };
+            }
+            active.retain(|(_, idle)| *idle < 2);
         }
         span
     }
 
-    /// Rank of rows in some of the columns, up to full rank: a proven lower bound of the rank in all of them.
-    pub fn rank_in(&mut self, columns: &[usize]) -> usize {
-        let mut span = Echelon::new(columns.len(), Pivot::First);
-        let (mut row, mut part) = (Vec::new(), Vec::new());
-        let mut idle = 0;
-        while idle < 2 && !span.is_full() {
-            self.row(&mut row);
-            part.clear();
-            part.extend(columns.iter().map(|&c| row[c]));
-            idle = if span.insert(&part) { 0 } else { idle + 1 };
-        }
-        span.rank()
-    }
-
-    /// Bases of the velocities that each body attains, gravity included (`V`), by sampling.
+    /// Dimension of the velocities that each body attains, gravity included (`V`), by sampling.
     pub fn velocity_dimensions(&mut self) -> Vec<usize> {
         let mut spans = vec![Echelon::new(6, Pivot::Largest); self.geometry.bodies.len()];
         let mut idle = 0;
@@ -311,6 +335,22 @@ impl<'a, T: Number> Sampler<'a, T> {
     }
 }
 
+/// What is measured, force by force.
+fn probes(experiment: &Experiment, floating: bool, nv: usize) -> Vec<Probe> {
+    let Experiment { measured, torques, ballistic, .. } = experiment;
+    let base = if floating { 6 } else { 0 };
+    let mut out = Vec::with_capacity(nv + 6);
+    if matches!(measured, Measured::BaseWrench | Measured::Both | Measured::Momentum) || *ballistic {
+        let wrench = |k| if floating { Probe::Coordinate(k) } else { Probe::World(k) };
+        out.extend((0..6).map(wrench));
+    }
+    if matches!(measured, Measured::JointTorques | Measured::Both) {
+        let sensed = (base..nv).filter(|&v| torques.get(v).copied().unwrap_or(true));
+        out.extend(sensed.map(Probe::Coordinate));
+    }
+    out
+}
+
 /// Cosine and sine of a random angle divided by `parts`.
 fn random_angle<T: Number>(source: &mut SplitMix, parts: i64) -> (T, T) {
     loop {
@@ -320,10 +360,6 @@ fn random_angle<T: Number>(source: &mut SplitMix, parts: i64) -> (T, T) {
             return ((T::one() - u * u) * scale, (u + u) * scale);
         }
     }
-}
-
-fn random_motion<T: Number>(source: &mut SplitMix) -> Motion<T> {
-    Motion::from_vector(&SVector::from_fn(|_, _| T::random(source)))
 }
 
 fn random_rotation<T: Number>(source: &mut SplitMix) -> Matrix3<T> {
@@ -363,10 +399,9 @@ fn step<T: Number>(
         Pivoting::Floating => Pose::new(random_rotation(source), Vector3::from_fn(|_, _| T::random(source))),
     };
     let pose = body.placement * moved;
-    let (mut own, mut push, mut hurry) = (Motion::zero(), Motion::zero(), Motion::zero());
+    let (mut own, mut hurry) = (Motion::zero(), Motion::zero());
     for (mode, c) in body.modes().iter().zip(&coordinates[body.v..]) {
         own += *mode * (body.ratio * c.velocity);
-        push += *mode * (body.ratio * c.virtual_velocity);
         hurry += *mode * (body.ratio * c.acceleration);
     }
     let velocity = pose.pull_motion(&parent.velocity) + own;
@@ -374,7 +409,6 @@ fn step<T: Number>(
         pose,
         velocity,
         acceleration: pose.pull_motion(&parent.acceleration) + hurry + velocity.cross(&own),
-        virtual_velocity: pose.pull_motion(&parent.virtual_velocity) + push,
         gravity: pose.pull_motion(&parent.gravity),
     }
 }

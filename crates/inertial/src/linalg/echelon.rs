@@ -55,6 +55,8 @@ pub struct Echelon<T> {
     /// Rows with pivot one; each has zeros at the pivots of the rows before it.
     rows: Vec<T>,
     pivots: Vec<usize>,
+    /// Columns between which each row is nonzero.
+    extents: Vec<(usize, usize)>,
     scratch: Vec<T>,
     gap: Gap,
 }
@@ -62,7 +64,8 @@ pub struct Echelon<T> {
 impl<T: Number> Echelon<T> {
     /// The empty span in `width` columns.
     pub fn new(width: usize, policy: Pivot) -> Self {
-        Self { width, policy, rows: Vec::new(), pivots: Vec::new(), scratch: Vec::new(), gap: Gap::default() }
+        let (rows, scratch) = (Vec::new(), Vec::new());
+        Self { width, policy, rows, pivots: Vec::new(), extents: Vec::new(), scratch, gap: Gap::default() }
     }
 
     /// Back to the empty span, in another number of columns, keeping the memory.
@@ -70,6 +73,7 @@ impl<T: Number> Echelon<T> {
         self.width = width;
         self.rows.clear();
         self.pivots.clear();
+        self.extents.clear();
         self.gap = Gap::default();
     }
 
@@ -120,7 +124,7 @@ impl<T: Number> Echelon<T> {
         }
         // A vector this much smaller than its peers is nothing but their rounding.
         let scale = size.max(SMALLEST);
-        eliminate(&self.rows, &self.pivots, self.width, &mut self.scratch);
+        eliminate(&self.rows, &self.pivots, &self.extents, self.width, &mut self.scratch);
         let threshold = T::TOLERANCE * scale;
         let mut pivot = None;
         let mut best = threshold;
@@ -145,7 +149,9 @@ impl<T: Number> Echelon<T> {
         // Exactly one, also in rounded arithmetic.
         self.scratch[k] = T::zero();
         self.rows.extend(self.scratch.iter().map(|&x| x * inverse));
-        self.rows[self.pivots.len() * self.width + k] = T::one();
+        let row = self.pivots.len() * self.width;
+        self.rows[row + k] = T::one();
+        self.extents.push(extent(&self.rows[row..]));
         self.pivots.push(k);
         true
     }
@@ -154,7 +160,7 @@ impl<T: Number> Echelon<T> {
     pub fn contains(&self, row: &[T]) -> bool {
         let mut left = row.to_vec();
         let scale = weight(&left);
-        eliminate(&self.rows, &self.pivots, self.width, &mut left);
+        eliminate(&self.rows, &self.pivots, &self.extents, self.width, &mut left);
         weight(&left) <= T::TOLERANCE * scale
     }
 
@@ -165,7 +171,8 @@ impl<T: Number> Echelon<T> {
         for i in (0..self.rank()).rev() {
             let (above, below) = self.rows.split_at_mut((i + 1) * w);
             let row = &mut above[i * w..];
-            eliminate(below, &self.pivots[i + 1..], w, row);
+            eliminate(below, &self.pivots[i + 1..], &self.extents[i + 1..], w, row);
+            self.extents[i] = extent(row);
         }
     }
 
@@ -198,13 +205,26 @@ fn weight<T: Number>(row: &[T]) -> f64 {
     row.iter().map(|x| x.weight()).fold(0.0, f64::max)
 }
 
+/// First nonzero column and the one after the last.
+#[inline]
+fn extent<T: Number>(row: &[T]) -> (usize, usize) {
+    let nonzero = |x: &T| !x.is_zero();
+    (row.iter().position(nonzero).unwrap_or(0), row.iter().rposition(nonzero).map_or(0, |k| k + 1))
+}
+
 /// Clears the pivot columns of `target`, row by row in the order of insertion.
 #[inline]
-fn eliminate<T: Number>(rows: &[T], pivots: &[usize], width: usize, target: &mut [T]) {
-    for (row, &p) in rows.chunks_exact(width.max(1)).zip(pivots) {
+fn eliminate<T: Number>(
+    rows: &[T],
+    pivots: &[usize],
+    extents: &[(usize, usize)],
+    width: usize,
+    target: &mut [T],
+) {
+    for ((row, &p), &(from, to)) in rows.chunks_exact(width.max(1)).zip(pivots).zip(extents) {
         let factor = target[p];
         if !factor.is_zero() {
-            for (t, &r) in target.iter_mut().zip(row) {
+            for (t, &r) in target[from..to].iter_mut().zip(&row[from..to]) {
                 *t -= factor * r;
             }
             // Exactly so, also in rounded arithmetic.

@@ -75,6 +75,11 @@ fn finish(builder: &MechanismBuilder, rotors: bool) -> Mechanism {
 
 /// One of the nine models in one of its eight variants.
 pub fn model(g: &Value, floating: bool, gravity: bool, rotors: bool) -> Mechanism {
+    finish(&builder(g, floating, gravity), rotors)
+}
+
+/// The description of one of the nine models, rotors included.
+pub fn builder(g: &Value, floating: bool, gravity: bool) -> MechanismBuilder {
     let m = &g["model"];
     let root = if floating { "torso" } else { "ground" };
     let name = |i: usize| if i == 0 { root.to_owned() } else { format!("link{i}") };
@@ -104,7 +109,7 @@ pub fn model(g: &Value, floating: bool, gravity: bool, rotors: bool) -> Mechanis
             vector(&r["axis"]),
         ));
     }
-    finish(&b, rotors)
+    b
 }
 
 fn unit(letter: &str) -> Vector3<f64> {
