@@ -187,11 +187,9 @@ impl InverseDynamics {
         let groups = out.chunks_exact_mut(self.layout().len().max(1));
         for (first, out) in (0..samples.count).step_by(LANES).zip(groups) {
             self.gather(scratch, samples, first);
-            let (tables, memory) = (&self.tables, &mut scratch.wide);
-            let [q, v, a, _] = &scratch.samples;
-            let (q, v, a) = (&q[..], &v[..], &a[..]);
+            let tables = &self.tables;
             dispatch!(self.fused, pack_wide::<PlainFour, FusedFour>(
-                tables: &Tables, memory: &mut Memory<Four>, q: &[Four], v: &[Four], a: &[Four], out: &mut [Four]
+                tables: &Tables, scratch: &mut Scratch, out: &mut [Four]
             ));
         }
     }
@@ -244,16 +242,10 @@ fn rnea_wide<L: Lane<Memory = Four>>(
 }
 
 #[inline(always)]
-fn pack_wide<L: Lane<Memory = Four>>(
-    tables: &Tables,
-    memory: &mut Memory<Four>,
-    q: &[Four],
-    v: &[Four],
-    a: &[Four],
-    out: &mut [Four],
-) {
-    rnea::turn_wide::<L>(tables, memory, q);
-    regressor::run::<L, _>(tables, memory, q, v, a, &mut Packed(out));
+fn pack_wide<L: Lane<Memory = Four>>(tables: &Tables, scratch: &mut Scratch, out: &mut [Four]) {
+    let [q, v, a, _] = &scratch.samples;
+    rnea::turn_wide::<L>(tables, &mut scratch.wide, q);
+    regressor::run::<L, _>(tables, &mut scratch.wide, &mut scratch.carried, [q, v, a], &mut Packed(out));
 }
 
 /// Copies the packed entries of up to four samples into their dense matrices, one after the other.

@@ -1,10 +1,9 @@
 //! Inverse dynamics of one mechanism: its constant tables, and the scratch memory of a thread.
 
 use super::packed::PackedLayout;
-use super::regressor::{self, Sink};
-use super::simd::{Four, Lane, Plain, Single, dispatch};
-use super::tables::{Pair, Tables};
-use super::{expect_len, rnea};
+use super::simd::{Four, Plain, Single, dispatch};
+use super::tables::Tables;
+use super::{expect_len, rnea, single};
 use crate::Result;
 use crate::mechanism::Mechanism;
 
@@ -53,8 +52,10 @@ pub struct InverseDynamics {
 /// The scratch memory of one thread, for one [`InverseDynamics`].
 #[derive(Debug, Clone)]
 pub struct Scratch {
-    pub(super) single: Memory<f64>,
+    pub(super) single: SingleMemory,
     pub(super) wide: Memory<Four>,
+    /// Modes carried outward for four samples, `[angular, linear]`.
+    pub(super) carried: Vec<[[Four; 3]; 2]>,
     /// Coordinates of four samples: `q`, `v`, `a` and `tau`.
     pub(super) samples: [Vec<Four>; 4],
     pub(super) regressor: Vec<f64>,
@@ -70,8 +71,16 @@ pub(super) struct Memory<M> {
     pub cos: Vec<M>,
     /// State of each node; the first is the ground.
     pub states: Vec<State<M>>,
-    /// Modes carried outward, `[angular, linear]`.
-    pub carried: Vec<[[M; 3]; 2]>,
+}
+
+/// What one configuration needs.
+#[derive(Debug, Clone)]
+pub(super) struct SingleMemory {
+    pub memory: Memory<f64>,
+    /// Modes carried outward, `[angular, linear]`, with a lane to spare.
+    pub carried: Vec<[Four; 2]>,
+    /// Rows of rotation and origin of each node in its floating base; the first is the ground's.
+    pub poses: Vec<[Four; 3]>,
 }
 
 /// Motion of a body and the wrench it needs, in its own frame.
@@ -98,12 +107,7 @@ impl<M: Copy> Memory<M> {
     fn new(tables: &Tables, angles: usize, zero: M) -> Self {
         let z = [zero; 3];
         let state = State { rotation: [z; 3], origin: z, w: z, dw: z, d: z, moment: z, force: z };
-        Self {
-            sin: vec![zero; angles],
-            cos: vec![zero; angles],
-            states: vec![state; tables.nodes.len() + 1],
-            carried: vec![[z; 2]; tables.carried],
-        }
+        Self { sin: vec![zero; angles], cos: vec![zero; angles], states: vec![state; tables.nodes.len() + 1] }
     }
 }
 
@@ -124,8 +128,13 @@ impl InverseDynamics {
         let t = &self.tables;
         let four = |n| vec![Four::default(); n];
         Scratch {
-            single: Memory::new(t, t.angles.len().next_multiple_of(4), 0.0),
+            single: SingleMemory {
+                memory: Memory::new(t, t.angles.len().next_multiple_of(4), 0.0),
+                carried: vec![[Four::default(); 2]; t.carried],
+                poses: vec![[Four::default(); 3]; t.nodes.len() + 1],
+            },
             wide: Memory::new(t, t.angles.len(), Four::default()),
+            carried: vec![[[Four::default(); 3]; 2]; t.carried],
             samples: [four(t.nq), four(t.nv), four(t.nv), four(t.nv)],
             regressor: vec![0.0; t.nv * t.parameters],
             packed: Vec::new(),
@@ -164,7 +173,7 @@ impl InverseDynamics {
     ) -> Result<()> {
         self.check(scratch, q, v, a)?;
         expect_len("tau", tau.len(), self.tables.nv)?;
-        let (tables, memory) = (&self.tables, &mut scratch.single);
+        let (tables, memory) = (&self.tables, &mut scratch.single.memory);
         dispatch!(self.fused, rnea_single::<Plain, Fused>(
             tables: &Tables, memory: &mut Memory<f64>, q: &[f64], v: &[f64], a: &[f64], tau: &mut [f64]
         ));
@@ -184,7 +193,7 @@ impl InverseDynamics {
         self.check(scratch, q, v, a)?;
         let (tables, memory, out) = (&self.tables, &mut scratch.single, &mut scratch.regressor[..]);
         dispatch!(self.fused, regressor_single::<Plain, Fused>(
-            tables: &Tables, memory: &mut Memory<f64>, q: &[f64], v: &[f64], a: &[f64], out: &mut [f64]
+            tables: &Tables, memory: &mut SingleMemory, q: &[f64], v: &[f64], a: &[f64], out: &mut [f64]
         ));
         Ok(&scratch.regressor)
     }
@@ -199,9 +208,9 @@ impl InverseDynamics {
     /// Refuses the scratch memory of another mechanism, as far as sizes tell.
     pub(super) fn fits(&self, scratch: &Scratch) -> Result<()> {
         let t = &self.tables;
-        expect_len("scratch memory", scratch.single.states.len(), t.nodes.len() + 1)?;
+        expect_len("scratch memory", scratch.single.memory.states.len(), t.nodes.len() + 1)?;
         expect_len("scratch memory", scratch.wide.sin.len(), t.angles.len())?;
-        expect_len("scratch memory", scratch.single.carried.len(), t.carried)?;
+        expect_len("scratch memory", scratch.carried.len(), t.carried)?;
         expect_len("scratch memory", scratch.samples[0].len(), t.nq)?;
         expect_len("scratch memory", scratch.regressor.len(), t.nv * t.parameters)
     }
@@ -223,25 +232,12 @@ fn rnea_single<L: Single>(
 #[inline(always)]
 fn regressor_single<L: Single>(
     tables: &Tables,
-    memory: &mut Memory<f64>,
+    memory: &mut SingleMemory,
     q: &[f64],
     v: &[f64],
     a: &[f64],
     out: &mut [f64],
 ) {
-    rnea::turn_single::<L>(tables, memory, q);
-    regressor::run::<L, _>(tables, memory, q, v, a, &mut Dense(out));
-}
-
-/// One dense matrix.
-struct Dense<'a>(&'a mut [f64]);
-
-impl<L: Lane<Memory = f64>> Sink<L> for Dense<'_> {
-    #[inline(always)]
-    fn put<const N: usize>(&mut self, pair: &Pair, entries: [L; N]) {
-        let to = &mut self.0[pair.dense..pair.dense + N];
-        for k in 0..N {
-            entries[k].store(&mut to[k]);
-        }
-    }
+    rnea::turn_single::<L>(tables, &mut memory.memory, q);
+    single::run::<L>(tables, memory, q, v, a, out);
 }

@@ -21,6 +21,7 @@ mod regressor;
 mod rnea;
 mod simd;
 mod sincos;
+mod single;
 mod tables;
 mod vector;
 mod wrench;

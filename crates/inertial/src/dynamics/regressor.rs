@@ -7,8 +7,8 @@
 use super::inverse::{Memory, State};
 use super::rnea::{Motion, advance, ground, place};
 use super::simd::Lane;
-use super::tables::{Block, Node, Pair, Rooted, Tables};
-use super::vector::{Mat3, Vec3, add, cross_add, dot, load3, mul, splat3, store3, tr_mul};
+use super::tables::{Block, Kind, Node, Pair, Rooted, Tables};
+use super::vector::{Mat3, Vec3, add, cross, cross_add, dot, load3, mul, splat3, store3, tr_mul};
 
 /// Where the entries of a pair go.
 pub(super) trait Sink<L: Lane> {
@@ -17,17 +17,18 @@ pub(super) trait Sink<L: Lane> {
 }
 
 /// What the ten columns of a body need of its motion.
-struct Columns<L> {
-    d: Vec3<L>,
+pub(super) struct Columns<L> {
+    /// Force of the mass.
+    pub d: Vec3<L>,
     /// Rows of `B = [ω̇]× + [ω]×²`: force of the first moment.
-    b: Mat3<L>,
+    pub b: Mat3<L>,
     /// Moment of each entry of the inertia tensor.
-    inertia: [Vec3<L>; 6],
+    pub inertia: [Vec3<L>; 6],
 }
 
 impl<L: Lane> Columns<L> {
     #[inline(always)]
-    fn new(m: &Motion<L>) -> Self {
+    pub fn new(m: &Motion<L>) -> Self {
         let [x, y, z] = m.w;
         let [ax, ay, az] = m.dw;
         let (xx, yy, zz) = (x * x, y * y, z * z);
@@ -53,6 +54,25 @@ impl<L: Lane> Columns<L> {
         let i = &self.inertia;
         [
             dot(l, self.d),
+            h[0],
+            h[1],
+            h[2],
+            dot(z, i[0]),
+            dot(z, i[1]),
+            dot(z, i[2]),
+            dot(z, i[3]),
+            dot(z, i[4]),
+            dot(z, i[5]),
+        ]
+    }
+
+    /// Entries of the mode `[z; 0]`.
+    #[inline(always)]
+    fn angular(&self, z: Vec3<L>) -> [L; 10] {
+        let h = cross(self.d, z);
+        let i = &self.inertia;
+        [
+            L::splat(0.0),
             h[0],
             h[1],
             h[2],
@@ -164,13 +184,11 @@ fn base_pose<L: Lane>(
 pub(super) fn run<L: Lane, S: Sink<L>>(
     tables: &Tables,
     memory: &mut Memory<L::Memory>,
-    q: &[L::Memory],
-    v: &[L::Memory],
-    a: &[L::Memory],
+    carried: &mut [[[L::Memory; 3]; 2]],
+    [q, v, a]: [&[L::Memory]; 3],
     sink: &mut S,
 ) {
     let states = &mut memory.states[..];
-    let carried = &mut memory.carried[..];
     ground::<L>(tables, &mut states[0]);
     for (k, node) in tables.nodes.iter().enumerate() {
         let parent = Motion::<L>::load(&states[node.parent]);
@@ -217,7 +235,13 @@ pub(super) fn run<L: Lane, S: Sink<L>>(
                 store3(z, &mut to[0]);
                 store3(l, &mut to[1]);
             }
-            if node.parameters > 0 {
+            if node.parameters == 0 {
+                continue;
+            }
+            // A hinge does not move its own origin.
+            if node.kind == Kind::Revolute && pairs[e].block == Block::Full {
+                sink.put(&pairs[e], columns.angular(z));
+            } else {
                 columns.put(&pairs[e], z, l, sink);
             }
         }

@@ -79,7 +79,7 @@ fn far(x: Four) -> (Four, Four) {
 mod tests {
     #[cfg(target_arch = "x86_64")]
     use super::super::simd::FusedFour;
-    use super::super::simd::PlainFour;
+    use super::super::simd::{PlainFour, portable};
     use super::*;
 
     fn run<L: Lane<Memory = Four>>(x: &[Four], out: &mut [(Four, Four)]) {
@@ -136,6 +136,12 @@ mod tests {
         let mut out = vec![(Four::default(), Four::default()); x.len()];
         run::<PlainFour>(&x, &mut out);
         check(&x, &out);
+        let plain = out.clone();
+        run::<portable::PlainFour>(&x, &mut out);
+        let bits = |out: &[(Four, Four)]| -> Vec<u64> {
+            out.iter().flat_map(|(s, c)| s.0.into_iter().chain(c.0)).map(f64::to_bits).collect()
+        };
+        assert_eq!(bits(&plain), bits(&out), "every machine has the same bits");
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
             out.fill((Four::default(), Four::default()));

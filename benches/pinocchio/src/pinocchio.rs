@@ -1,0 +1,137 @@
+//! Pinocchio's kernels, through the C interface of `shim.cpp`.
+
+use std::ffi::{c_int, c_void};
+use std::path::Path;
+
+use inertial::mechanism::{JointType, Mechanism};
+use libloading::Library;
+use nalgebra::Vector3;
+
+type Evaluate = unsafe extern "C" fn(*mut c_void, *const f64, *const f64, *const f64) -> *const f64;
+type Stack = unsafe extern "C" fn(*mut c_void, c_int, *const f64, *const f64, *const f64, *mut f64);
+type Add = unsafe extern "C" fn(
+    *mut c_void,
+    c_int,
+    c_int,
+    *const f64,
+    *const f64,
+    *const f64,
+    f64,
+    *const f64,
+    *const f64,
+);
+
+/// The library, loaded once.
+pub struct Pinocchio {
+    library: Library,
+}
+
+/// One robot in Pinocchio.
+pub struct Robot {
+    pointer: *mut c_void,
+    size: (usize, usize),
+    rnea: Evaluate,
+    regressor: Evaluate,
+    stack: Stack,
+    free: unsafe extern "C" fn(*mut c_void),
+}
+
+impl Pinocchio {
+    /// Loads the shared library that `run.py` builds.
+    pub fn load(path: &Path) -> Result<Self, String> {
+        // SAFETY: the library's initialisers are those of Pinocchio, which any C++ program may run.
+        let library = unsafe { Library::new(path) }.map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Self { library })
+    }
+
+    /// Copies a robot into Pinocchio, body by body.
+    pub fn robot(&self, mechanism: &Mechanism) -> Result<Robot, String> {
+        // SAFETY: the types are those of the functions in shim.cpp.
+        let (new, add, finish, rnea, regressor, stack, free) = unsafe {
+            (
+                self.symbol::<unsafe extern "C" fn(*const f64) -> *mut c_void>("pin_new")?,
+                self.symbol::<Add>("pin_add")?,
+                self.symbol::<unsafe extern "C" fn(*mut c_void)>("pin_finish")?,
+                self.symbol::<Evaluate>("pin_rnea")?,
+                self.symbol::<Evaluate>("pin_regressor")?,
+                self.symbol::<Stack>("pin_stack")?,
+                self.symbol::<unsafe extern "C" fn(*mut c_void)>("pin_free")?,
+            )
+        };
+        let size = (mechanism.nv(), mechanism.parameter_count());
+        // SAFETY: gravity has three numbers.
+        let pointer = unsafe { new(mechanism.gravity().as_slice().as_ptr()) };
+        let robot = Robot { pointer, size, rnea, regressor, stack, free };
+        for body in mechanism.bodies() {
+            let (kind, axis) = match body.joint_type {
+                JointType::Floating => (0, Vector3::zeros()),
+                JointType::Revolute { axis } => (1, axis),
+                JointType::Prismatic { axis } => (2, axis),
+                other => return Err(format!("no {} joints here", other.name())),
+            };
+            let rotation = body.placement.rotation.transpose();
+            let com = body.inertia.com().unwrap_or_else(Vector3::zeros);
+            let inertia = body.inertia.about_com();
+            // SAFETY: the arrays have the sizes that shim.cpp reads (nalgebra is column-major: hence the transpose).
+            unsafe {
+                add(
+                    pointer,
+                    body.parent.map_or(0, |p| p as c_int + 1),
+                    kind,
+                    axis.as_slice().as_ptr(),
+                    rotation.as_slice().as_ptr(),
+                    body.placement.translation.as_slice().as_ptr(),
+                    body.inertia.mass,
+                    com.as_slice().as_ptr(),
+                    inertia.as_slice().as_ptr(),
+                );
+            }
+        }
+        // SAFETY: the robot is complete.
+        unsafe { finish(pointer) };
+        Ok(robot)
+    }
+
+    /// # Safety
+    /// `T` must be the function's type.
+    unsafe fn symbol<T: Copy>(&self, name: &str) -> Result<T, String> {
+        // SAFETY: as for the caller.
+        unsafe { self.library.get::<T>(name.as_bytes()) }.map(|s| *s).map_err(|e| format!("{name}: {e}"))
+    }
+}
+
+impl Robot {
+    /// Inverse dynamics.
+    pub fn rnea(&mut self, q: &[f64], v: &[f64], a: &[f64]) -> &[f64] {
+        // SAFETY: the arrays have the robot's sizes, and so has the result, which lives until the next call.
+        unsafe {
+            let tau = (self.rnea)(self.pointer, q.as_ptr(), v.as_ptr(), a.as_ptr());
+            std::slice::from_raw_parts(tau, self.size.0)
+        }
+    }
+
+    /// The torque regressor, column-major.
+    pub fn regressor(&mut self, q: &[f64], v: &[f64], a: &[f64]) -> &[f64] {
+        // SAFETY: as above.
+        unsafe {
+            let y = (self.regressor)(self.pointer, q.as_ptr(), v.as_ptr(), a.as_ptr());
+            std::slice::from_raw_parts(y, self.size.0 * self.size.1)
+        }
+    }
+
+    /// Many regressors, one after the other.
+    pub fn stack(&mut self, count: usize, q: &[f64], v: &[f64], a: &[f64], out: &mut [f64]) {
+        assert!(out.len() >= count * self.size.0 * self.size.1);
+        // SAFETY: as above, and `out` has room.
+        unsafe {
+            (self.stack)(self.pointer, count as c_int, q.as_ptr(), v.as_ptr(), a.as_ptr(), out.as_mut_ptr());
+        }
+    }
+}
+
+impl Drop for Robot {
+    fn drop(&mut self) {
+        // SAFETY: made by pin_new, freed once.
+        unsafe { (self.free)(self.pointer) };
+    }
+}
