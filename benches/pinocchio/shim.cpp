@@ -45,7 +45,7 @@ void pin_free(Robot* robot) { delete robot; }
 
 // Adds a body after joint `parent` (0 is the ground). `type`: 0 floating, 1 revolute, 2 prismatic.
 // `inertia` is row-major, about the centre of mass.
-void pin_add(Robot* robot, int parent, int type, const double* axis, const double* rotation, const double* translation,
+void pin_add(Robot* robot, size_t parent, int type, const double* axis, const double* rotation, const double* translation,
              double mass, const double* com, const double* inertia) {
   using Matrix = Eigen::Map<const Eigen::Matrix<double, 3, 3, Eigen::RowMajor>>;
   using Vec = Eigen::Map<const Eigen::Vector3d>;
@@ -70,10 +70,10 @@ const double* pin_regressor(Robot* robot, const double* q, const double* v, cons
 }
 
 // One regressor after the other into `out`, each as Pinocchio lays it out: the cheapest copy there is.
-void pin_stack(Robot* robot, int samples, const double* q, const double* v, const double* a, double* out) {
+void pin_stack(Robot* robot, size_t samples, const double* q, const double* v, const double* a, double* out) {
   const auto& m = robot->model;
   const size_t size = robot->data->jointTorqueRegressor.size();
-  for (int k = 0; k < samples; ++k) {
+  for (size_t k = 0; k < samples; ++k) {
     const double* y = pin_regressor(robot, q + k * m.nq, v + k * m.nv, a + k * m.nv);
     std::memcpy(out + k * size, y, size * sizeof(double));
   }

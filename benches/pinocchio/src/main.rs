@@ -49,7 +49,9 @@ impl States {
             for joint in mechanism.joints().iter().filter(|j| j.joint_type.nq() == 7) {
                 let quaternion = &mut q[joint.q_range()][3..];
                 let norm = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
-                quaternion.iter_mut().for_each(|x| *x /= norm);
+                for x in quaternion {
+                    *x /= norm;
+                }
             }
         }
         Self { count, q, v, a }
@@ -270,7 +272,10 @@ fn grown(n: usize, tree: bool) -> Result<Mechanism, String> {
 /// How the cost grows: inverse dynamics per body, the regressor per (joint, body moved by it) pair.
 fn growth() -> Result<(), String> {
     println!("growth (AVX2+FMA where the machine has it; best of several runs)");
-    println!("  {:<22} {:>14} {:>10} {:>20}", "", "RNEA ns/body", "pairs", "regressor ns/pair");
+    println!(
+        "  {:<24} {:>12} {:>8} {:>17} {:>9}",
+        "", "RNEA ns/body", "pairs", "regressor ns/pair", "packed"
+    );
     let cases = [(10, false), (30, false), (100, false), (300, false), (1000, false), (1000, true)];
     for (n, tree) in cases {
         let mechanism = grown(n, tree)?;
@@ -290,10 +295,14 @@ fn growth() -> Result<(), String> {
                 black_box(chunk);
             });
         });
+        let single = best(repeats.div_ceil(10), || {
+            let _ = black_box(dynamics.torque_regressor(&mut scratch, q, v, a));
+        });
         let pairs = dynamics.layout().blocks().len();
         let name = format!("{n} bodies, {}", if tree { "binary tree" } else { "chain" });
-        let (rnea, packed) = (rnea * 1e9 / n as f64, packed * 1e9 / (4 * pairs) as f64);
-        println!("  {name:<22} {rnea:>14.1} {pairs:>10} {packed:>20.2}");
+        let (rnea, single) = (rnea * 1e9 / n as f64, single * 1e9 / pairs as f64);
+        let packed = packed * 1e9 / (4 * pairs) as f64;
+        println!("  {name:<24} {rnea:>12.1} {pairs:>8} {single:>17.2} {packed:>9.2}");
     }
     Ok(())
 }

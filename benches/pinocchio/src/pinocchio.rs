@@ -8,10 +8,10 @@ use libloading::Library;
 use nalgebra::Vector3;
 
 type Evaluate = unsafe extern "C" fn(*mut c_void, *const f64, *const f64, *const f64) -> *const f64;
-type Stack = unsafe extern "C" fn(*mut c_void, c_int, *const f64, *const f64, *const f64, *mut f64);
+type Stack = unsafe extern "C" fn(*mut c_void, usize, *const f64, *const f64, *const f64, *mut f64);
 type Add = unsafe extern "C" fn(
     *mut c_void,
-    c_int,
+    usize,
     c_int,
     *const f64,
     *const f64,
@@ -76,7 +76,7 @@ impl Pinocchio {
             unsafe {
                 add(
                     pointer,
-                    body.parent.map_or(0, |p| p as c_int + 1),
+                    body.parent.map_or(0, |p| p + 1),
                     kind,
                     axis.as_slice().as_ptr(),
                     rotation.as_slice().as_ptr(),
@@ -124,7 +124,7 @@ impl Robot {
         assert!(out.len() >= count * self.size.0 * self.size.1);
         // SAFETY: as above, and `out` has room.
         unsafe {
-            (self.stack)(self.pointer, count as c_int, q.as_ptr(), v.as_ptr(), a.as_ptr(), out.as_mut_ptr());
+            (self.stack)(self.pointer, count, q.as_ptr(), v.as_ptr(), a.as_ptr(), out.as_mut_ptr());
         }
     }
 }

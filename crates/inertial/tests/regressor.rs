@@ -18,7 +18,7 @@ fn product(y: &[f64], p: &[f64]) -> Vec<f64> {
 fn rnea(mechanism: &Mechanism, q: &[f64], v: &[f64], a: &[f64]) -> Vec<f64> {
     let dynamics = InverseDynamics::new(mechanism);
     let mut tau = vec![f64::NAN; mechanism.nv()];
-    dynamics.rnea(&mut dynamics.scratch(), q, v, a, &mut tau).unwrap();
+    dynamics.rnea(&mut dynamics.scratch(), q, v, a, &mut tau).expect("the sizes fit");
     tau
 }
 

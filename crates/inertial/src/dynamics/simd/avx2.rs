@@ -19,11 +19,14 @@ pub(in super::super) struct FusedFour(__m256d);
 // SAFETY (of every block below): the type is only used in functions that enable avx2 and fma, which are only
 // called where the processor has them; loads and stores go through references to `Four`, aligned to 32 bytes.
 
-// SAFETY: see above.
 operators!(FusedFour, a, b:
+    // SAFETY: see above.
     add unsafe { _mm256_add_pd(a, b) },
+    // SAFETY: see above.
     sub unsafe { _mm256_sub_pd(a, b) },
+    // SAFETY: see above.
     mul unsafe { _mm256_mul_pd(a, b) },
+    // SAFETY: see above.
     neg unsafe { _mm256_xor_pd(a, _mm256_set1_pd(-0.0)) });
 
 impl Lane for FusedFour {

@@ -17,11 +17,14 @@ pub(in super::super) struct PlainFour([__m128d; 2]);
 // SAFETY (of every block below): SSE2 is part of x86-64; loads and stores go through references with room for what they
 // move, aligned where the instruction wants it.
 
-// SAFETY: see above.
 operators!(PlainFour, a, b:
+    // SAFETY: see above.
     add unsafe { [_mm_add_pd(a[0], b[0]), _mm_add_pd(a[1], b[1])] },
+    // SAFETY: see above.
     sub unsafe { [_mm_sub_pd(a[0], b[0]), _mm_sub_pd(a[1], b[1])] },
+    // SAFETY: see above.
     mul unsafe { [_mm_mul_pd(a[0], b[0]), _mm_mul_pd(a[1], b[1])] },
+    // SAFETY: see above.
     neg unsafe { [_mm_xor_pd(a[0], _mm_set1_pd(-0.0)), _mm_xor_pd(a[1], _mm_set1_pd(-0.0))] });
 
 impl Lane for PlainFour {
