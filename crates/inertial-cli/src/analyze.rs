@@ -1,9 +1,10 @@
 //! `inertial analyze`: which parameters can any experiment reveal, and in which combinations?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use inertial::identifiability::drng::picture;
 use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, Method, Regime, analyze, compare};
 use inertial::mechanism::{Base, BuildOptions, DEFAULT_SNAP, Mechanism};
 
@@ -16,6 +17,9 @@ const HELP: &str = "\
 Nothing is measured here: the answer follows from the robot's kinematics alone and holds for every
 experiment. It is found by the recursive parameter nullspace algorithm (upper bound of the rank) and
 confirmed by exact sampling over prime fields (lower bound); where the two meet it is certain.
+With loops, exactly closed motions decide the rank, and geometric principles (drng) explain it:
+--explain draws the graph of bodies, joints and loops with what acts where; with --out NAME.svg,
+as a picture.
 
 Model files carry rounded angles (1.5708 for a right one). Geometry within --snap of a special
 position (parallel, perpendicular, intersecting, zero) is taken as special; --snap 0 takes every
@@ -102,6 +106,7 @@ enum MeasuredChoice {
 enum MethodChoice {
     Auto,
     Rpna,
+    Drng,
     Numeric,
     Exact,
 }
@@ -113,6 +118,7 @@ impl Args {
             method: match self.method {
                 MethodChoice::Auto => Method::Auto,
                 MethodChoice::Rpna => Method::Rpna,
+                MethodChoice::Drng => Method::Drng,
                 MethodChoice::Numeric => Method::Numeric,
                 MethodChoice::Exact => Method::Exact,
             },
@@ -141,7 +147,12 @@ pub fn run(args: &Args) -> Result<Answer> {
     let model = Model::load(&args.model)?;
     let build = args.options.build_options();
     let mechanism = model.build(&build)?;
-    let options = args.analysis_options();
+    let mut options = args.analysis_options();
+    let picture = args.explain && is_picture(args.out.as_deref());
+    if picture && options.method == Method::Auto {
+        // The picture shows principles, which the recursion does not know.
+        options.method = Method::Drng;
+    }
     let analysis = analyze(&mechanism, &options).with_context(|| model.label.clone())?;
     let comparison = args
         .compare
@@ -166,6 +177,8 @@ pub fn run(args: &Args) -> Result<Answer> {
         text::csv(&analysis)
     } else if args.latex {
         text::latex(&analysis)
+    } else if picture {
+        picture::svg(&mechanism, &analysis.null_vectors)
     } else {
         let mut out = for_people(&mechanism, &analysis, args.explain);
         if let Some((label, comparison)) = &comparison {
@@ -183,12 +196,25 @@ pub fn run(args: &Args) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
+/// Whether the file to write is a picture of the graph.
+fn is_picture(out: Option<&Path>) -> bool {
+    out.and_then(Path::extension).is_some_and(|e| e.eq_ignore_ascii_case("svg"))
+}
+
 /// Table, combinations and certificate.
 pub fn for_people(mechanism: &Mechanism, analysis: &Analysis, explain: bool) -> String {
     let mut out = text::table(analysis);
     out += &text::combinations(analysis);
     if explain {
-        out += &text::transfers(mechanism, analysis);
+        out += &if analysis.null_vectors.is_empty() {
+            text::transfers(mechanism, analysis)
+        } else {
+            format!(
+                "\nWhy {} combinations cannot be known:\n{}",
+                analysis.nullity,
+                picture::text(mechanism, &analysis.null_vectors)
+            )
+        };
     }
     out += &text::certificate(analysis);
     out

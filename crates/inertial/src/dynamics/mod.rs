@@ -23,6 +23,7 @@ mod simd;
 mod sincos;
 mod single;
 mod tables;
+mod tetrahedral;
 mod vector;
 mod wrench;
 
@@ -39,6 +40,9 @@ pub use kinematics::{Workspace, body_accelerations, body_velocities, forward_kin
 pub use momentum::{momentum, momentum_regressor};
 pub use packed::{PackedBlock, PackedLayout};
 pub use simd::Four;
+pub use tetrahedral::{
+    PSEUDO_INERTIA_ENTRIES, parameters_from_pseudo_inertia, pseudo_inertia_entries, tetrahedral_regressor,
+};
 pub use wrench::{Frame, base_wrench, base_wrench_regressor};
 
 use crate::mechanism::ParameterBlock;

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::base_parameters::{Regrouping, Status};
 use super::certificate::{Certificate, Finding, JointTransfers, Question};
 use super::closed::Loops;
-use super::drng::{Explanation, Reason};
+use super::drng::Reason;
 use super::rpna::{Regime, Rpna};
 use super::sampling::{Experiment, Measured};
 use super::topology::Topology;
@@ -259,7 +259,7 @@ fn analyze_closed(
                 "the recursion (RPNA) is for open chains: use drng, exact or numeric".into(),
             ));
         }
-        Method::Numeric => (question.by_closed_values(&loops)?, Explanation::default()),
+        Method::Numeric => question.by_closed_values(&loops)?,
         Method::Auto | Method::Drng => question.by_lifting(&loops, true)?,
         Method::Exact => question.by_lifting(&loops, false)?,
     };

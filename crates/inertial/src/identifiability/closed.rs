@@ -1,11 +1,12 @@
 //! Mechanisms with loops: from an exactly assembled configuration to the certified answer.
 
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, DVector};
+use num_traits::Zero;
 
 use super::certificate::{Certificate, Finding, Question, Real};
 use super::drng::{Explanation, explain};
 use super::lifting::{Start, Stuck};
-use super::probe::{Inquiry, Lifted, lift};
+use super::probe::{Inquiry, Lifted, lift, shared_points};
 use super::rpna::Regime;
 use crate::dynamics::{ClosedMechanism, ClosedWorkspace, gravity_regressor};
 use crate::linalg::{Echelon, First, Number, Pivot, Rank, Second, SplitMix, Svd};
@@ -27,6 +28,8 @@ const NUMERIC_TOLERANCE: f64 = 1e-9;
 pub struct Loops<'m> {
     /// The loops, closed numerically.
     pub closed: ClosedMechanism<'m>,
+    /// Where the numeric closure stands.
+    rough: ExactAssembly,
     /// Where exact curves start; `None` where no exact start was found.
     pub assembly: Option<ExactAssembly>,
     /// The row space modulo the first prime.
@@ -46,15 +49,16 @@ impl<'m> Loops<'m> {
                 )));
             }
         }
+        let rough = ExactAssembly::new(question.mechanism, geometry, closed.assembled(), snap);
         let found = starts(&closed).find_map(|q| {
             let assembly = ExactAssembly::new(question.mechanism, geometry, &q, snap);
             let rows = row_space::<First>(question, &closed, &assembly, Pivot::First).ok()?;
             Some((assembly, rows))
         });
         if let Some((assembly, rows)) = found {
-            return Ok(Self { closed, assembly: Some(assembly), rows: Some(rows) });
+            return Ok(Self { closed, rough, assembly: Some(assembly), rows: Some(rows) });
         }
-        Ok(Self { closed, assembly: None, rows: None })
+        Ok(Self { closed, rough, assembly: None, rows: None })
     }
 }
 
@@ -110,7 +114,7 @@ impl Question<'_> {
     /// the null vectors with their reasons.
     pub fn by_lifting(&self, loops: &Loops<'_>, explained: bool) -> Result<(Finding, Explanation)> {
         let (Some(assembly), Some(first)) = (&loops.assembly, &loops.rows) else {
-            return Ok((self.by_closed_values(loops)?, Explanation::default()));
+            return self.by_closed_values(loops);
         };
         let rank = first.rows.rank();
         let again =
@@ -132,7 +136,9 @@ impl Question<'_> {
         );
         if explained {
             let null_space = real.rows.clone().null_space();
-            explanation = explain(self.mechanism, &assembled, &start, first, &null_space).map_err(again)?;
+            let holds = |x: &[Real]| real.rows.rows().all(|row| dot(row, x).is_zero());
+            let shared = || shared_points(&start, first.order + 4, self.seed).unwrap_or_default();
+            explanation = explain(self.mechanism, &assembled, &null_space, holds, shared);
             upper_by = format!(
                 "{} null vectors by geometric principles and {} by computation, which {upper_by}",
                 explanation.explained,
@@ -162,8 +168,8 @@ impl Question<'_> {
         Ok((finding, explanation))
     }
 
-    /// The answer of singular values at random closed configurations.
-    pub fn by_closed_values(&self, loops: &Loops<'_>) -> Result<Finding> {
+    /// The answer of singular values at random closed configurations, with what the principles explain of it.
+    pub fn by_closed_values(&self, loops: &Loops<'_>) -> Result<(Finding, Explanation)> {
         let matrix = numeric_rows(self, &loops.closed)?;
         let svd = Svd::new(&matrix)?;
         let rank = svd.rank(NUMERIC_TOLERANCE);
@@ -186,13 +192,20 @@ impl Question<'_> {
         null.null_space().iter().for_each(|row| {
             rows.insert(row);
         });
+        let assembled = loops.rough.to::<f64>();
+        let holds = |x: &[f64]| {
+            let x = DVector::from_column_slice(x);
+            (&matrix * &x).amax() <= NUMERIC_TOLERANCE * x.norm()
+        };
+        let null_space: Vec<Vec<f64>> = null.rows().map(<[f64]>::to_vec).collect();
+        let explanation = explain(self.mechanism, &assembled, &null_space, holds, Vec::new);
         let bodies = self.mechanism.bodies().len();
         let mut finding = self.finish("numeric", rows, certificate, vec![0; bodies]);
         finding.warnings.extend(loops.closed.warnings().iter().cloned());
         finding
             .warnings
             .push("no exact closed configuration was found: the rank rests on singular values alone".into());
-        Ok(finding)
+        Ok((finding, explanation))
     }
 }
 
@@ -283,4 +296,8 @@ impl<'a, 'm> Walk<'a, 'm> {
         }
         Ok(())
     }
+}
+
+fn dot(a: &[Real], b: &[Real]) -> Real {
+    a.iter().zip(b).fold(Real::zero(), |sum, (&x, &y)| sum + x * y)
 }

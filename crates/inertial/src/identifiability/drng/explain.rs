@@ -1,13 +1,8 @@
-//! Which null vectors the principles explain, each verified exactly, and which only computation finds.
+//! Which null vectors the principles explain, each verified, and which only computation finds.
 
-use num_traits::Zero;
-
-use super::{Contact, Graph, NullVector, Principle, null_vectors};
+use super::{Contact, Graph, NullVector, Points, Principle, null_vectors};
 use crate::identifiability::base_parameters::Written;
-use crate::identifiability::certificate::Real;
-use crate::identifiability::lifting::{Start, Stuck};
-use crate::identifiability::probe::{Lifted, shared_points};
-use crate::linalg::{Echelon, First, Number, Pivot};
+use crate::linalg::{Echelon, Pivot};
 use crate::mechanism::{Assembled, Mechanism};
 
 /// One independent null vector and its reason.
@@ -35,29 +30,28 @@ pub struct Explanation {
     pub reasons: Vec<Reason>,
     /// How many of them the principles explain (they come first).
     pub explained: usize,
-    /// Vectors that a principle proposed and exact computation refused: always zero, or there is a bug.
+    /// Vectors that a principle proposed and computation refused: none, or there is a bug.
     pub unsound: usize,
 }
 
-/// Explains the null space of the row space `rows` (modulo the first prime) of an assembled mechanism.
-pub fn explain(
+/// Explains a null space: first by the principles, then by points that bodies share because the loops make them move
+/// alike (`shared`, asked for only where something is left), and what remains by computation.
+///
+/// No vector comes out for which `holds` is false.
+pub fn explain<T: Written>(
     mechanism: &Mechanism,
-    assembled: &Assembled<Real>,
-    start: &Start<'_, Real>,
-    rows: &Lifted<First>,
-    null_space: &[Vec<Real>],
-) -> Result<Explanation, Stuck> {
-    let mut work = Work {
-        mechanism,
-        rows: &rows.rows,
-        span: Echelon::new(mechanism.parameter_count(), Pivot::First),
-        out: Explanation::default(),
-    };
+    assembled: &Assembled<T>,
+    null_space: &[Vec<T>],
+    holds: impl Fn(&[T]) -> bool,
+    shared: impl FnOnce() -> Vec<(usize, usize, Points<T>)>,
+) -> Explanation {
+    let width = mechanism.parameter_count();
+    let span = Echelon::new(width, Pivot::Largest);
+    let mut work = Work { mechanism, holds, span, out: Explanation::default() };
     let mut graph = Graph::new(assembled);
     work.accept(&graph, &null_vectors(&graph));
     if work.span.rank() < null_space.len() {
-        // What joints alone do not show: bodies that the loops make move alike.
-        for (a, b, shared) in shared_points(start, rows.order + 4, 7)? {
+        for (a, b, shared) in shared() {
             if !graph.massless[a] && !graph.massless[b] {
                 graph.add_shared(a, b, shared);
             }
@@ -69,19 +63,18 @@ pub fn explain(
     for vector in null_space {
         work.add(Principle::Computation, vector);
     }
-    Ok(work.out)
+    work.out
 }
 
-struct Work<'a> {
+struct Work<'a, T, H> {
     mechanism: &'a Mechanism,
-    rows: &'a Echelon<First>,
-    span: Echelon<First>,
+    holds: H,
+    span: Echelon<T>,
     out: Explanation,
 }
 
-impl Work<'_> {
-    /// Takes the vectors that are null (all of them, or there is a bug) and new.
-    fn accept(&mut self, graph: &Graph<Real>, vectors: &[NullVector<Real>]) {
+impl<T: Written, H: Fn(&[T]) -> bool> Work<'_, T, H> {
+    fn accept(&mut self, graph: &Graph<T>, vectors: &[NullVector<T>]) {
         let blocks = self.mechanism.parameter_blocks();
         for vector in vectors {
             if let Some(p) = vector.parameters(graph, blocks, self.mechanism.parameter_count()) {
@@ -90,21 +83,18 @@ impl Work<'_> {
         }
     }
 
-    fn add(&mut self, principle: Principle, vector: &[Real]) {
-        let exact: Vec<First> = vector.iter().map(|x| x.exact).collect();
-        if self.rows.rows().any(|row| !dot(row, &exact).is_zero()) {
+    /// Takes a vector that is null and new.
+    fn add(&mut self, principle: Principle, vector: &[T]) {
+        if !(self.holds)(vector) {
             self.out.unsound += 1;
             return;
         }
-        if !self.span.insert(&exact) {
+        if !self.span.insert(vector) {
             return;
         }
-        let vector: Vec<(usize, f64)> = vector
-            .iter()
-            .enumerate()
-            .filter(|(_, x)| x.weight() > 0.0)
-            .map(|(c, x)| (c, x.written()))
-            .collect();
+        let size = vector.iter().map(|x| x.weight()).fold(0.0, f64::max);
+        let entries = vector.iter().enumerate().filter(|(_, x)| x.weight() > T::TOLERANCE * size);
+        let vector: Vec<(usize, f64)> = entries.map(|(c, x)| (c, x.written())).collect();
         let blocks = self.mechanism.parameter_blocks().iter();
         let touched = blocks.filter(|b| vector.iter().any(|(c, _)| (b.offset..b.offset + b.len).contains(c)));
         let bodies = touched.map(|b| self.mechanism.bodies()[b.body].name.clone()).collect();
@@ -122,8 +112,4 @@ impl Work<'_> {
             Contact::Motion => None,
         }
     }
-}
-
-fn dot(a: &[First], b: &[First]) -> First {
-    a.iter().zip(b).fold(First::zero(), |sum, (&x, &y)| sum + x * y)
 }

@@ -19,6 +19,7 @@
 
 mod explain;
 mod graph;
+pub mod picture;
 mod points;
 
 pub use explain::{Explanation, Reason, explain};
@@ -91,7 +92,8 @@ impl<T: Number> NullVector<T> {
             let own = PseudoInertia(inverse * n * inverse.transpose());
             let p = Inertia::parameters(&own.to_inertia());
             let (missing, kept) = p.as_slice().split_at(10 - block.len);
-            if missing.iter().any(|x| !x.is_zero()) {
+            let size = p.iter().map(|x| x.weight()).fold(0.0, f64::max);
+            if missing.iter().any(|x| x.weight() > T::TOLERANCE * size) {
                 return None;
             }
             out[block.offset..block.offset + block.len].copy_from_slice(kept);
