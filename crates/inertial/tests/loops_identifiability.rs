@@ -13,8 +13,10 @@ use inertial::dynamics::{ClosedMechanism, InverseDynamics, Workspace, forward_ki
 use inertial::identifiability::drng::{Principle, picture};
 use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, Method, Regime, analyze};
 use inertial::linalg::rank;
-use inertial::mechanism::{BuildOptions, Mechanism, RotorModel, builtin, read};
-use inertial::spatial::{Inertia, Parameters};
+use inertial::mechanism::{
+    BuildOptions, JointSpec, JointType, Mechanism, RotorModel, builtin, read, rotation_about,
+};
+use inertial::spatial::{Inertia, Parameters, Pose};
 use nalgebra::{DMatrix, Vector3};
 use serde_json::Value;
 
@@ -364,4 +366,45 @@ fn the_graph_in_words_and_as_a_picture() {
     let svg = picture::svg(&robot, &answer.null_vectors);
     assert!(roxmltree::Document::parse(&svg).is_ok(), "{svg}");
     assert_eq!(svg.matches("stroke-dasharray").count(), robot.loops().len());
+}
+
+/// Angles rounded as in files (1.5708 for a right one) open overconstrained loops; the machine that was meant decides.
+#[test]
+fn rounded_angles_mean_right_ones() {
+    for (name, rank) in [("2rru-1rrs", 25), ("2prs-1psr", 23), ("four-bar", 8)] {
+        let mut builder = builtin::get(name).unwrap();
+        let off = 1.5708 - std::f64::consts::FRAC_PI_2;
+        let tilt = |pose: &mut Pose<f64>| pose.rotation *= rotation_about(&Vector3::x(), off);
+        builder.joints.iter_mut().for_each(|j| tilt(&mut j.origin));
+        builder.loops.iter_mut().for_each(|l| tilt(&mut l.successor.origin));
+        let robot = builder.build(&Default::default()).unwrap();
+        let answer = analyze(&robot, &AnalyzeOptions::default()).unwrap();
+        assert_eq!((answer.rank, answer.certificate.exact), (rank, true), "{name}: {:?}", answer.warnings);
+    }
+}
+
+/// A universal joint written as two hinges with a massless link between them is the same joint.
+#[test]
+fn a_universal_joint_is_two_hinges() {
+    let (x, z) = (Vector3::x(), Vector3::z());
+    let revolute = |axis| JointType::Revolute { axis };
+    let axes = [x, Vector3::new(0.0, 0.8, 0.6)];
+    let types = [revolute(x), JointType::Universal { axes }, JointType::Spherical, revolute(z)];
+    let ring = machines::random_ring(&mut Rng(21), &types);
+    let whole = ring.cut_blueprint(2, &[]).builder;
+    let mut split = whole.clone();
+    let k = split.joints.iter().position(|j| matches!(j.joint_type, JointType::Universal { .. })).unwrap();
+    let (child, name) = (split.joints[k].child.clone(), split.joints[k].name.clone());
+    split.joints[k].joint_type = revolute(axes[0]);
+    split.joints[k].child = "cross".into();
+    split.joints.insert(k + 1, JointSpec::new(format!("{name}.second"), revolute(axes[1]), "cross", child));
+    split = split.link("cross", Inertia::zero());
+    split.massless.insert("cross".into());
+    let [whole, split] = [whole, split].map(|b| b.build(&Default::default()).unwrap());
+    let [a, b] = [&whole, &split].map(|robot| analyze(robot, &by(Method::Drng)).unwrap());
+    assert_eq!(whole.parameter_names(), split.parameter_names());
+    assert_eq!((a.rank, &a.regrouping), (b.rank, &b.regrouping));
+    // And as the loop joint itself.
+    let cut = ring.cut(1, &[]);
+    assert_eq!(analyze(&cut, &by(Method::Drng)).unwrap().rank, a.rank);
 }

@@ -17,11 +17,14 @@ use crate::{Error, Result};
 /// special dimensions (parallelograms) exactly special.
 const STEPS: [f64; 6] = [0.0, 2.0, -2.0, 3.0, -3.0, 1.0];
 
-/// A loop open by no more than this (rad, or relative to its length) stands closed as the file meant it.
+/// A loop open by no more than this (rad, or relative to its length) stands closed, whatever the snapping tolerance.
 const CLOSED: f64 = 1e-9;
 
-/// Singular values below this, relative to the largest, count as zero: closures are solved to about 1e-14.
+/// Singular values below this, relative to the largest, count as zero where closures are solved to about 1e-14.
 const NUMERIC_TOLERANCE: f64 = 1e-9;
+
+/// Where rounded geometry keeps the loops from closing, what they leave open enters the regressor magnified.
+const MAGNIFIED: f64 = 100.0;
 
 /// The exact answer for a mechanism with loops, before it is written down.
 #[derive(Debug)]
@@ -50,7 +53,7 @@ impl<'m> Loops<'m> {
             }
         }
         let rough = ExactAssembly::new(question.mechanism, geometry, closed.assembled(), snap);
-        let found = starts(&closed).find_map(|q| {
+        let found = starts(&closed, snap.max(CLOSED)).find_map(|q| {
             let assembly = ExactAssembly::new(question.mechanism, geometry, &q, snap);
             let rows = row_space::<First>(question, &closed, &assembly, Pivot::First).ok()?;
             Some((assembly, rows))
@@ -63,11 +66,11 @@ impl<'m> Loops<'m> {
 }
 
 /// Closed configurations to start from, the most special first.
-fn starts<'a>(closed: &'a ClosedMechanism<'_>) -> impl Iterator<Item = Vec<f64>> + 'a {
+fn starts<'a>(closed: &'a ClosedMechanism<'_>, gap: f64) -> impl Iterator<Item = Vec<f64>> + 'a {
     let mut workspace = closed.workspace();
     let described = closed.mechanism().assembly();
-    // As the file says, if that is closed: its zeros are exact.
-    let stands = closed.residual(&mut workspace, described).is_ok_and(|residual| residual <= CLOSED);
+    // As the file says, if that is closed but for its rounding: its zeros are exact.
+    let stands = closed.residual(&mut workspace, described).is_ok_and(|residual| residual <= gap);
     let unit = 15f64.to_radians();
     let stepped = STEPS.into_iter().filter_map(move |step| {
         let mut q = closed.assembled().to_vec();
@@ -165,6 +168,15 @@ impl Question<'_> {
                 loops.closed.constraint_count()
             ));
         }
+        if let Ok(sampled) = numeric_rank(self, &loops.closed) {
+            if sampled.rank < rank {
+                finding.warnings.push(format!(
+                    "sampled in floating point the rank is {} (last kept {:.1e}, first dropped {:.1e}), exactly it is {rank}: \
+                     the geometry is nearly special",
+                    sampled.rank, sampled.kept, sampled.dropped
+                ));
+            }
+        }
         Ok((finding, explanation))
     }
 
@@ -172,7 +184,8 @@ impl Question<'_> {
     pub fn by_closed_values(&self, loops: &Loops<'_>) -> Result<(Finding, Explanation)> {
         let matrix = numeric_rows(self, &loops.closed)?;
         let svd = Svd::new(&matrix)?;
-        let rank = svd.rank(NUMERIC_TOLERANCE);
+        let tolerance = tolerance(&loops.closed);
+        let rank = svd.rank(tolerance);
         let by = format!(
             "singular values of the regressor at random closed configurations: last kept {:.1e}, first dropped {:.1e}",
             rank.kept, rank.dropped
@@ -195,7 +208,7 @@ impl Question<'_> {
         let assembled = loops.rough.to::<f64>();
         let holds = |x: &[f64]| {
             let x = DVector::from_column_slice(x);
-            (&matrix * &x).amax() <= NUMERIC_TOLERANCE * x.norm()
+            (&matrix * &x).amax() <= tolerance * x.norm()
         };
         let null_space: Vec<Vec<f64>> = null.rows().map(<[f64]>::to_vec).collect();
         let explanation = explain(self.mechanism, &assembled, &null_space, holds, Vec::new);
@@ -209,9 +222,15 @@ impl Question<'_> {
     }
 }
 
+/// What counts as zero among singular values: it follows from how well the loops close.
+fn tolerance(closed: &ClosedMechanism<'_>) -> f64 {
+    let open = closed.residual(&mut closed.workspace(), closed.assembled()).unwrap_or(0.0);
+    NUMERIC_TOLERANCE.max(MAGNIFIED * open).max(MAGNIFIED * closed.rank().dropped)
+}
+
 /// Rank by singular values at random closed configurations, with its margin.
 pub fn numeric_rank(question: &Question<'_>, closed: &ClosedMechanism<'_>) -> Result<Rank> {
-    Ok(Svd::new(&numeric_rows(question, closed)?)?.rank(NUMERIC_TOLERANCE))
+    Ok(Svd::new(&numeric_rows(question, closed)?)?.rank(tolerance(closed)))
 }
 
 /// Rows of the energy regressor at random closed configurations, each of unit length.

@@ -3,7 +3,7 @@
 use nalgebra::{Matrix3, Vector3};
 
 use super::geometry::{aligned, modes, turn, turns};
-use super::snap::{Turns, inclination, recognise_rotation};
+use super::snap::{Turns, inclination, recognise_rotation, slack};
 use super::{Angle, BodyKind, ExactGeometry, JointType, LoopFrame, Mechanism, Pivoting, Surd};
 use crate::linalg::{Echelon, Number, Pivot};
 use crate::spatial::{Force, Motion, Pose, rotation_from_quaternion};
@@ -113,13 +113,15 @@ impl ExactAssembly {
                 stand(&body.joint_type, exact.pivoting, &exact.frame, &position)
             })
             .collect();
-        let length = snap * geometry.size();
+        let (length, slack) = (snap * geometry.size(), slack(mechanism, geometry.size()));
         let loops = mechanism
             .loops()
             .iter()
             .map(|l| {
                 let turns = |end: &LoopFrame| recognise_rotation(&end.pose.rotation, snap);
-                let exact = |x: f64| if x.abs() <= length { Surd::ZERO } else { Surd::recognise(x) };
+                let exact = |x: f64| {
+                    if x.abs() <= length { Surd::ZERO } else { Surd::recognise_within(x, slack) }
+                };
                 LoopPlan {
                     predecessor: l.predecessor.body,
                     successor: l.successor.body,

@@ -8,6 +8,9 @@ const ROUNDING: f64 = 4.5e-16;
 /// Angles are special at multiples of this many degrees.
 const STEP: f64 = 15.0;
 
+/// An angle this near a whole degree was meant as one: products of a few rotations round to about this.
+const WHOLE_DEGREE: f64 = 1e-14;
+
 /// `n/d · 10^e · √root`, exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Surd {
@@ -31,16 +34,27 @@ impl Surd {
     /// assert_eq!(Surd::recognise(0.8660254037844386).to::<f64>(), 0.75f64.sqrt()); // √3/2
     /// ```
     pub fn recognise(x: f64) -> Self {
-        if x == 0.0 || !x.is_finite() {
+        Self::recognise_within(x, 0.0)
+    }
+
+    /// The same for a number that is known to `slack` only, such as a difference of rounded ones.
+    pub fn recognise_within(x: f64, slack: f64) -> Self {
+        if x.abs() <= slack || !x.is_finite() {
             return Self::ZERO;
         }
-        let plain = |y: f64| short_decimal(y, 13).or_else(|| fraction(y));
+        let near = |y: f64, found: f64| (found - y).abs() <= slack.max(ROUNDING * y.abs());
+        let plain = |y: f64| short_decimal(y, 13, near).or_else(|| fraction(y, near));
         let rooted = |root: u8| {
             let y = x / f64::root(root);
-            let found = short_decimal(y, 6).or_else(|| fraction(y))?;
+            let found = short_decimal(y, 6, near).or_else(|| fraction(y, near))?;
             Some(Self { root, ..found })
         };
-        plain(x).or_else(|| [2, 3, 5, 6].into_iter().find_map(rooted)).unwrap_or_else(|| literal(x))
+        // With slack, thirteen digits of a small number would be more than are known.
+        let short = (slack > 0.0)
+            .then(|| short_decimal(x, ((x.abs() / slack).log10() as i32 - 1).clamp(1, 13), near));
+        let found =
+            short.flatten().or_else(|| plain(x)).or_else(|| [2, 3, 5, 6].into_iter().find_map(rooted));
+        found.unwrap_or_else(|| literal(x))
     }
 
     /// Its image among other numbers.
@@ -71,7 +85,7 @@ pub(crate) fn gcd(a: i64, b: i64) -> i64 {
     a.max(1)
 }
 
-fn short_decimal(x: f64, digits: i32) -> Option<Surd> {
+fn short_decimal(x: f64, digits: i32, near: impl Fn(f64, f64) -> bool) -> Option<Surd> {
     let e = x.abs().log10().floor() as i32 - digits + 1;
     // Beyond these exponents a power of ten is no double, or no 64-bit integer.
     if !(-290..=290).contains(&e) {
@@ -82,11 +96,11 @@ fn short_decimal(x: f64, digits: i32) -> Option<Surd> {
     while n != 0 && n % 10 == 0 {
         (n, e) = (n / 10, e + 1);
     }
-    ((f64::from_decimal(n, 1, e) - x).abs() <= ROUNDING * x.abs()).then_some(Surd { n, d: 1, e, root: 1 })
+    near(x, f64::from_decimal(n, 1, e)).then_some(Surd { n, d: 1, e, root: 1 })
 }
 
 /// The continued fraction of `x`, stopped at the first convergent that is `x` to rounding.
-fn fraction(x: f64) -> Option<Surd> {
+fn fraction(x: f64, near: impl Fn(f64, f64) -> bool) -> Option<Surd> {
     let (mut p0, mut p1, mut q0, mut q1) = (0i64, 1i64, 1i64, 0i64);
     let mut rest = x.abs();
     if rest > 1e9 {
@@ -100,7 +114,7 @@ fn fraction(x: f64) -> Option<Surd> {
         if q1 > 1000 {
             return None;
         }
-        if (p1 as f64 / q1 as f64 - x.abs()).abs() <= ROUNDING * x.abs() {
+        if near(x.abs(), p1 as f64 / q1 as f64) {
             return Some(Surd { n: if x < 0.0 { -p1 } else { p1 }, d: q1, e: 0, root: 1 });
         }
         rest = (rest - whole).recip();
@@ -124,7 +138,7 @@ fn literal(x: f64) -> Surd {
 /// An angle with exact cosine and sine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Angle {
-    /// A multiple of 15°, in degrees.
+    /// A whole number of degrees.
     Degrees(i64),
     /// So many quarter turns and the angle whose half has this tangent.
     HalfTangent(i64, Surd),
@@ -134,12 +148,16 @@ impl Angle {
     /// No angle.
     pub const ZERO: Self = Self::Degrees(0);
 
-    /// The angle that `radians` was meant to be: the nearest multiple of 15° if that is not farther than `tolerance`,
-    /// otherwise one with a rational half-angle tangent that agrees to rounding.
+    /// The angle that `radians` was meant to be: the nearest multiple of 15° if that is not farther than `tolerance`, the
+    /// nearest whole degree if it agrees to rounding, otherwise one with a rational half-angle tangent that does.
     pub fn recognise(radians: f64, tolerance: f64) -> Self {
         let nearest = (radians.to_degrees() / STEP).round() * STEP;
         if (radians - nearest.to_radians()).abs() <= tolerance {
             return Self::Degrees((nearest as i64).rem_euclid(360));
+        }
+        let whole = radians.to_degrees().round();
+        if (radians - whole.to_radians()).abs() <= WHOLE_DEGREE {
+            return Self::Degrees((whole as i64).rem_euclid(360));
         }
         let quarter = (radians / std::f64::consts::FRAC_PI_2).round();
         let rest = radians - quarter * std::f64::consts::FRAC_PI_2;
@@ -148,7 +166,7 @@ impl Angle {
 
     /// Whether it is a multiple of 15°.
     pub fn is_special(self) -> bool {
-        matches!(self, Self::Degrees(_))
+        matches!(self, Self::Degrees(k) if k % STEP as i64 == 0)
     }
 
     /// Its cosine and sine.

@@ -141,6 +141,12 @@ impl ExactGeometry {
     }
 }
 
+/// How well offsets are known. Where loops close they are often differences of the numbers that were meant, and equal
+/// lengths must be equal exactly.
+pub(super) fn slack(mechanism: &Mechanism, size: f64) -> f64 {
+    if mechanism.loops().is_empty() { 0.0 } else { ROUNDING * size }
+}
+
 fn size(mechanism: &Mechanism) -> f64 {
     let longest = |all: bool| {
         let bodies = mechanism.bodies().iter().filter(|b| all || b.parent.is_some());
@@ -227,7 +233,8 @@ impl Planner<'_> {
         };
         plan.align = self.align(index, &plan, tolerance);
         let length = tolerance * self.size;
-        let snapped = |x: f64| if x.abs() <= length { Surd::ZERO } else { Surd::recognise(x) };
+        let slack = slack(self.mechanism, self.size);
+        let snapped = |x: f64| if x.abs() <= length { Surd::ZERO } else { Surd::recognise_within(x, slack) };
         plan.offset = Offset::Plain(body.placement.translation.data.0[0].map(snapped));
         if body.parent.is_some() {
             plan.offset = self.offset(index, &plan, length);
