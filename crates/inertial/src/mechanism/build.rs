@@ -3,7 +3,8 @@
 mod check;
 mod rotors;
 
-use std::collections::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use check::{check_numbers, checked_pose, checked_type, finite, place};
 
@@ -22,7 +23,6 @@ pub(super) fn build(spec: &MechanismBuilder, options: &BuildOptions) -> Result<M
     build.tree()?;
     build.follow()?;
     let link_bodies = build.bodies.len();
-    let subtree_end = subtree_ends(&build.bodies);
     build.rotors()?;
     build.check_bodies()?;
     let loops = build.loops()?;
@@ -41,12 +41,11 @@ pub(super) fn build(spec: &MechanismBuilder, options: &BuildOptions) -> Result<M
         joints: build.joints,
         links: build.links,
         loops,
-        subtree_end,
+        link_bodies,
         independent,
         assembly,
         warnings: build.warnings,
     };
-    debug_assert_eq!(mechanism.link_bodies(), link_bodies);
     Ok(mechanism)
 }
 
@@ -133,7 +132,7 @@ impl<'a> Build<'a> {
         })
     }
 
-    /// Walks the tree depth first, siblings in the order of the description.
+    /// Takes the joints in the order of the description, but none before the one that its parent hangs from.
     fn tree(&mut self) -> Result<()> {
         let children = self.children()?;
         let Some(&root) = self.link_index.get(&self.root) else {
@@ -141,13 +140,13 @@ impl<'a> Build<'a> {
         };
         let mut seen = vec![false; self.links.len()];
         seen[root] = true;
-        let mut stack: Vec<usize> = children[root].iter().rev().copied().collect();
-        while let Some(j) = stack.pop() {
+        let mut reached: BinaryHeap<Reverse<usize>> = children[root].iter().copied().map(Reverse).collect();
+        while let Some(Reverse(j)) = reached.pop() {
             let joint = self.described[j].clone();
             let child = self.link_index[&joint.child];
             seen[child] = true;
             self.add_joint(j, &joint, child)?;
-            stack.extend(children[child].iter().rev());
+            reached.extend(children[child].iter().copied().map(Reverse));
         }
         match seen.iter().position(|s| !s) {
             None => Ok(()),
@@ -464,16 +463,6 @@ fn fresh_name(stem: &str, taken: impl Fn(&str) -> bool) -> String {
         name.push('_');
     }
     name
-}
-
-fn subtree_ends(bodies: &[Body]) -> Vec<usize> {
-    let mut ends: Vec<usize> = (1..=bodies.len()).collect();
-    for i in (0..bodies.len()).rev() {
-        if let Some(p) = bodies[i].parent {
-            ends[p] = ends[p].max(ends[i]);
-        }
-    }
-    ends
 }
 
 fn parameter_blocks(bodies: &[Body]) -> Vec<ParameterBlock> {

@@ -211,7 +211,7 @@ pub struct ParameterBlock {
 
 /// A robot: constant, validated, shared between threads.
 ///
-/// Links come first in [`Mechanism::bodies`], in depth-first order (so a subtree is a contiguous range), rotors after them.
+/// Links come first in [`Mechanism::bodies`], in the order of the description but none before its parent, then rotors.
 #[derive(Debug, Clone)]
 pub struct Mechanism {
     pub(crate) name: String,
@@ -221,7 +221,7 @@ pub struct Mechanism {
     pub(crate) links: Vec<Link>,
     pub(crate) loops: Vec<LoopJoint>,
     pub(crate) blocks: Vec<ParameterBlock>,
-    pub(crate) subtree_end: Vec<usize>,
+    pub(crate) link_bodies: usize,
     pub(crate) independent: Vec<Option<bool>>,
     pub(crate) assembly: Vec<f64>,
     pub(crate) armature: Vec<f64>,
@@ -247,19 +247,14 @@ impl Mechanism {
         self
     }
 
-    /// Everything that moves: links depth first, then rotors.
+    /// Everything that moves: links in the order of the description but none before its parent, then rotors.
     pub fn bodies(&self) -> &[Body] {
         &self.bodies
     }
 
     /// Number of bodies that are not rotors (they come first).
     pub fn link_bodies(&self) -> usize {
-        self.subtree_end.len()
-    }
-
-    /// End of the contiguous range of bodies (rotors aside) that starts at body `i` and moves with it.
-    pub fn subtree_end(&self, i: usize) -> usize {
-        self.subtree_end[i]
+        self.link_bodies
     }
 
     /// Joints with motion, in the order of their coordinates (followers included).
