@@ -1,0 +1,120 @@
+//! What can be wrong with a log.
+
+use std::fmt;
+
+/// Where in a log something was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The log's file, or what it was read from.
+    pub file: String,
+    /// Line of the file, the header being 1.
+    pub row: Option<usize>,
+    /// Name of the column.
+    pub column: Option<String>,
+}
+
+impl Place {
+    /// Somewhere in a file.
+    pub fn file(file: impl Into<String>) -> Self {
+        Self { file: file.into(), row: None, column: None }
+    }
+
+    /// The same place, with its row.
+    pub fn row(mut self, row: usize) -> Self {
+        self.row = Some(row);
+        self
+    }
+
+    /// The same place, with its column.
+    pub fn column(mut self, column: impl Into<String>) -> Self {
+        self.column = Some(column.into());
+        self
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", one_line(&self.file))?;
+        if let Some(row) = self.row {
+            write!(f, "row {row}: ")?;
+        }
+        if let Some(column) = &self.column {
+            write!(f, "column {}: ", one_line(column))?;
+        }
+        Ok(())
+    }
+}
+
+/// Names may hold line breaks, messages must not.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| {
+            let (kept, escaped) =
+                if c.is_control() { (None, Some(c.escape_default())) } else { (Some(c), None) };
+            kept.into_iter().chain(escaped.into_iter().flatten())
+        })
+        .collect()
+}
+
+/// What can be wrong with a log. Every message is one line that says where, what and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be read, or does not follow its format.
+    #[error("{place}{}", one_line(message))]
+    Read {
+        /// Where.
+        place: Place,
+        /// What was expected.
+        message: String,
+    },
+    /// The columns do not match the model.
+    #[error("{place}{}", one_line(message))]
+    Columns {
+        /// Where.
+        place: Place,
+        /// What was expected.
+        message: String,
+    },
+    /// The time stamps cannot be repaired.
+    #[error("{place}{}", one_line(message))]
+    Time {
+        /// Where.
+        place: Place,
+        /// What is wrong.
+        message: String,
+    },
+    /// The values are in other units than SI, by the look of them.
+    #[error("{place}{}", one_line(message))]
+    Units {
+        /// Where.
+        place: Place,
+        /// Why, and what to do.
+        message: String,
+    },
+    /// The values say nothing about the robot.
+    #[error("{place}{}", one_line(message))]
+    Content {
+        /// Where.
+        place: Place,
+        /// What is missing.
+        message: String,
+    },
+    /// An option that fits no log.
+    #[error("{0}")]
+    Option(String),
+}
+
+/// Results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+macro_rules! shorthand {
+    ($($name:ident $variant:ident),*) => {
+        impl Error {
+            $(pub(crate) fn $name(place: Place, message: impl Into<String>) -> Self {
+                Self::$variant { place, message: message.into() }
+            })*
+        }
+    };
+}
+shorthand!(read Read, columns Columns, time Time, units Units, content Content);

@@ -1,0 +1,23 @@
+//! Logs of robots: read, repaired, filtered, ready for identification.
+//!
+//! [`CsvReader`] streams a file → [`Log`] holds its columns → [`Columns`] matches them with a mechanism's coordinates →
+//! [`prepare`] puts them on one uniform time grid, filters all signals alike and computes what was not measured.
+//! Bad input gives one [`Error`] that names the file, the row and the column.
+
+mod checks;
+mod columns;
+mod csv;
+mod error;
+mod filter;
+mod log;
+mod prepare;
+mod spectrum;
+mod time;
+
+pub use columns::Columns;
+pub use csv::CsvReader;
+pub use error::{Error, Place, Result};
+pub use filter::LowPass;
+pub use log::Log;
+pub use prepare::{Cutoff, Options, Prepared, prepare};
+pub use spectrum::motion_bandwidth;

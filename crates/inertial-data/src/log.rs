@@ -1,0 +1,114 @@
+//! A log: named columns of numbers.
+
+use std::path::Path;
+
+use crate::{CsvReader, Error, Place, Result};
+
+/// Rows read at once: small beside any log, large beside the cost of a call.
+const BLOCK: usize = 8192;
+
+/// Named columns of equal length, as read. A gap is NaN; nothing else is checked yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Log {
+    file: String,
+    names: Vec<String>,
+    columns: Vec<Vec<f64>>,
+    rows: Vec<usize>,
+}
+
+impl Log {
+    /// A log from its columns; rows are numbered as if the names stood in row 1.
+    pub fn new(file: impl Into<String>, names: Vec<String>, columns: Vec<Vec<f64>>) -> Result<Self> {
+        let count = columns.first().map_or(0, Vec::len);
+        Self::with_rows(&file.into(), names, columns, (2..count + 2).collect())
+    }
+
+    pub(crate) fn with_rows(
+        file: &str,
+        names: Vec<String>,
+        columns: Vec<Vec<f64>>,
+        rows: Vec<usize>,
+    ) -> Result<Self> {
+        let place = Place::file(file);
+        if names.len() != columns.len() {
+            let message = format!("{} names for {} columns", names.len(), columns.len());
+            return Err(Error::read(place, message));
+        }
+        if let Some(k) = columns.iter().position(|c| c.len() != rows.len()) {
+            let message = format!("{} rows, but the first column has {}", columns[k].len(), rows.len());
+            return Err(Error::read(place.column(&names[k]), message));
+        }
+        if let Some(k) = (1..names.len()).find(|&k| names[..k].contains(&names[k])) {
+            return Err(Error::columns(place.column(&names[k]), "the header names it twice"));
+        }
+        Ok(Self { file: file.to_owned(), names, columns, rows })
+    }
+
+    /// Reads a whole CSV or CSV.gz file.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::collect(CsvReader::open(path)?)
+    }
+
+    /// Reads what is left in a reader.
+    pub fn collect(mut reader: CsvReader<'_>) -> Result<Self> {
+        let Some(mut log) = reader.next_block(BLOCK)? else {
+            return Err(Error::content(Place::file(reader.file()), "has a header but no rows"));
+        };
+        while let Some(block) = reader.next_block(BLOCK)? {
+            for (all, more) in log.columns.iter_mut().zip(block.columns) {
+                all.extend(more);
+            }
+            log.rows.extend(block.rows);
+        }
+        Ok(log)
+    }
+
+    /// Where it was read from.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Names of the columns.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// A column by its name.
+    pub fn column(&self, name: &str) -> Option<&[f64]> {
+        self.names.iter().position(|n| n == name).map(|k| self.columns[k].as_slice())
+    }
+
+    /// A column by its number, from 0.
+    pub fn column_at(&self, k: usize) -> &[f64] {
+        &self.columns[k]
+    }
+
+    /// For each sample, its line in the file (the header being 1).
+    pub fn rows(&self) -> &[usize] {
+        &self.rows
+    }
+
+    /// The rows `range` alone.
+    pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
+        Self {
+            file: self.file.clone(),
+            names: self.names.clone(),
+            columns: self.columns.iter().map(|c| c[range.clone()].to_vec()).collect(),
+            rows: self.rows[range].to_vec(),
+        }
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place::file(&self.file)
+    }
+}
