@@ -2,7 +2,7 @@
 //!
 //! The modules tell the story, each using only those before it:
 //! [`spatial`] vectors and inertias, and whether a body can have them ([`consistency`]) → a [`mechanism`] → its
-//! [`dynamics`], linear in the inertial parameters.
+//! [`dynamics`], linear in the inertial parameters → their [`identifiability`]: which of them can be known.
 //!
 //! Conventions used everywhere:
 //! - spatial vectors are `[angular; linear]`, in body coordinates, at the body frame's origin;

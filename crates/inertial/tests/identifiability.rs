@@ -6,7 +6,8 @@ mod golden;
 use common::Rng;
 use inertial::identifiability::{Analysis, AnalyzeOptions, Method, Regime, analyze};
 use inertial::mechanism::{
-    Base, BuildOptions, JointSpec, JointType, LinkSpec, Mechanism, MechanismBuilder, RotorModel, read,
+    Base, BuildOptions, JointSpec, JointType, LinkSpec, Mechanism, MechanismBuilder, RotorModel, builtin,
+    read,
 };
 use inertial::spatial::{Inertia, Pose};
 use nalgebra::{Vector3, vector};
@@ -234,6 +235,57 @@ fn wrong_options_are_one_clear_line() {
     for snap in [-1.0, f64::NAN, 1.0] {
         let e = analyze(&m, &AnalyzeOptions { snap, ..AnalyzeOptions::default() }).unwrap_err().to_string();
         assert!(e.contains("snapping tolerance") && e.lines().count() == 1, "{e}");
+    }
+}
+
+/// The published base parameters of a free-flying robot with two arms, from its published inertias.
+#[test]
+fn space_robot() {
+    let m = builtin::get("space-dual-arm").and_then(|b| b.build(&BuildOptions::default())).unwrap();
+    let found = answer(&m);
+    assert_eq!((found.rank, found.certificate.exact), (52, true));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/golden/space/dual_arm_12dof.json");
+    let Ok(text) = std::fs::read_to_string(path) else {
+        eprintln!("skipped: no golden figures of the space robot");
+        return;
+    };
+    let golden: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let values = found.regrouping.regroup(&m.parameters()).unwrap();
+    for row in golden["table4"].as_array().unwrap() {
+        // The paper's names: first moments mx, the product Izx, and Ixx with Iyy taken off.
+        let (body, leading) = row["leading"].as_str().unwrap().split_once('.').unwrap();
+        let name = match leading {
+            "Ixx-Iyy" => "Ixx",
+            "Izx" => "Ixz",
+            "mx" => "hx",
+            "my" => "hy",
+            "mz" => "hz",
+            other => other,
+        };
+        let at = found.base_parameters.iter().position(|b| b.name == format!("{body}.{name}")).unwrap();
+        let want = row["true_computed"].as_f64().unwrap();
+        assert!(
+            (values[at] - want).abs() < 1e-9 * want.abs().max(1.0),
+            "{body}.{name}: {} {want}",
+            values[at]
+        );
+    }
+}
+
+#[test]
+fn builtin_open_chains() {
+    for (name, rank) in [
+        ("puma560", 36),
+        ("arm7", 43),
+        ("planar-2r", 6),
+        ("quadruped", 94),
+        ("cheetah-leg", 17),
+        ("scara", 8),
+    ] {
+        let options = BuildOptions { rotors: Some(RotorModel::None), ..BuildOptions::default() };
+        let m = builtin::get(name).and_then(|b| b.build(&options)).unwrap();
+        let found = answer(&m);
+        assert_eq!((found.rank, found.certificate.exact), (rank, true), "{name}: {:?}", found.warnings);
     }
 }
 

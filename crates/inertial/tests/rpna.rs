@@ -1,10 +1,13 @@
 //! The recursion against the golden figures.
 
+mod common;
 mod golden;
 
+use common::{Features, cases};
+use inertial::identifiability::rpna::Transfer;
 use inertial::identifiability::{Regime, Rpna, Topology};
-use inertial::linalg::{First, Number, Second, Shadow};
-use inertial::mechanism::{ExactGeometry, Mechanism};
+use inertial::linalg::{Echelon, First, Number, Pivot, Second, Shadow};
+use inertial::mechanism::{BuildOptions, ExactGeometry, Mechanism};
 
 type Both = Shadow<2_305_843_009_213_692_601>;
 
@@ -57,5 +60,56 @@ fn robustness_cases_are_exact_without_snapping() {
         assert_eq!(recursion::<First>(&m, 0.0).0, want, "{}", c["name"]);
         assert_eq!(recursion::<Second>(&m, 0.0).0, want, "{}", c["name"]);
         assert_eq!(recursion::<Both>(&m, 0.0).0, want, "{}", c["name"]);
+    }
+}
+
+/// Both bases of appendix G: the rows of one vanish on the vectors of the other, and together they fill the space.
+#[test]
+fn system_bases_are_complementary() {
+    let mut covered = 0;
+    for case in cases(80, Features { mimics: false, ..Features::LINEAR }) {
+        let m = &case.mechanism;
+        let geometry = ExactGeometry::new(m, 1e-4).to::<First>();
+        let Ok(topology) = Topology::new(&geometry) else { continue };
+        covered += 1;
+        let found = Rpna::new(&geometry, &topology, Regime::Full);
+        let dense = |sparse: &Transfer<First>| {
+            let mut out = vec![First::new(0); m.parameter_count()];
+            for block in m.parameter_blocks() {
+                if let Some((_, x)) = sparse.iter().find(|(b, _)| *b == block.body) {
+                    out[block.offset..block.offset + block.len]
+                        .copy_from_slice(&x.as_slice()[10 - block.len..]);
+                }
+            }
+            out
+        };
+        let null: Vec<_> = found.null_vectors(&geometry, &topology).map(|(_, x)| dense(&x)).collect();
+        let rows: Vec<_> = found.identifiable_rows(&geometry, &topology).iter().map(dense).collect();
+        let rank = |vectors: &[Vec<First>]| {
+            let mut span = Echelon::new(m.parameter_count(), Pivot::First);
+            vectors.iter().filter(|v| span.insert(v)).count()
+        };
+        assert_eq!((rank(&null), rank(&rows)), (null.len(), rows.len()));
+        assert_eq!(null.len() + rows.len(), m.parameter_count());
+        for (x, y) in null.iter().flat_map(|x| rows.iter().map(move |y| (x, y))) {
+            let sum = x.iter().zip(y).fold(First::new(0), |s, (&a, &b)| s + a * b);
+            assert_eq!(sum, First::new(0));
+        }
+    }
+    assert!(covered > 40, "{covered}");
+}
+
+/// A rotor that turns as its joint does, about a parallel axis, adds nothing (section 8); any other adds one.
+#[test]
+fn direct_drives_add_nothing() {
+    let Some(g) = golden::file("puma560") else { return };
+    for (ratio, floating, gravity, want) in
+        [(1.0, true, true, 52), (-1.0, true, true, 58), (2.0, true, true, 58), (1.0, false, true, 36)]
+    {
+        let mut b = golden::builder(&g, floating, gravity);
+        b.rotors.iter_mut().for_each(|r| r.ratio = ratio);
+        let m = b.build(&BuildOptions::default()).unwrap();
+        assert_eq!(recursion::<First>(&m, 1e-4).0, want, "ratio {ratio} floating {floating}");
+        assert_eq!(recursion::<f64>(&m, 1e-4).0, want, "ratio {ratio} floating {floating}");
     }
 }

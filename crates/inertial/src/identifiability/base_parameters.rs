@@ -125,7 +125,8 @@ impl<T: Written> Dependence<T> {
             total += reduced.len();
             if total > MOST_COEFFICIENTS {
                 return Err(Error::Numeric(format!(
-                    "the combinations of this mechanism have more than {MOST_COEFFICIENTS} coefficients"
+                    "the combinations of {} base parameters have more than {MOST_COEFFICIENTS} coefficients, too many to list",
+                    self.base().len()
                 )));
             }
             self.vectors[i] = Some(reduced);

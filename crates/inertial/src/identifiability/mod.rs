@@ -9,6 +9,7 @@ pub mod certificate;
 pub mod closed;
 mod compare;
 pub mod drng;
+mod joined;
 pub mod lifting;
 pub mod probe;
 pub mod rpna;

@@ -7,13 +7,14 @@
 //! - `N`, whose null space are the transfers across the joint that nobody notices: those that change neither the
 //!   momentum along the joint (`M(V,Φ)ᵀ`) nor, as it moves, what the parent notices (`K₋ᵀ A(Φ)`).
 
-use nalgebra::SVector;
+use nalgebra::{Matrix3, SVector, Vector3};
 use num_traits::Zero;
 
+use super::joined::{Joined, dimensions};
 use super::topology::{Cluster, Topology};
 use crate::linalg::{Echelon, Gap, Number, Pivot};
-use crate::mechanism::{BodyGeometry, BodyKind, Geometry, Pivoting};
-use crate::spatial::{Inertia, Motion, Parameters, gradient_rate, inertia_gradient, pull_gradient};
+use crate::mechanism::{BodyKind, Geometry, Pivoting};
+use crate::spatial::{Inertia, Motion, Parameters, pull_gradient};
 
 /// Which experiments count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,8 +45,6 @@ pub struct BodySpan {
     pub velocity: usize,
     /// dim `K`.
     pub identifiable: usize,
-    /// Bit `k` is set where parameter `k` appears in no energy at all.
-    pub silent: u16,
 }
 
 /// The answer of the recursion.
@@ -93,6 +92,41 @@ impl<T: Number> Rpna<T> {
     }
 }
 
+impl<T: Number> Rpna<T> {
+    /// Rows that span what can be known, `N⊥` (appendix G): for each joint its descriptor `N_i`, acting on the joint's
+    /// bodies and, through `B`, on all that they carry.
+    pub fn identifiable_rows(&self, geometry: &Geometry<T>, topology: &Topology) -> Vec<Transfer<T>> {
+        let half = T::from_decimal(1, 2, 0);
+        let mut out = Vec::new();
+        for (i, cluster) in topology.clusters.iter().enumerate().filter(|(_, c)| !c.massless) {
+            let mut transfers = Echelon::new(self.joints[i].width, Pivot::Largest);
+            for transfer in self.local_transfers(i) {
+                transfers.insert(transfer);
+            }
+            for row in transfers.null_space() {
+                let mut gradient: Vec<Option<Parameters<T>>> = vec![None; geometry.bodies.len()];
+                let mut at = 0;
+                for &b in topology.bodies(cluster) {
+                    let (_, width) = dimensions(&geometry.bodies[b]);
+                    let mut own = Parameters::zeros();
+                    own.as_mut_slice()[10 - width..].copy_from_slice(&row[at..at + width]);
+                    gradient[b] = Some(own);
+                    at += width;
+                }
+                for (b, body) in geometry.bodies.iter().enumerate() {
+                    if let (None, Some(parent)) = (gradient[b], body.parent.and_then(|p| gradient[p])) {
+                        gradient[b] = Some(pull_gradient(&body.placement, &parent, half));
+                    }
+                }
+                let with_parameters = |b: &usize| geometry.bodies[*b].kind != BodyKind::Massless;
+                let bodies = (0..gradient.len()).filter(with_parameters);
+                out.push(bodies.filter_map(|b| Some((b, gradient[b]?))).collect());
+            }
+        }
+        out
+    }
+}
+
 /// A transfer's change of every body: the joint's own bodies gain `x`, the receiver loses it.
 pub(super) fn spread<T: Number>(
     geometry: &Geometry<T>,
@@ -126,12 +160,6 @@ pub(super) fn spread<T: Number>(
         out.insert(0, (receiver, -lost));
     }
     out
-}
-
-/// Dimensions of a body's velocity and parameters: a symmetric rotor has its spin and its `Izz`.
-#[inline]
-pub(super) fn dimensions<T: Number>(body: &BodyGeometry<T>) -> (usize, usize) {
-    if body.kind == BodyKind::SymmetricRotor { (1, 1) } else { (6, 10) }
 }
 
 /// Bases of `V` and `K` of one body, for its children; not stored where they are everything.
@@ -190,8 +218,8 @@ impl<'a, T: Number> Recursion<'a, T> {
         for cluster in &self.topology.clusters {
             let bodies = self.topology.bodies(cluster);
             let start = self.out.transfers.len();
-            let joint = if let Some(freedoms) = self.unrestricted(cluster, bodies) {
-                JointSpan { width: 10, freedoms, start }
+            let joint = if let Some(joint) = self.unrestricted(cluster, bodies) {
+                joint
             } else {
                 let joined = Joined::new(self.geometry, bodies);
                 let freedoms = self.restricted(cluster, &joined);
@@ -202,56 +230,65 @@ impl<'a, T: Number> Recursion<'a, T> {
         self.out
     }
 
-    /// Algorithm 3: where the parent moves without restriction the transfers follow from the joint's type alone.
-    fn unrestricted(&mut self, cluster: &Cluster, bodies: &[usize]) -> Option<usize> {
-        let &[index] = bodies else { return None };
-        let body = &self.geometry.bodies[index];
+    /// Algorithm 3: where the parent moves without restriction the transfers follow from the joint's type alone, also with
+    /// a symmetric rotor (section 8).
+    fn unrestricted(&mut self, cluster: &Cluster, bodies: &[usize]) -> Option<JointSpan> {
+        let all = &self.geometry.bodies;
+        let (index, rotor) = match *bodies {
+            [index] => (index, None),
+            [index, rotor] if all[rotor].kind == BodyKind::SymmetricRotor => (index, Some(rotor)),
+            _ => return None,
+        };
+        let body = &all[index];
         let free = body.pivoting == Pivoting::Floating && self.regime != Regime::Static;
         let full = |b: usize| self.out.bodies[b].velocity == 6 && self.out.bodies[b].identifiable == 10;
-        let obliged = |p: usize| self.geometry.bodies[p].kind == BodyKind::Massless;
-        let parent_full = cluster.parent.is_some_and(|p| full(p) && !obliged(p)) && !body.ratio.is_zero();
-        if !(free || parent_full) || cluster.massless || body.kind == BodyKind::SymmetricRotor {
+        let parent_full = cluster.parent.is_some_and(|p| full(p) && all[p].kind != BodyKind::Massless);
+        let simple = bodies.iter().all(|&b| !all[b].ratio.is_zero())
+            && !matches!(body.kind, BodyKind::Massless | BodyKind::SymmetricRotor)
+            && !(body.pivoting == Pivoting::Helical && body.pitch.is_zero());
+        if !(free || parent_full) || !simple {
             return None;
         }
-        self.out.bodies[index] = BodySpan { velocity: 6, identifiable: 10, silent: 0 };
-        if free {
-            return Some(0);
+        self.out.bodies[index] = BodySpan { velocity: 6, identifiable: 10 };
+        if let Some(rotor) = rotor {
+            self.out.bodies[rotor] = BodySpan { velocity: 1, identifiable: 1 };
         }
         let a = body.axis();
-        let (one, zero) = (T::one(), T::zero());
-        let out = &mut self.out.transfers;
-        // A mass at the origin, a first moment along the axis, the same inertia about all directions across the axis.
-        let mut mass = || out.extend([one, zero, zero, zero, zero, zero, zero, zero, zero, zero]);
-        let across = || {
-            let [x, y, z] = [a.x, a.y, a.z];
-            [zero, zero, zero, zero, one - x * x, -(x * y), -(x * z), one - y * y, -(y * z), one - z * z]
+        let (one, zero, start) = (T::one(), T::zero(), self.out.transfers.len());
+        let width = if rotor.is_some() { 11 } else { 10 };
+        let mut freedoms = 0;
+        let mut transfer = |parameters: [T; 10], spin: T| {
+            self.out.transfers.extend(parameters);
+            self.out.transfers.extend(rotor.map(|_| spin));
+            freedoms += 1;
         };
-        Some(match body.pivoting {
+        let unit = |k: usize| std::array::from_fn(|j| if j == k { one } else { zero });
+        let inertia = |m: Matrix3<T>| {
+            [zero, zero, zero, zero, m[(0, 0)], m[(0, 1)], m[(0, 2)], m[(1, 1)], m[(1, 2)], m[(2, 2)]]
+        };
+        let about = a * a.transpose();
+        let across = inertia(Matrix3::identity() - about);
+        match body.pivoting {
+            // A mass at the origin, a first moment along the axis, the same inertia about all directions across it.
             Pivoting::Revolute => {
-                mass();
-                out.extend([zero, a.x, a.y, a.z, zero, zero, zero, zero, zero, zero]);
-                out.extend(across());
-                3
+                transfer(unit(0), zero);
+                transfer([zero, a.x, a.y, a.z, zero, zero, zero, zero, zero, zero], zero);
+                transfer(across, zero);
             }
-            Pivoting::Prismatic => {
-                for k in 4..10 {
-                    out.extend((0..10).map(|j| if j == k { one } else { zero }));
-                }
-                6
+            Pivoting::Prismatic => (4..10).for_each(|k| transfer(unit(k), zero)),
+            Pivoting::Helical | Pivoting::Cylindrical | Pivoting::Planar => transfer(across, zero),
+            Pivoting::Spherical => transfer(unit(0), zero),
+            Pivoting::Floating => {}
+        }
+        if let (Some(rotor), Pivoting::Revolute | Pivoting::Helical) = (rotor.map(|r| &all[r]), body.pivoting)
+        {
+            // Eq. 63: a rotor that turns with the joint, at the same rate about a parallel axis, is felt as the link is.
+            let (z, c) = (rotor.placement.rotation * rotor.axis(), body.placement.rotation * a);
+            if negligible(&(z * rotor.ratio - c * body.ratio)) {
+                transfer(inertia(-about), one);
             }
-            Pivoting::Helical | Pivoting::Cylindrical | Pivoting::Planar => {
-                if body.pivoting == Pivoting::Helical && body.pitch.is_zero() {
-                    return None;
-                }
-                out.extend(across());
-                1
-            }
-            Pivoting::Spherical => {
-                mass();
-                1
-            }
-            Pivoting::Floating => 0,
-        })
+        }
+        Some(JointSpan { width, freedoms, start })
     }
 
     /// Algorithm 2, with the rotors and followers of appendix I.
@@ -299,7 +336,7 @@ impl<'a, T: Number> Recursion<'a, T> {
         let unit = |i: usize, n: usize| (0..n).map(move |j| if i == j { T::one() } else { T::zero() });
         let Some(p) = cluster.parent else {
             if self.regime != Regime::Kinetic {
-                let fall = Motion::new(nalgebra::Vector3::zeros(), self.geometry.gravity);
+                let fall = Motion::new(Vector3::zeros(), self.geometry.gravity);
                 joined.pull_motion(&fall, buffer);
                 self.v.insert(buffer);
             }
@@ -350,13 +387,10 @@ impl<'a, T: Number> Recursion<'a, T> {
             let dim_v = project(&self.v, at_v..at_v + dv, single, &mut self.block, |i, row| {
                 spans.v[i][..dv].copy_from_slice(row);
             });
-            let mut silent = (1u16 << dk) - 1;
             let dim_k = project(&self.k, at_k..at_k + dk, single, &mut self.block, |i, row| {
                 spans.k[i][..dk].copy_from_slice(row);
-                row.iter().enumerate().filter(|(_, x)| !x.is_zero()).for_each(|(c, _)| silent &= !(1 << c));
             });
-            self.out.bodies[index] =
-                BodySpan { velocity: dim_v, identifiable: dim_k, silent: silent << (10 - dk) };
+            self.out.bodies[index] = BodySpan { velocity: dim_v, identifiable: dim_k };
             // Whole spaces need no basis.
             (spans.dim_v, spans.dim_k) = (dim_v % 6, dim_k % 10);
             if spans.dim_v + spans.dim_k > 0 && dv == 6 {
@@ -406,131 +440,7 @@ fn project<T: Number>(
     source.rank()
 }
 
-/// The bodies of one cluster as one: velocities and parameters one after the other (appendix I).
-struct Joined<'a, T: Number> {
-    geometry: &'a Geometry<T>,
-    bodies: &'a [usize],
-    modes: usize,
-    width_v: usize,
-    width_k: usize,
-    /// Factor of all ratios where only directions of change matter: keeps rounded numbers from growing with the gear.
-    pace: T,
-}
-
-impl<'a, T: Number> Joined<'a, T> {
-    fn new(geometry: &'a Geometry<T>, bodies: &'a [usize]) -> Self {
-        let (mut width_v, mut width_k) = (0, 0);
-        for &b in bodies {
-            let (v, k) = dimensions(&geometry.bodies[b]);
-            (width_v, width_k) = (width_v + v, width_k + k);
-        }
-        let modes = bodies.first().map_or(0, |&b| geometry.bodies[b].modes().len());
-        let mut pace = T::one();
-        if T::TOLERANCE > 0.0 {
-            let ratios = bodies.iter().map(|&b| geometry.bodies[b].ratio);
-            let largest = ratios.max_by(|a, b| a.weight().total_cmp(&b.weight()));
-            pace = largest.and_then(T::inverse).unwrap_or(pace);
-        }
-        Self { geometry, bodies, modes, width_v, width_k, pace }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &'a BodyGeometry<T>> {
-        let geometry = self.geometry;
-        self.bodies.iter().map(move |&b| &geometry.bodies[b])
-    }
-
-    /// The bodies with their slices of a velocity or parameter vector.
-    fn slices<'b>(
-        &'b self,
-        x: &'b [T],
-        width: impl Fn(&BodyGeometry<T>) -> usize + 'b,
-    ) -> impl Iterator<Item = (&'b BodyGeometry<T>, &'b [T])> {
-        let mut rest = x;
-        self.iter().map(move |body| {
-            let (head, tail) = rest.split_at(width(body));
-            rest = tail;
-            (body, head)
-        })
-    }
-
-    /// `X v`: a motion of the parent, as each body sees it (of a symmetric rotor the part along its axis).
-    fn pull_motion(&self, v: &Motion<T>, out: &mut Vec<T>) {
-        out.clear();
-        for body in self.iter() {
-            let own = body.placement.pull_motion(v);
-            push_motion(body, &own, out);
-        }
-    }
-
-    /// `Φ`, each body's with its ratio.
-    fn free_mode(&self, mode: usize, out: &mut Vec<T>) {
-        out.clear();
-        for body in self.iter() {
-            push_motion(body, &(body.modes()[mode] * body.ratio), out);
-        }
-    }
-
-    /// `(Φ×) v`; the spin of a symmetric rotor does not change as it turns.
-    fn bracket(&self, mode: usize, v: &[T], out: &mut Vec<T>) {
-        out.clear();
-        for (body, own) in self.slices(v, |b| dimensions(b).0) {
-            if own.len() == 1 {
-                out.push(T::zero());
-            } else {
-                let phi = body.modes()[mode] * (body.ratio * self.pace);
-                push_motion(body, &phi.cross(&motion(own)), out);
-            }
-        }
-    }
-
-    /// `B(X)ᵀ k`.
-    fn pull_gradient(&self, k: &Parameters<T>, half: T, out: &mut Vec<T>) {
-        out.clear();
-        for body in self.iter() {
-            let own = pull_gradient(&body.placement, k, half);
-            out.extend_from_slice(&own.as_slice()[10 - dimensions(body).1..]);
-        }
-    }
-
-    /// `A(Φ)ᵀ k`.
-    fn rate(&self, mode: usize, k: &[T], half: T, out: &mut Vec<T>) {
-        out.clear();
-        for (body, own) in self.slices(k, |b| dimensions(b).1) {
-            if own.len() == 1 {
-                out.push(T::zero());
-            } else {
-                let phi = body.modes()[mode] * (body.ratio * self.pace);
-                out.extend_from_slice(
-                    gradient_rate(&phi, &Parameters::from_column_slice(own), half).as_slice(),
-                );
-            }
-        }
-    }
-
-    /// `M(v, Φ)` (eqs 36, 52).
-    fn momentum(&self, mode: usize, v: &[T], out: &mut Vec<T>) {
-        out.clear();
-        for (body, own) in self.slices(v, |b| dimensions(b).0) {
-            if own.len() == 1 {
-                out.push(own[0] * body.ratio);
-            } else {
-                let phi = body.modes()[mode] * body.ratio;
-                out.extend_from_slice(inertia_gradient(&motion(own), &phi).as_slice());
-            }
-        }
-    }
-}
-
 #[inline]
-fn motion<T: Number>(v: &[T]) -> Motion<T> {
-    Motion::from_vector(&SVector::from_column_slice(v))
-}
-
-#[inline]
-fn push_motion<T: Number>(body: &BodyGeometry<T>, v: &Motion<T>, out: &mut Vec<T>) {
-    if dimensions(body).0 == 1 {
-        out.push(body.axis().dot(&v.angular));
-    } else {
-        out.extend_from_slice(v.to_vector().as_slice());
-    }
+fn negligible<T: Number>(v: &Vector3<T>) -> bool {
+    v.iter().all(|x| x.weight() <= T::TOLERANCE)
 }
