@@ -48,9 +48,12 @@ impl<'a> CsvReader<'a> {
         } else {
             Box::new(stream)
         };
+        // Lines end with \n alone (trimming takes the \r) and the last one always does: so the reader's line is exact.
+        let stream: Box<dyn Read + 'a> = Box::new(stream.chain(&b"\n"[..]));
         let mut rows = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
+            .terminator(csv::Terminator::Any(b'\n'))
             .buffer_capacity(1 << 16)
             .trim(csv::Trim::All)
             .from_reader(stream);
@@ -82,7 +85,10 @@ impl<'a> CsvReader<'a> {
             if !more {
                 break;
             }
-            let row = self.record.position().map_or(0, |p| p.line() as usize);
+            if self.record.len() == 1 && self.record[0].is_empty() {
+                continue;
+            }
+            let row = (self.rows.position().line() as usize).saturating_sub(1);
             if self.record.len() != columns.len() {
                 let message =
                     format!("{} cells, but the header has {}", self.record.len(), self.header.len());

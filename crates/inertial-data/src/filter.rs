@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use crate::{Error, Result};
+use crate::{Error, Result, count};
 
 /// One second-order section, `b0 b1 b2 a1 a2` with `a0 = 1`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,7 +59,7 @@ impl LowPass {
         }
         // The slowest pair decays as exp(−2π f₀ sin(π/2n) t): to 1e-3 after this many samples.
         let decay = 2.0 * PI * cutoff_hz * (PI / (2 * order) as f64).sin();
-        let settling = ((1e3_f64.ln() / decay) * rate_hz).ceil() as usize;
+        let settling = count((1e3_f64.ln() / decay * rate_hz).ceil());
         Ok(Self { sections, settling })
     }
 

@@ -21,3 +21,9 @@ pub use filter::LowPass;
 pub use log::Log;
 pub use prepare::{Cutoff, Options, Prepared, prepare};
 pub use spectrum::motion_bandwidth;
+
+/// A count from a number that is not negative; huge ones saturate.
+#[allow(clippy::cast_sign_loss)]
+fn count(x: f64) -> usize {
+    x as usize
+}

@@ -4,7 +4,7 @@ use inertial::mechanism::{Joint, JointType, Mechanism};
 
 use crate::columns::is_angle;
 use crate::time::{Ordered, Uniform};
-use crate::{Columns, Error, Log, LowPass, Result, checks, motion_bandwidth};
+use crate::{Columns, Error, Log, LowPass, Result, checks, count, motion_bandwidth};
 
 /// Order of the low-pass in one pass.
 const ORDER: usize = 4;
@@ -13,7 +13,9 @@ const ORDER: usize = 4;
 const CUTOFF_PER_BANDWIDTH: f64 = 5.0;
 /// The highest cut-off, in rates: beyond it the filter has nothing left to remove.
 const HIGHEST_CUTOFF: f64 = 0.4;
-/// Rate after decimation, in cut-offs: at twice the highest frequency that is left (−50 dB at 2 f₀), with a margin.
+/// Periods of the cut-off after which a disturbance at one sample is forgotten (it decays as exp(−2.4 f₀ t)).
+const SMEAR: f64 = 2.0;
+/// Rate after decimation, in cut-offs: four are Nyquist's for what lies below 2 f₀ (−48 dB there), twice that is a margin.
 const RATE_PER_CUTOFF: f64 = 8.0;
 
 /// The cut-off of the low-pass.
@@ -96,10 +98,10 @@ impl Prepared {
             return Err(Error::Option(format!("holdout {fraction}: expected a fraction between 0 and 1")));
         }
         let n = self.len();
-        let cut = ((1.0 - fraction) * n as f64).round() as usize;
+        let cut = count(((1.0 - fraction) * n as f64).round());
         let (mut first, mut last) = (self.part(0..cut), self.part(cut..n));
         if let Some(cutoff) = self.cutoff_hz {
-            let mixed = (0.5 * self.rate_hz / cutoff).ceil() as usize;
+            let mixed = count((0.5 * SMEAR * self.rate_hz / cutoff).ceil());
             let nv = self.v.len() / n.max(1);
             let from = first.keep.len().saturating_sub(mixed * nv);
             first.keep[from..].fill(false);
@@ -207,8 +209,9 @@ pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Pr
     let v: Vec<Vec<f64>> = v.into_iter().flatten().collect();
     let a: Vec<Vec<f64>> = a.into_iter().flatten().collect();
 
-    // A disturbance is smeared over about one period of the cut-off, and the stencils of two derivatives reach four samples.
-    let smear = cutoff.map_or(4, |f| (rate / f).ceil() as usize).max(4);
+    // A disturbance decays to a hundredth within two periods of the cut-off; the stencils of two derivatives reach four
+    // samples.
+    let smear = cutoff.map_or(4, |f| count((SMEAR * rate / f).ceil())).max(4);
     let sound = away_from(&bridged, smear);
     let mut keep: Vec<Vec<bool>> = Vec::with_capacity(v.len());
     for (k, speed) in v.iter().enumerate() {
@@ -234,7 +237,7 @@ pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Pr
     }
 
     let every = match (options.decimate, cutoff) {
-        (0, Some(f)) => ((rate / (RATE_PER_CUTOFF * f)).floor() as usize).max(1),
+        (0, Some(f)) => count((rate / (RATE_PER_CUTOFF * f)).floor()).max(1),
         (0, None) => 1,
         (every, _) => every,
     };

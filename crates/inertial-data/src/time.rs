@@ -80,7 +80,7 @@ impl<'a> Ordered<'a> {
             );
             return Err(Error::time(row(i + 1).column(&log.names()[t]), message));
         }
-        let steps = count as usize;
+        let steps = crate::count(count);
         let step = span / count;
         let mut hole = vec![false; n];
         let mut bridged_columns = Vec::with_capacity(columns.len());

@@ -1,0 +1,160 @@
+//! Every bad log has one line that says where and what.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{arm, clean, columns_at};
+use inertial_data::{Cutoff, Error, Log, Options, prepare};
+
+fn failure_with(names: Vec<String>, columns: Vec<Vec<f64>>, options: &Options) -> Error {
+    let log = Log::new("log.csv", names, columns).unwrap();
+    let error = prepare(&arm(), &log, options).unwrap_err();
+    assert_eq!(error.to_string().lines().count(), 1);
+    error
+}
+
+fn failure(names: Vec<String>, columns: Vec<Vec<f64>>) -> Error {
+    failure_with(names, columns, &Options::default())
+}
+
+/// The message after a change to a clean log.
+fn damaged(change: impl FnOnce(&mut Vec<String>, &mut Vec<Vec<f64>>)) -> String {
+    let (mut names, mut columns) = clean(1000, 100.0);
+    change(&mut names, &mut columns);
+    failure(names, columns).to_string()
+}
+
+fn named(name: &str) -> Vec<String> {
+    ["t", "q.shoulder", "q.elbow", "q.slide", "tau.shoulder", "tau.elbow", "tau.slide"]
+        .map(|n| if n == name { n.replace("elbow", "elbw") } else { n.to_owned() })
+        .to_vec()
+}
+
+#[test]
+fn columns_that_do_not_match() {
+    let (_, columns) = clean(1000, 100.0);
+    assert_eq!(
+        failure(named("q.elbow"), columns.clone()).to_string(),
+        "log.csv: there is no column q.elbow for elbow; the nearest is q.elbw"
+    );
+    assert!(failure(named("tau.elbow"), columns.clone()).to_string().ends_with("the nearest is tau.elbw"));
+    let options = Options { torque_joints: vec!["shoulder".into()], ..Options::default() };
+    let log = Log::new("log.csv", named("tau.elbow"), columns.clone()).unwrap();
+    let p = prepare(&arm(), &log, &options).unwrap();
+    assert!(p.keep.iter().skip(1).step_by(3).all(|k| !k));
+    assert!(p.notes.iter().any(|n| n.contains("not used: tau.elbw")), "{:?}", p.notes);
+    let options = Options { torque_joints: vec!["shouldr".into()], ..Options::default() };
+    assert_eq!(
+        failure_with(named(""), columns, &options).to_string(),
+        "log.csv: the model has no joint shouldr of its own; the nearest is shoulder"
+    );
+
+    assert!(damaged(|n, _| n[0] = "T".into()).contains("no column t (time in seconds); the nearest is T"));
+    assert!(damaged(|n, _| n[3] = "q.slide".into()).contains("both by joint (q.slide) and by number (q1)"));
+    assert!(damaged(|n, _| n[3] = "x".into()).contains("no column q3 for slide"));
+    assert!(damaged(|n, _| n[6] = "x".into()).contains("no column tau3 for slide"));
+    let extra = damaged(|n, c| {
+        n.push("q4".into());
+        c.push(c[1].clone());
+    });
+    assert_eq!(extra, "log.csv: column q4: the model has 3 joint coordinates");
+}
+
+#[test]
+fn time_that_cannot_be_repaired() {
+    assert_eq!(
+        damaged(|_, c| c[0][500..].iter_mut().for_each(|t| *t -= 5.0)),
+        "log.csv: row 502: column t: time runs backwards, from 4.99 to 0"
+    );
+    assert_eq!(damaged(|_, c| c[0][7] = f64::NAN), "log.csv: row 9: column t: there is no time stamp");
+    assert!(damaged(|_, c| c[0].fill(1.0)).contains("time does not advance"));
+    let coarse = damaged(|_, c| c[0].iter_mut().for_each(|t| *t = (*t * 50.0).floor() / 50.0));
+    assert!(coarse.contains("row 3: column t: 500 of 1000 time stamps repeat"), "{coarse}");
+    let gap = damaged(|_, c| c[0][600..].iter_mut().for_each(|t| *t += 4.0));
+    assert!(gap.contains("row 602") && gap.contains("29 % of the time is in gaps"), "{gap}");
+    let endless = damaged(|_, c| c[0][600..].iter_mut().for_each(|t| *t += 4e9));
+    assert!(endless.contains("row 602") && endless.contains("too irregular"), "{endless}");
+}
+
+#[test]
+fn units_that_are_unlikely() {
+    let scaled = |k: usize, factor: f64| damaged(move |_, c| c[k].iter_mut().for_each(|x| *x *= factor));
+    assert!(scaled(0, 1e3).contains("column t: a step of 10.0000 s is too long"), "{}", scaled(0, 1e3));
+    assert!(scaled(0, 1e3).contains("milliseconds"));
+    assert!(scaled(0, 1e6).contains("microseconds"));
+    assert!(scaled(0, 1e9).contains("nanoseconds"));
+    let degrees = scaled(2, 57.3);
+    assert!(degrees.contains("column q2: an angle of 57.3 rad (the limit is 3.000)"), "{degrees}");
+    assert!(degrees.contains("degrees"));
+    // A slide may be anywhere.
+    let (names, mut columns) = clean(1000, 100.0);
+    columns[3].iter_mut().for_each(|x| *x *= 57.3);
+    assert!(prepare(&arm(), &Log::new("log.csv", names, columns).unwrap(), &Options::default()).is_ok());
+    let speed = damaged(|n, c| {
+        n.push("dq1".into());
+        let velocity = |t: f64| common::motion(0, t)[1] * 57.3;
+        c.push(c[0].iter().map(|&t| velocity(t)).collect());
+    });
+    assert!(speed.contains("column dq1") && speed.contains("degrees per second"), "{speed}");
+    // Who knows better may say so.
+    let (names, mut columns) = clean(1000, 100.0);
+    columns[2].iter_mut().for_each(|x| *x *= 5.0);
+    let log = Log::new("log.csv", names, columns).unwrap();
+    assert!(prepare(&arm(), &log, &Options::default()).is_err());
+    assert!(prepare(&arm(), &log, &Options { trust_units: true, ..Options::default() }).is_ok());
+}
+
+#[test]
+fn logs_that_say_nothing() {
+    assert_eq!(
+        damaged(|_, c| c[5].fill(2.0)),
+        "log.csv: column tau2: the torque is constant (2): was it measured?"
+    );
+    let still = damaged(|_, c| (1..4).for_each(|k| c[k].fill(0.5)));
+    assert!(still.contains("nothing moves"), "{still}");
+    let flat = damaged(|n, c| {
+        n.push("dq1".into());
+        c.push(vec![0.0; 1000]);
+    });
+    assert!(flat.contains("column dq1: the velocity is constant although the position changes"), "{flat}");
+    let clipped = damaged(|_, c| c[4].iter_mut().for_each(|x| *x = x.clamp(-4.0, 8.0)));
+    assert!(clipped.contains("column tau1") && clipped.contains("saturated"), "{clipped}");
+    let gaps = damaged(|_, c| c[4][100..300].fill(f64::NAN));
+    assert_eq!(gaps, "log.csv: row 102: column tau1: 200 of 1000 values are missing, the first here");
+    let empty = damaged(|_, c| c[4].fill(f64::NAN));
+    assert!(empty.contains("column tau1"), "{empty}");
+
+    let few = |n: usize| {
+        let t: Vec<f64> = (0..n).map(|i| i as f64 / 100.0).collect();
+        let (names, columns) = columns_at(&t);
+        failure(names, columns).to_string()
+    };
+    assert!(few(3).contains("3 samples are too few"));
+    assert!(few(9).contains("fewer than the 30 parameters"), "{}", few(9));
+    assert!(few(14).contains("usable, fewer than the 30 parameters"), "{}", few(14));
+}
+
+#[test]
+fn a_little_saturation_is_left_out() {
+    let (names, mut columns) = clean(1000, 100.0);
+    columns[4].iter_mut().for_each(|x| *x = x.min(12.8));
+    let log = Log::new("log.csv", names, columns).unwrap();
+    let p = prepare(&arm(), &log, &Options::default()).unwrap();
+    assert!(p.notes.iter().any(|n| n.contains("column tau1: the torque saturates")), "{:?}", p.notes);
+    for i in 0..p.len() {
+        assert!(!(p.keep[3 * i] && p.tau_raw[3 * i] == 12.8));
+    }
+}
+
+#[test]
+fn options_that_fit_no_log() {
+    for options in [
+        Options { cutoff: Cutoff::Hz(80.0), ..Options::default() },
+        Options { cutoff: Cutoff::Hz(f64::NAN), ..Options::default() },
+        Options { slow: 2.0, ..Options::default() },
+    ] {
+        let (names, columns) = clean(1000, 100.0);
+        assert!(matches!(failure_with(names, columns, &options), Error::Option(_)));
+    }
+}

@@ -1,0 +1,220 @@
+//! Prepared signals against the motion they were made from.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::f64::consts::PI;
+
+use common::{arm, clean, columns_at, motion, torque};
+use inertial::mechanism::{Base, BuildOptions, MechanismBuilder, builtin};
+use inertial_data::{Cutoff, Log, Options, Prepared, prepare};
+
+fn log(names: Vec<String>, columns: Vec<Vec<f64>>) -> Log {
+    Log::new("log.csv", names, columns).unwrap()
+}
+
+/// Greatest errors of positions, velocities, accelerations and torques among the samples to use.
+fn errors(p: &Prepared) -> [f64; 4] {
+    let mut worst = [0.0_f64; 4];
+    for (i, &t) in p.t.iter().enumerate() {
+        for k in 0..3 {
+            let at = 3 * i + k;
+            if p.keep[at] {
+                let [q, v, a] = motion(k, t);
+                let found = [p.q[at] - q, p.v[at] - v, p.a[at] - a, p.tau[at] - torque(k, t)];
+                (0..4).for_each(|e| worst[e] = worst[e].max(found[e].abs()));
+            }
+        }
+    }
+    worst
+}
+
+#[test]
+fn derivatives_of_sines_are_those_of_fourth_order() {
+    let mechanism = arm();
+    for rate in [100.0, 200.0, 400.0] {
+        let (names, columns) = clean(1000, rate);
+        let options = Options { cutoff: Cutoff::Off, ..Options::default() };
+        let p = prepare(&mechanism, &log(names, columns), &options).unwrap();
+        assert_eq!(p.len(), 1000);
+        let [q, v, a, tau] = errors(&p);
+        // The stencil's leading error is w⁵h⁴/30 for the velocity, twice that times w for the acceleration; w is 6.
+        let leading = 6.0_f64.powi(5) / rate.powi(4) / 30.0;
+        assert!(q < 1e-12 && tau < 1e-12);
+        assert!(v < 1.01 * leading && v > 0.9 * leading, "{rate}: {v} {leading}");
+        assert!(a < 2.02 * 6.0 * leading, "{rate}: {a} {leading}");
+    }
+}
+
+#[test]
+fn the_automatic_filter_leaves_the_motion_and_takes_the_noise() {
+    let mechanism = arm();
+    let (names, mut columns) = clean(20_000, 1000.0);
+    let p = prepare(&mechanism, &log(names.clone(), columns.clone()), &Options::default()).unwrap();
+    let cutoff = p.cutoff_hz.unwrap();
+    // The fastest joint moves at 6 rad/s.
+    assert!((cutoff - 5.0 * 6.0 / (2.0 * PI)).abs() < 0.5, "{cutoff}");
+    assert!(p.notes.iter().any(|n| n.contains("low-pass at") && n.contains("99.9 %")), "{:?}", p.notes);
+    // At a fifth of the cut-off the gain is 1 − 5⁻⁸ = 1 − 2.6e-6; the rest is what the reflection at the ends leaves: a
+    // hundredth of a jump of the acceleration (36) and less of the others.
+    let [q, v, a, tau] = errors(&p);
+    assert!(q < 1e-3 && v < 1e-2 && a < 0.36 && tau < 1e-3, "{q} {v} {a} {tau}");
+    assert!(p.rate_hz >= 8.0 * cutoff && p.rate_hz < 17.0 * cutoff);
+
+    let mut state = 7u32;
+    let mut noise = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        2.0 * f64::from(state) / f64::from(u32::MAX) - 1.0
+    };
+    for column in &mut columns[1..4] {
+        for x in column.iter_mut() {
+            *x += 1e-4 * noise();
+        }
+    }
+    let noisy = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+    // Unfiltered, second differences of this noise at 1 kHz would be about 100 rad/s².
+    assert!(errors(&noisy)[2] < 0.5, "{:?}", errors(&noisy));
+}
+
+#[test]
+fn measured_velocities_are_used() {
+    let mechanism = arm();
+    let (mut names, mut columns) = clean(2000, 200.0);
+    let t = columns[0].clone();
+    for k in 0..3 {
+        names.push(format!("dq{}", k + 1));
+        // A bias that no derivative of the position has.
+        columns.push(t.iter().map(|&t| motion(k, t)[1] + 0.01).collect());
+    }
+    let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+    let [_, v, a, _] = errors(&p);
+    assert!((v - 0.01).abs() < 1e-3 && a < 3e-2, "{v} {a}");
+}
+
+#[test]
+fn jitter_late_rows_doubles_and_gaps_are_repaired() {
+    let mechanism = arm();
+    let mut t: Vec<f64> =
+        (0..4000).map(|i| (f64::from(i) + 0.2 * f64::from(i * 7919 % 101) / 101.0) / 200.0).collect();
+    t.drain(1500..1520);
+    let (names, mut columns) = columns_at(&t);
+    for c in &mut columns {
+        c.swap(700, 702);
+        let double = c[900];
+        c.insert(901, double);
+    }
+    columns[2][2500..2504].fill(f64::NAN);
+    let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+    let [q, v, a, tau] = errors(&p);
+    // No more than a clean log has at its ends (see above): cubic interpolation between samples 5 ms apart of a motion of
+    // 6 rad/s adds some (wh)³/100, and the low-pass takes most of that.
+    assert!(q < 1e-3 && v < 1e-2 && a < 0.36 && tau < 1e-3, "{q} {v} {a} {tau}");
+    for expected in
+        ["put in order", "repeated time stamp", "resampled", "in gaps bridged", "4 missing values"]
+    {
+        assert!(p.notes.iter().any(|n| n.contains(expected)), "{expected}: {:?}", p.notes);
+    }
+    // Around the gap nothing is kept.
+    let near = p.t.iter().position(|&t| t > 7.55).unwrap();
+    assert!(!p.keep[3 * near..3 * near + 3].contains(&true));
+}
+
+#[test]
+fn wrapped_angles_are_unwrapped() {
+    let mechanism = arm();
+    let (names, mut columns) = clean(2000, 200.0);
+    let t = columns[0].clone();
+    let turning = |t: f64| 2.0 * t + 0.3 * (3.0 * t).sin();
+    columns[1] = t.iter().map(|&t| (turning(t) + PI).rem_euclid(2.0 * PI) - PI).collect();
+    let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+    for i in (0..p.len()).filter(|i| p.keep[3 * i]) {
+        assert!((p.q[3 * i] - turning(p.t[i])).abs() < 1e-3);
+    }
+    assert!(p.notes.iter().any(|n| n.contains("shoulder was unwrapped 3 times")), "{:?}", p.notes);
+}
+
+#[test]
+fn slow_samples_and_the_ends_are_not_kept() {
+    let mechanism = arm();
+    let (names, columns) = clean(2000, 200.0);
+    let signals = log(names, columns);
+    let p = prepare(&mechanism, &signals, &Options { slow: 0.1, ..Options::default() }).unwrap();
+    for i in 0..p.len() {
+        for k in 0..3 {
+            let speed = motion(k, p.t[i])[1] / (3.0 + 1.5 * k as f64);
+            let margin = 2.0 / p.cutoff_hz.unwrap();
+            let inside = p.t[i] > margin + 0.01 && p.t[i] < 9.99 - margin - 0.01;
+            if speed.abs() < 0.09 || p.t[i] < margin - 0.01 {
+                assert!(!p.keep[3 * i + k]);
+            }
+            if inside && speed.abs() > 0.12 {
+                assert!(p.keep[3 * i + k], "{} {k}", p.t[i]);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_holdout_is_the_end_and_shares_nothing() {
+    let (names, columns) = clean(2000, 200.0);
+    let p = prepare(&arm(), &log(names, columns), &Options::default()).unwrap();
+    let (first, last) = p.holdout(0.25).unwrap();
+    assert_eq!(first.len() + last.len(), p.len());
+    assert!((last.len() as f64 / p.len() as f64 - 0.25).abs() < 0.01);
+    assert!(first.t[first.len() - 1] < last.t[0]);
+    assert_eq!(last.q[..], p.q[3 * first.len()..]);
+    assert!(!first.keep[first.keep.len() - 3..].contains(&true) && !last.keep[..3].contains(&true));
+    for fraction in [0.0, 1.0, -0.5, f64::NAN] {
+        assert!(p.holdout(fraction).is_err());
+    }
+}
+
+#[test]
+fn a_floating_base_has_its_twist_from_its_poses() {
+    let builder: MechanismBuilder = builtin::get("planar-2r").unwrap();
+    let mechanism =
+        builder.build(&BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() }).unwrap();
+    let names = mechanism.position_names();
+    let t: Vec<f64> = (0..3000).map(|i| f64::from(i) / 300.0).collect();
+    // Turns about z by a sine while moving along a line: the twist is known in closed form.
+    let (angle, rate) = (|t: f64| 2.5 * (2.0 * t).sin(), |t: f64| 5.0 * (2.0 * t).cos());
+    let mut header = vec!["t".to_owned()];
+    let mut columns = vec![t.clone()];
+    let mut add = |name: &str, f: &dyn Fn(f64) -> f64| {
+        header.push(name.to_owned());
+        columns.push(t.iter().map(|&t| f(t)).collect());
+    };
+    // Loggers choose either sign of a quaternion.
+    let sign = |t: f64| if (7.0 * t).sin() > 0.3 { -1.0 } else { 1.0 };
+    add("base.x", &|t| (3.0 * t).sin());
+    add("base.y", &|_| 0.5);
+    add("base.z", &|_| 1.0);
+    add("base.qx", &|_| 0.0);
+    add("base.qy", &|_| 0.0);
+    add("base.qz", &|t| sign(t) * (0.5 * angle(t)).sin());
+    add("base.qw", &|t| sign(t) * (0.5 * angle(t)).cos());
+    for (k, name) in names[7..].iter().enumerate() {
+        add(&format!("q.{name}"), &|t| motion(k, t)[0]);
+        add(&format!("tau.{name}"), &|t| torque(k, t));
+    }
+    for (k, name) in ["fx", "fy", "fz", "tx", "ty", "tz"].iter().enumerate() {
+        add(&format!("wrench.{name}"), &|t| torque(k, t));
+    }
+    let p = prepare(&mechanism, &log(header, columns), &Options::default()).unwrap();
+    let nv = mechanism.nv();
+    let mut checked = 0;
+    for i in (0..p.len()).filter(|i| p.keep[i * nv]) {
+        let (now, v) = (p.t[i], &p.v[i * nv..]);
+        let speed = 3.0 * (3.0 * now).cos();
+        let expected = [speed * angle(now).cos(), -speed * angle(now).sin(), 0.0, 0.0, 0.0, rate(now)];
+        for k in 0..6 {
+            // The filter passes the band of the twist (a few Hz) to about 1e-4 of speeds up to 5.
+            assert!((v[k] - expected[k]).abs() < 2e-2, "{k} at {now}: {} {}", v[k], expected[k]);
+        }
+        let acceleration = -10.0 * (2.0 * now).sin();
+        assert!((p.a[i * nv + 5] - acceleration).abs() < 0.1);
+        checked += 1;
+    }
+    assert!(checked > 100);
+}
