@@ -1,5 +1,7 @@
 //! The choice of base parameters, their combinations and the status of every parameter.
 
+#![allow(clippy::unwrap_used)]
+
 mod golden;
 
 use inertial::identifiability::{Analysis, AnalyzeOptions, Status, analyze};

@@ -1,5 +1,7 @@
 //! Prime fields, exact elimination, and the gradient maps that the recursion runs on.
 
+#![allow(clippy::unwrap_used)]
+
 use inertial::linalg::{Echelon, First, Gf, Number, Pivot, Second, Shadow, SplitMix};
 use inertial::spatial::{
     Field, Motion, Parameters, Pose, gradient_rate, pull_gradient, rotation_from_quaternion, transfer_matrix,
@@ -127,9 +129,9 @@ fn check_elimination<T: Number>(rows: usize, columns: usize, inner: usize, seed:
     let matrix: Vec<Vec<T>> = left.iter().map(|a| right.iter().map(|b| dot(a, b)).collect()).collect();
     for policy in [Pivot::First, Pivot::Largest] {
         let mut span = Echelon::new(columns, policy);
-        matrix.iter().for_each(|row| {
+        for row in &matrix {
             span.insert(row);
-        });
+        }
         assert_eq!(span.rank(), inner.min(rows).min(columns));
         assert!(matrix.iter().all(|row| span.contains(row)));
         let null = span.null_space();

@@ -1,5 +1,7 @@
 //! The whole analysis: what does not change the answer, what snapping does, and real robots.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 mod golden;
 

@@ -1,5 +1,7 @@
 //! The recursion against the golden figures.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 mod golden;
 

@@ -1,5 +1,7 @@
 //! Exact sampling against the recursion, singular values and inverse dynamics; other sensors than all torques.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 mod golden;
 

@@ -11,13 +11,11 @@ use serde_json::Value;
 /// The golden figures of the recursion: `None` (and a word about it) where they are not beside the checkout.
 pub fn file(name: &str) -> Option<Value> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/golden/rpna/");
-    match std::fs::read_to_string(format!("{path}{name}.json")) {
-        Ok(text) => Some(serde_json::from_str(&text).expect("golden figures are JSON")),
-        Err(_) => {
-            eprintln!("skipped: no golden figures for {name}");
-            None
-        }
-    }
+    let Ok(text) = std::fs::read_to_string(format!("{path}{name}.json")) else {
+        eprintln!("skipped: no golden figures for {name}");
+        return None;
+    };
+    Some(serde_json::from_str(&text).expect("golden figures are JSON"))
 }
 
 /// The nine models.
