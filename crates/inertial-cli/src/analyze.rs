@@ -26,8 +26,9 @@ position (parallel, perpendicular, intersecting, zero) is taken as special; --sn
 number literally. Where that makes a difference a warning names the joints.
 
 --measured says what the sensors give: the torques of the joints, the wrench between base and world,
-both, or the momentum; none is a robot in free flight whose joint torques are measured. --joints names
-the joints that have a torque sensor.
+both, or the momentum. --ballistic is free flight: no external force acts and that is known; with
+--measured base-wrench (which is then zero) the motion alone is seen and at least the total mass is
+lost. --joints names the joints that have a torque sensor.
 
 --compare floating|fixed|MODEL shows what this set-up cannot see that the other can, and which forces
 of the other would be mispredicted from what is identified here.
@@ -49,6 +50,9 @@ pub struct Args {
     /// What the sensors give [default: joint-torques; with a floating base both]
     #[arg(long, value_enum)]
     measured: Option<MeasuredChoice>,
+    /// Free flight: no external force acts on the floating base
+    #[arg(long)]
+    ballistic: bool,
     /// Joints that have a torque sensor, by name [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     joints: Option<Vec<String>>,
@@ -98,8 +102,6 @@ enum MeasuredChoice {
     BaseWrench,
     Both,
     Momentum,
-    /// No external force: free flight
-    None,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -123,12 +125,12 @@ impl Args {
                 MethodChoice::Exact => Method::Exact,
             },
             measured: self.measured.map(|m| match m {
-                MeasuredChoice::JointTorques | MeasuredChoice::None => Measured::JointTorques,
+                MeasuredChoice::JointTorques => Measured::JointTorques,
                 MeasuredChoice::BaseWrench => Measured::BaseWrench,
                 MeasuredChoice::Both => Measured::Both,
                 MeasuredChoice::Momentum => Measured::Momentum,
             }),
-            ballistic: matches!(self.measured, Some(MeasuredChoice::None)),
+            ballistic: self.ballistic,
             torque_joints: self.joints.clone(),
             regime: if self.at_rest {
                 Regime::Static

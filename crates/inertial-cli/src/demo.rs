@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use inertial::consistency::{DEFAULT_TOLERANCE, significant};
 use inertial::dynamics::ClosedMechanism;
+use inertial::identifiability::{AnalyzeOptions, analyze};
 use inertial::mechanism::{BuildOptions, builtin};
 
+use crate::analyze::for_people;
 use crate::model::{Model, Summary};
 use crate::output::{self, Answer};
 use crate::report::Report;
@@ -38,6 +40,8 @@ pub fn run(args: &Args) -> Result<Answer> {
     out += &report.text(&model.label, mechanism.name());
     out += "\n2. What do the joints feel?\n\n";
     out += &dynamics(&closed)?;
+    let _ = writeln!(out, "\n3. What can any experiment reveal?  (inertial analyze {})\n", model.label);
+    out += &for_people(&mechanism, &analyze(&mechanism, &AnalyzeOptions::default())?, false);
     output::print(&out)?;
     Ok(Answer::Yes)
 }

@@ -20,3 +20,7 @@ pub mod spatial;
 
 mod error;
 pub use error::{Error, Place, Result};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
