@@ -168,14 +168,14 @@ impl Question<'_> {
                 loops.closed.constraint_count()
             ));
         }
-        if let Ok(sampled) = numeric_rank(self, &loops.closed) {
-            if sampled.rank < rank {
-                finding.warnings.push(format!(
-                    "sampled in floating point the rank is {} (last kept {:.1e}, first dropped {:.1e}), exactly it is {rank}: \
-                     the geometry is nearly special",
-                    sampled.rank, sampled.kept, sampled.dropped
-                ));
-            }
+        if let Ok(sampled) = numeric_rank(self, &loops.closed)
+            && sampled.rank < rank
+        {
+            finding.warnings.push(format!(
+                "sampled in floating point the rank is {} (last kept {:.1e}, first dropped {:.1e}), exactly it is {rank}: \
+                 the geometry is nearly special",
+                sampled.rank, sampled.kept, sampled.dropped
+            ));
         }
         Ok((finding, explanation))
     }

@@ -342,7 +342,7 @@ impl<'a, T: Number> Curve<'a, T> {
             sum.translation += poses[j].rotation * twist.linear;
         }
         // Orders stay far below the characteristic.
-        let scale = T::from_i64(k as i64).inverse().unwrap_or_else(T::zero);
+        let scale = integer::<T>(k).inverse().unwrap_or_else(T::zero);
         Pose::new(sum.rotation * scale, sum.translation * scale)
     }
 
@@ -417,6 +417,12 @@ impl<T: Number> Twists<T> {
     fn len(&self) -> usize {
         self.own.first().map_or(0, Vec::len)
     }
+}
+
+/// The image of an order in time.
+#[allow(clippy::cast_possible_wrap)] // Orders are small.
+pub(super) fn integer<T: Number>(k: usize) -> T {
+    T::from_i64(k as i64)
 }
 
 fn dot<T: Number>(a: &[T], b: &[T]) -> T {

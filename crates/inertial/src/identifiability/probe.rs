@@ -3,7 +3,7 @@
 use nalgebra::{Matrix3x4, Vector3};
 
 use super::drng::Points;
-use super::lifting::{Curve, Start, Stuck, Twists, convolve};
+use super::lifting::{Curve, Start, Stuck, Twists, convolve, integer};
 use super::rpna::Regime;
 use super::sampling::{Experiment, Measured};
 use crate::linalg::{Echelon, Number, Pivot, SplitMix};
@@ -140,9 +140,9 @@ impl<'a, T: Number> Probe<'a, T> {
     /// `wᵀ I a − (v × w)ᵀ I v`.
     fn force_row(&self, body: usize, w: &Twists<T>, k: usize, heavy: bool) -> Parameters<T> {
         let (v, w) = (&self.motion.own[body], &w.own[body]);
-        let acceleration: Vec<Motion<T>> = (0..=k).map(|i| v[i + 1] * T::from_i64(i as i64 + 1)).collect();
+        let acceleration: Vec<Motion<T>> = (0..=k).map(|i| v[i + 1] * integer(i + 1)).collect();
         let turned: Vec<Motion<T>> =
-            (0..=k).map(|i| convolve(Motion::zero(), v, w, i, |v, w| v.cross(w))).collect();
+            (0..=k).map(|i| convolve(Motion::zero(), v, w, i, Motion::cross)).collect();
         let mut row = convolve(Parameters::zeros(), w, &acceleration, k, inertia_gradient);
         row -= convolve(Parameters::zeros(), &turned, v, k, inertia_gradient);
         if heavy {

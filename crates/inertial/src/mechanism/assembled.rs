@@ -190,9 +190,9 @@ impl LoopPlan {
         };
         let modes: Vec<Motion<T>> = free.iter().map(|m| end.push_motion(m)).collect();
         let mut span = Echelon::new(6, Pivot::Largest);
-        modes.iter().for_each(|m| {
+        for m in &modes {
             span.insert(m.to_vector().as_slice());
-        });
+        }
         let wrench = |w: Vec<T>| Force::new(Vector3::new(w[0], w[1], w[2]), Vector3::new(w[3], w[4], w[5]));
         AssembledLoop {
             predecessor: self.predecessor,
@@ -227,7 +227,9 @@ fn stand(joint: &JointType, pivoting: Pivoting, frame: &Matrix3<f64>, q: &[f64])
         Pivoting::Planar => &[0, 1],
         Pivoting::Floating => &[0, 1, 2],
     };
-    free.iter().for_each(|&k| exact[k] = solved(shift[k]));
+    for &k in free {
+        exact[k] = solved(shift[k]);
+    }
     Stand { angle, shift: exact, quaternion }
 }
 

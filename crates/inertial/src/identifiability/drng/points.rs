@@ -33,9 +33,9 @@ impl<T: Number> Points<T> {
     /// The span of some points.
     pub fn spanned(points: &[Vector4<T>]) -> Self {
         let mut out = Self::none();
-        points.iter().for_each(|p| {
+        for p in points {
             out.insert(*p);
-        });
+        }
         out
     }
 
@@ -83,7 +83,7 @@ impl<T: Number> Points<T> {
         // The weight first: a reduced basis then has one finite point.
         let mut pivot = 3;
         if zero(&left.w) {
-            pivot = if left.y.weight() > left.x.weight() { 1 } else { 0 };
+            pivot = usize::from(left.y.weight() > left.x.weight());
             if left.z.weight() > left[pivot].weight() {
                 pivot = 2;
             }
