@@ -5,6 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use inertial::dynamics::{self, ClosedMechanism, InverseDynamics};
+use inertial::identifiability::certificate::Question;
+use inertial::identifiability::closed::Loops;
+use inertial::identifiability::drng::{Graph, null_vectors};
+use inertial::identifiability::{AnalyzeOptions, Experiment, Regime, Rpna, Topology, analyze};
+use inertial::linalg::First;
+use inertial::mechanism::{Base, DEFAULT_SNAP, ExactAssembly, ExactGeometry};
 use serde::Serialize;
 
 use crate::model::{Model, Summary};
@@ -120,6 +126,43 @@ fn kernels(closed: &ClosedMechanism<'_>) -> Result<Vec<Timing>> {
         // A model without masses has every kernel but this one.
         Err(error) => output::say(&format!("forward-dynamics is left out: {error:#}")),
     }
+    timings.extend(identifiability(closed, &states)?);
+    Ok(timings)
+}
+
+/// What can be known: the recursion (trees), null vectors with reasons, the exact rank, the whole answer.
+fn identifiability(closed: &ClosedMechanism<'_>, states: &[State]) -> Result<Vec<Timing>> {
+    let m = closed.mechanism();
+    let geometry = ExactGeometry::new(m, DEFAULT_SNAP);
+    let experiment = Experiment::complete(m.base() == Base::Floating, Regime::Full);
+    let order = (0..m.parameter_count()).collect();
+    let question = Question { mechanism: m, experiment: &experiment, order, seed: 1 };
+    let mut timings = Vec::new();
+    let tree = m.loops().is_empty();
+    if let (true, Ok(topology)) = (tree, Topology::new(&geometry.to::<First>())) {
+        let numbers = geometry.to::<f64>();
+        timings.push(measure("rpna", states, |_| {
+            black_box(Rpna::new(&numbers, &topology, Regime::Full));
+            Ok(())
+        })?);
+    }
+    let assembled = ExactAssembly::new(m, &geometry, closed.assembled(), DEFAULT_SNAP).to::<f64>();
+    timings.push(measure("drng", states, |_| {
+        black_box(null_vectors(&Graph::new(&assembled)));
+        Ok(())
+    })?);
+    timings.push(measure("certificate", states, |_| {
+        if tree {
+            black_box(question.sampled_rank::<First>(&geometry));
+        } else {
+            black_box(Loops::new(&question, &geometry, DEFAULT_SNAP)?.rows);
+        }
+        Ok(())
+    })?);
+    timings.push(measure("base-parameters", states, |_| {
+        black_box(analyze(m, &AnalyzeOptions::default())?);
+        Ok(())
+    })?);
     Ok(timings)
 }
 

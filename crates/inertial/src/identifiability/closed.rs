@@ -161,13 +161,6 @@ impl Question<'_> {
         let method = if explained { "drng" } else { "exact" };
         let mut finding = self.finish(method, real.rows, certificate, real.velocities);
         finding.warnings.extend(loops.closed.warnings().iter().cloned());
-        if first.redundant > 0 {
-            finding.warnings.push(format!(
-                "the loops are overconstrained: {} of {} constraints follow from the others",
-                first.redundant,
-                loops.closed.constraint_count()
-            ));
-        }
         if let Ok(sampled) = numeric_rank(self, &loops.closed)
             && sampled.rank < rank
         {

@@ -1,6 +1,8 @@
 //! The graph of bodies and joints, what joints let bodies share, and how standing still spreads over it (paper 004,
 //! algorithms 1 and 2, for loop joints too).
 
+use std::collections::VecDeque;
+
 use nalgebra::{Matrix3x4, Vector3};
 
 use super::points::Points;
@@ -113,62 +115,51 @@ impl<T: Number> Graph<T> {
     pub fn spread(&mut self) {
         let weightless = self.gravity.iter().all(T::is_zero);
         self.classes[0] = Class { fixed: Points::all(), level: Points::all() };
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for edge in &self.edges {
-                for (from, to) in [(edge.a, edge.b), (edge.b, edge.a)] {
-                    let source = self.classes[from];
-                    let target = &mut self.classes[to];
-                    if target.fixed.len() < 4 && !source.fixed.is_empty() {
-                        changed |= target.fixed.join(&edge.shared.meet(&source.fixed));
-                    }
-                    if target.level.len() < 4 && !source.level.is_empty() {
-                        changed |= target.level.join(&edge.shared.meet(&source.level));
-                    }
-                }
-            }
-            for class in &mut self.classes {
-                // Two directions that stand still leave no rotation.
-                if class.fixed.infinite().count() == 2 {
-                    changed |= class.fixed.join(&Points::directions());
-                }
-                let upright = class.fixed.contains(self.gravity.push(T::zero()));
-                // Gravity as the body sees it is constant if two of its components are: its length is.
-                if weightless {
-                    changed |= class.level.join(&Points::all());
-                } else if class.level.infinite().count() < 3
-                    && (class.level.infinite().count() == 2 || upright)
-                {
-                    changed |= class.level.join(&Points::directions());
-                }
-                let fixed = class.fixed;
-                changed |= class.level.join(&fixed);
-            }
+        if weightless {
+            self.classes.iter_mut().for_each(|c| c.level = Points::all());
         }
+        let gravity = self.gravity.push(T::zero());
+        let (edges, classes) = (&self.edges, &mut self.classes);
+        flow(edges, classes.len(), |edge, from, to| {
+            let source = classes[from];
+            let target = &mut classes[to];
+            let mut changed = false;
+            if target.fixed.len() < 4 && !source.fixed.is_empty() {
+                changed |= target.fixed.join(&edge.shared.meet(&source.fixed));
+                // Two directions that stand still leave no rotation.
+                if changed && target.fixed.infinite().count() == 2 {
+                    target.fixed.join(&Points::directions());
+                }
+            }
+            if target.level.len() < 4 && !source.level.is_empty() {
+                changed |= target.level.join(&edge.shared.meet(&source.level));
+            }
+            if changed && target.level.len() < 4 {
+                let fixed = target.fixed;
+                target.level.join(&fixed);
+                let directions = target.level.infinite().count();
+                // Gravity as the body sees it is constant if two of its components are, for its length is constant.
+                if directions < 3 && (directions == 2 || fixed.contains(gravity)) {
+                    target.level.join(&Points::directions());
+                }
+            }
+            changed
+        });
     }
 
     /// For a direction that stands still: points of each body that move along it only.
     pub fn axial(&self, direction: &Vector3<T>) -> Vec<Points<T>> {
         let mut axial = vec![Points::none(); self.classes.len()];
         axial[0] = Points::all();
-        let along = direction.push(T::zero());
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for edge in &self.edges {
-                let points = match &edge.slide {
-                    Some((d, points)) if Points::spanned(&[along]).contains(d.push(T::zero())) => points,
-                    _ => &edge.shared,
-                };
-                for (from, to) in [(edge.a, edge.b), (edge.b, edge.a)] {
-                    let source = axial[from];
-                    if axial[to].len() < 4 && !source.is_empty() {
-                        changed |= axial[to].join(&points.meet(&source));
-                    }
-                }
-            }
-        }
+        let along = Points::spanned(&[direction.push(T::zero())]);
+        flow(&self.edges, axial.len(), |edge, from, to| {
+            let points = match &edge.slide {
+                Some((d, points)) if along.contains(d.push(T::zero())) => points,
+                _ => &edge.shared,
+            };
+            let source = axial[from];
+            axial[to].len() < 4 && !source.is_empty() && axial[to].join(&points.meet(&source))
+        });
         axial
     }
 
@@ -192,6 +183,25 @@ impl<T: Number> Graph<T> {
             edges = rest;
         }
         edges
+    }
+}
+
+/// Carries knowledge along edges, from each node again as long as `step` (edge, from, to) says that it learnt something.
+fn flow<T: Number>(edges: &[Edge<T>], nodes: usize, mut step: impl FnMut(&Edge<T>, usize, usize) -> bool) {
+    let mut waiting = vec![true; nodes];
+    let mut queue: VecDeque<usize> = (0..nodes).collect();
+    while let Some(node) = queue.pop_front() {
+        waiting[node] = false;
+        for edge in edges {
+            let other = match node {
+                n if n == edge.a => edge.b,
+                n if n == edge.b => edge.a,
+                _ => continue,
+            };
+            if step(edge, node, other) && !std::mem::replace(&mut waiting[other], true) {
+                queue.push_back(other);
+            }
+        }
     }
 }
 
