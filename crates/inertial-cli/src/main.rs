@@ -5,10 +5,13 @@ mod bench;
 mod check;
 mod demo;
 mod identifiability_text;
+mod identify;
+mod logs;
 mod model;
 mod options;
 mod output;
 mod report;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -22,6 +25,8 @@ Examples:
   inertial check robot.urdf                can these inertial parameters belong to physical bodies?
   inertial check robot.urdf --fix --out fixed.urdf
   inertial analyze robot.urdf              which of them can any experiment reveal?
+  inertial identify robot.urdf log.csv     what are they, given what was measured?
+  inertial validate robot.urdf log.csv     how well does the model predict it?
   inertial bench builtin:quadruped         how fast is each kernel here?
 
 MODEL is a URDF, URDF+ (<loop>, <coupling>), MJCF or mechanism file (JSON, TOML), recognised by its content;
@@ -40,6 +45,8 @@ struct Cli {
 enum Command {
     Check(check::Args),
     Analyze(analyze::Args),
+    Identify(Box<identify::Args>),
+    Validate(validate::Args),
     Bench(bench::Args),
     Demo(demo::Args),
 }
@@ -52,6 +59,8 @@ fn main() -> ExitCode {
     let answer = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Analyze(args) => analyze::run(&args),
+        Command::Identify(args) => identify::run(&args),
+        Command::Validate(args) => validate::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => demo::run(&args),
     };

@@ -33,6 +33,11 @@ enum RotorChoice {
 }
 
 impl ModelOptions {
+    /// Whether the call asks for rotors' inertias.
+    pub fn wants_rotors(&self) -> bool {
+        matches!(self.rotors, Some(RotorChoice::Symmetric | RotorChoice::General))
+    }
+
     /// For the library.
     pub fn build_options(&self) -> BuildOptions {
         BuildOptions {

@@ -10,6 +10,9 @@ use faer::perm::PermRef;
 use faer::{Conj, MatMut, MatRef, Par, Side};
 use nalgebra::{DMatrix, DVector, SMatrix, SVector};
 
+mod triangle;
+pub use triangle::Triangle;
+
 /// What can be wrong with a matrix.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {

@@ -51,7 +51,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Samples `first..first + count`, both within these.
-    fn part(&self, dynamics: &InverseDynamics, first: usize, count: usize) -> Self {
+    pub(crate) fn part(&self, dynamics: &InverseDynamics, first: usize, count: usize) -> Self {
         let (nq, nv, end) = (dynamics.nq(), dynamics.nv(), first + count);
         Self {
             count,

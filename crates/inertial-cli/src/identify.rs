@@ -1,0 +1,262 @@
+//! `inertial identify`: what are the parameters, given what was measured?
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use inertial::consistency::significant;
+use inertial::estimation::{
+    Equations, Estimator, Identification, IdentifyOptions, JointTerms, Prior, Residual, Summary, identify,
+};
+use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism, write};
+
+use crate::logs::{LogOptions, saved_summary, summarise};
+use crate::model::Model;
+use crate::options::ModelOptions;
+use crate::output::{self, Answer};
+
+const HELP: &str = "\
+LOG is CSV or CSV.gz with a header: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where measured,
+dq.JOINT and ddq.JOINT. A file ending in .summary is what --summary-out wrote: it stands for its logs.
+
+--estimator lmi (default) finds parameters that bodies can have: weighted least squares over positive
+semidefinite pseudo-inertias, friction and rotor inertias not negative, with an entropic prior that
+holds what the motion does not show. ols and wls are plain least squares (wls divides each joint's
+torque by its noise); their bodies need not be possible.
+
+--prior model (default) takes the model's own inertias as prior, and the distances between joints where
+it has none; another model file gives others. --prior-weight 1 means: known to about 100 %. Against
+what the data show to 10 % it moves the result by a tenth of its standard error. none leaves a trace
+(1e-6) so that what nothing shows stays bounded.
+
+--rotors symmetric adds a reflected rotor inertia to each joint whose rotor the model does not have.
+
+Examples:
+  inertial identify robot.urdf log.csv.gz --friction coulomb+viscous --offset
+  inertial identify robot.urdf a.csv b.csv --validate c.csv --json
+  inertial identify robot.urdf log.csv --holdout 0.3 --out identified.urdf
+  inertial identify robot.urdf long.csv --summary-out long.summary";
+
+/// What are the parameters, given what was measured?
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Model file, '-' for standard input, or builtin:NAME
+    #[arg(value_name = "MODEL")]
+    model: String,
+    /// Logs or summaries to identify from
+    #[arg(value_name = "LOG", required = true)]
+    logs: Vec<String>,
+    /// How parameters are estimated
+    #[arg(long, value_enum, default_value = "lmi")]
+    estimator: EstimatorChoice,
+    /// Friction of the joints
+    #[arg(long, value_enum, default_value = "none")]
+    friction: FrictionChoice,
+    /// Estimate a constant offset of each joint's torque
+    #[arg(long)]
+    offset: bool,
+    /// Prior of the lmi estimator: model, none, or a model file
+    #[arg(long, value_name = "PATH", default_value = "model")]
+    prior: String,
+    /// Weight of the prior [default: 1]
+    #[arg(long, value_name = "W", value_parser = positive)]
+    prior_weight: Option<f64>,
+    /// Logs to validate with
+    #[arg(long, value_name = "LOG", num_args = 1.., conflicts_with = "holdout")]
+    validate: Vec<String>,
+    /// Keep the last fraction of each log to validate with
+    #[arg(long, value_name = "F", value_parser = fraction)]
+    holdout: Option<f64>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write the URDF or mechanism file with the identified values, completely or not at all
+    #[arg(long, value_name = "PATH")]
+    out: Option<PathBuf>,
+    /// Write what the logs say of the unknowns, to be merged or identified from later
+    #[arg(long, value_name = "PATH")]
+    summary_out: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogOptions,
+    #[command(flatten)]
+    options: ModelOptions,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum EstimatorChoice {
+    Ols,
+    Wls,
+    Lmi,
+}
+
+/// Friction of the joints.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum FrictionChoice {
+    None,
+    Viscous,
+    Coulomb,
+    #[value(name = "coulomb+viscous")]
+    Both,
+}
+
+/// Weight of the prior that is as good as none.
+const TRACE: f64 = 1e-6;
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let model = Model::load(&args.model)?;
+    let mechanism = model.build(&args.options.build_options())?;
+    let terms = JointTerms {
+        viscous: matches!(args.friction, FrictionChoice::Viscous | FrictionChoice::Both),
+        coulomb: matches!(args.friction, FrictionChoice::Coulomb | FrictionChoice::Both),
+        offset: args.offset,
+        rotor_inertia: args.options.wants_rotors(),
+    };
+    let equations = Equations::new(&mechanism, terms, DEFAULT_SNAP).with_context(|| model.label.clone())?;
+    let options = options(args, &mechanism)?;
+    let (summary, validation) = read(args, &equations)?;
+    let result = identify(&equations, &summary, validation.as_ref(), &options)
+        .with_context(|| args.logs.join(", "))?;
+    let written = args.out.as_ref().map(|_| written(args, &model, &mechanism, &result)).transpose()?;
+    if let Some(path) = &args.summary_out {
+        output::write_file(path, &(serde_json::to_string(&summary)? + "\n"))?;
+    }
+    if let (Some(path), Some(text)) = (&args.out, written) {
+        output::write_file(path, &text)?;
+    }
+    if args.json {
+        output::print_json(&result)?;
+    } else {
+        output::print(&text(&result))?;
+    }
+    Ok(Answer::Yes)
+}
+
+fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {
+    let estimator = match args.estimator {
+        EstimatorChoice::Ols => Estimator::Ols,
+        EstimatorChoice::Wls => Estimator::Wls,
+        EstimatorChoice::Lmi => Estimator::Lmi,
+    };
+    let default = IdentifyOptions { estimator, ..IdentifyOptions::default() };
+    let (prior, weight) = match args.prior.as_str() {
+        "model" => (None, 1.0),
+        "none" => {
+            ensure!(args.prior_weight.is_none(), "--prior none has no weight");
+            (None, TRACE)
+        }
+        path => {
+            let other = Model::load(path)?.build(&args.options.build_options())?;
+            ensure!(
+                other.parameter_names() == mechanism.parameter_names(),
+                "{path}: has other bodies than the model, expected {}",
+                mechanism.bodies().iter().map(|b| b.name.as_str()).collect::<Vec<_>>().join(", ")
+            );
+            (Some(Prior::new(&other)?), 1.0)
+        }
+    };
+    Ok(IdentifyOptions { prior, prior_weight: args.prior_weight.unwrap_or(weight), ..default })
+}
+
+/// What the logs to fit and those to validate with say.
+fn read(args: &Args, equations: &Equations<'_>) -> Result<(Summary, Option<Summary>)> {
+    let mechanism = equations.mechanism();
+    let mut fit = Summary::empty(equations);
+    let mut kept = Summary::empty(equations);
+    for path in &args.logs {
+        if let Some(summary) = saved_summary(path)? {
+            ensure!(args.holdout.is_none(), "{path}: --holdout needs the log itself, not its summary");
+            summary.check(equations).with_context(|| path.clone())?;
+            fit.merge(&summary)?;
+            continue;
+        }
+        let log = args.log.read(mechanism, path)?;
+        if let Some(fraction) = args.holdout {
+            let (first, last) = log.holdout(fraction)?;
+            fit.merge(&summarise(equations, &first).with_context(|| path.clone())?)?;
+            kept.merge(&summarise(equations, &last).with_context(|| path.clone())?)?;
+        } else {
+            fit.merge(&summarise(equations, &log).with_context(|| path.clone())?)?;
+        }
+    }
+    for path in &args.validate {
+        let log = args.log.read(mechanism, path)?;
+        kept.merge(&summarise(equations, &log).with_context(|| path.clone())?)?;
+    }
+    Ok((fit, (kept.samples > 0).then_some(kept)))
+}
+
+/// The model's text with the identified values.
+fn written(args: &Args, model: &Model, mechanism: &Mechanism, result: &Identification) -> Result<String> {
+    let with = mechanism.clone().with_parameters(&result.parameters)?;
+    let parts = |b: &&inertial::mechanism::Body| b.kind != BodyKind::Massless;
+    let bodies: Vec<_> = with.bodies().iter().filter(parts).map(|b| (b.name.as_str(), b.inertia)).collect();
+    let known = |j: &&inertial::estimation::JointEstimate| j.viscous.is_some() || j.coulomb.is_some();
+    let friction = |j: &inertial::estimation::JointEstimate| write::urdf::Friction {
+        damping: j.viscous.unwrap_or(0.0),
+        friction: j.coulomb.unwrap_or(0.0),
+    };
+    let joints: Vec<_> = result.joints.iter().filter(known).map(|j| (j.name.as_str(), friction(j))).collect();
+    let written = write::urdf::write_bodies(&model.text, &args.options.build_options(), &bodies, &joints)
+        .with_context(|| model.label.clone())?;
+    written.notes.iter().for_each(|note| output::say(note));
+    Ok(written.text)
+}
+
+fn text(result: &Identification) -> String {
+    let number = |x: f64| significant(x, 5);
+    let maybe = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), number);
+    let mut out = format!(
+        "{}: {} samples, {} of {} base parameters shown by this motion ({})\n\n",
+        result.model.name, result.samples, result.excited, result.rank, result.estimator
+    );
+    let bodies = result.bodies.iter().map(|b| {
+        let verdict = if b.consistent { "yes" } else { "no" };
+        let com = b.com.map(|x| significant(x, 3)).join(" ");
+        [b.name.clone(), number(b.mass), com, verdict.to_owned()]
+    });
+    out += &output::table(["body", "mass (kg)", "centre of mass (m)", "can exist"], 2, bodies);
+    let joints = result.joints.iter().map(|j| {
+        [j.name.clone(), maybe(j.viscous), maybe(j.coulomb), maybe(j.offset), maybe(j.rotor_inertia)]
+    });
+    out += "\n";
+    out += &output::table(["joint", "viscous", "Coulomb", "offset", "rotor inertia"], 4, joints);
+    let parameters =
+        result.base_parameters.iter().map(|p| [p.name.clone(), number(p.value), significant(p.std_error, 2)]);
+    out += "\n";
+    out += &output::table(["base parameter", "value", "standard error"], 2, parameters);
+    out += "\n";
+    out += &residuals("fit", &result.fit, result.fit_relative_rms);
+    if let Some(all) = result.validation_relative_rms {
+        out += "\n";
+        out += &residuals("validation", &result.validation, all);
+    }
+    for warning in &result.warnings {
+        out += &format!("note: {warning}\n");
+    }
+    out
+}
+
+/// A table of residuals.
+pub fn residuals(title: &str, joints: &[Residual], all: f64) -> String {
+    let percent = |x: f64| format!("{:.2} %", 100.0 * x);
+    let rows = joints.iter().map(|r| {
+        [r.joint.clone(), significant(r.rms, 4), percent(r.relative_rms), significant(r.rms_raw, 4)]
+    });
+    let table = output::table([title, "rms", "of torque", "rms unfiltered"], 3, rows);
+    format!("{table}all joints: {}\n", percent(all))
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
+        _ => Err("expected a number above zero".into()),
+    }
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x > 0.0 && x < 1.0 => Ok(x),
+        _ => Err("expected a fraction between 0 and 1".into()),
+    }
+}

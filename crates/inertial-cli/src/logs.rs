@@ -1,0 +1,89 @@
+//! Logs and summaries from files.
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use inertial::dynamics::{InverseDynamics, Samples};
+use inertial::estimation::{Equations, Measurements, Summary};
+use inertial::mechanism::Mechanism;
+use inertial_data::{Cutoff, Log, Options, Prepared, prepare};
+
+use crate::output;
+
+/// How logs are prepared.
+#[derive(Debug, clap::Args)]
+pub struct LogOptions {
+    /// Cut-off of the zero-phase low-pass in Hz, 'auto' (from the motion's spectrum) or 'off'
+    #[arg(long, value_name = "HZ", default_value = "auto", value_parser = cutoff)]
+    cutoff: Choice,
+    /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain
+    #[arg(long, value_name = "SHARE", default_value_t = Options::default().slow)]
+    slow: f64,
+    /// Joints that have a torque sensor, by name [default: all]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    joints: Vec<String>,
+    /// Believe the units of the log even where they look wrong
+    #[arg(long)]
+    trust_units: bool,
+}
+
+/// clap wants a type of its own.
+#[derive(Debug, Clone, Copy)]
+struct Choice(Cutoff);
+
+fn cutoff(text: &str) -> Result<Choice, String> {
+    match text {
+        "auto" => Ok(Choice(Cutoff::Auto)),
+        "off" => Ok(Choice(Cutoff::Off)),
+        _ => match text.parse() {
+            Ok(hz) if hz > 0.0 && f64::is_finite(hz) => Ok(Choice(Cutoff::Hz(hz))),
+            _ => Err("expected a frequency in Hz, 'auto' or 'off'".into()),
+        },
+    }
+}
+
+impl LogOptions {
+    /// Reads and prepares a log; what was repaired or chosen is said on standard error.
+    pub fn read(&self, mechanism: &Mechanism, path: &str) -> Result<Prepared> {
+        let options = Options {
+            cutoff: self.cutoff.0,
+            slow: self.slow,
+            torque_joints: self.joints.clone(),
+            trust_units: self.trust_units,
+            ..Options::default()
+        };
+        let prepared = prepare(mechanism, &Log::read(Path::new(path))?, &options)?;
+        for note in &prepared.notes {
+            output::say(&format!("{path}: {note}"));
+        }
+        Ok(prepared)
+    }
+}
+
+/// What a prepared log says of the unknowns.
+pub fn summarise(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
+    let dynamics = InverseDynamics::new(equations.mechanism());
+    let samples = Samples::new(&dynamics, log.len(), &log.q, &log.v, &log.a)?;
+    let mut data = Measurements::new(samples, &log.v, &log.a, &log.tau);
+    data.tau_raw = Some(&log.tau_raw);
+    data.keep = Some(&log.keep);
+    // A band of f Hz carries 2 f independent numbers per second.
+    data.independent = log.cutoff_hz.map_or(1.0, |f| (2.0 * f / log.rate_hz).min(1.0));
+    Ok(Summary::new(equations, &data)?)
+}
+
+/// A summary that an earlier run saved, where the file is one.
+pub fn saved_summary(path: &str) -> Result<Option<Summary>> {
+    let named = Path::new(path).extension().is_some_and(|e| e == "json" || e == "summary");
+    if !named {
+        return Ok(None);
+    }
+    /// Summaries have some kilobytes per joint.
+    const LIMIT: u64 = 64 << 20;
+    let mut text = String::new();
+    let read = std::fs::File::open(path).and_then(|f| f.take(LIMIT + 1).read_to_string(&mut text));
+    read.with_context(|| path.to_owned())?;
+    ensure!(text.len() as u64 <= LIMIT, "{path}: is larger than any summary");
+    serde_json::from_str(&text).with_context(|| format!("{path}: is no summary")).map(Some)
+}

@@ -1,0 +1,65 @@
+//! `inertial validate`: how well does this model predict what was measured?
+
+use anyhow::{Context, Result};
+use inertial::estimation::{Equations, JointTerms, Summary, validate};
+use inertial::mechanism::DEFAULT_SNAP;
+
+use crate::identify::residuals;
+use crate::logs::{LogOptions, summarise};
+use crate::model::Model;
+use crate::options::ModelOptions;
+use crate::output::{self, Answer};
+
+const HELP: &str = "\
+The model's inertias, joint damping and friction (and rotors, armature) predict the torques; the residual
+is what is left, in the band of the filter, relative to the measured torque. An offset of the measured
+torque is not part of a model file.
+
+Exit status: 0 done and below --threshold, 1 above it, 2 bad input.
+
+Examples:
+  inertial validate identified.urdf log.csv
+  inertial validate identified.urdf log.csv --threshold 0.1 --json";
+
+/// How well does this model predict what was measured?
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Model file, '-' for standard input, or builtin:NAME
+    #[arg(value_name = "MODEL")]
+    model: String,
+    /// Logs
+    #[arg(value_name = "LOG", required = true)]
+    logs: Vec<String>,
+    /// Largest relative residual of all joints together that counts as yes
+    #[arg(long, value_name = "REL")]
+    threshold: Option<f64>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    log: LogOptions,
+    #[command(flatten)]
+    options: ModelOptions,
+}
+
+pub fn run(args: &Args) -> Result<Answer> {
+    let model = Model::load(&args.model)?;
+    let mechanism = model.build(&args.options.build_options())?;
+    let terms = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
+    let equations =
+        Equations::with_all_terms(&mechanism, terms, DEFAULT_SNAP).with_context(|| model.label.clone())?;
+    let mut summary = Summary::empty(&equations);
+    for path in &args.logs {
+        let log = args.log.read(&mechanism, path)?;
+        summary.merge(&summarise(&equations, &log).with_context(|| path.clone())?)?;
+    }
+    let result =
+        validate(&equations, &summary, &equations.model_values()?).with_context(|| args.logs.join(", "))?;
+    if args.json {
+        output::print_json(&result)?;
+    } else {
+        output::print(&residuals("joint", &result.joints, result.relative_rms))?;
+    }
+    Ok(if args.threshold.is_none_or(|most| result.relative_rms <= most) { Answer::Yes } else { Answer::No })
+}

@@ -1,0 +1,317 @@
+//! All the way from a summary to the result that people read.
+
+use serde::Serialize;
+
+use super::consistent::ConsistentFit;
+use super::equations::{Equations, Term};
+use super::least_squares::{LeastSquares, Weighting};
+use super::prior::Prior;
+use super::residuals::{Residual, validate};
+use super::summary::Summary;
+use crate::Result;
+use crate::consistency::{DEFAULT_TOLERANCE, judge};
+use crate::mechanism::{BodyKind, Mechanism};
+use crate::spatial::Inertia;
+
+/// How parameters are estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Estimator {
+    /// Ordinary least squares.
+    Ols,
+    /// Least squares weighted by each joint's noise.
+    Wls,
+    /// Weighted least squares over the bodies that can exist, with an entropic prior.
+    #[default]
+    Lmi,
+}
+
+impl Estimator {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ols => "ols",
+            Self::Wls => "wls",
+            Self::Lmi => "lmi",
+        }
+    }
+}
+
+/// Choices of [`identify`].
+#[derive(Debug, Clone)]
+pub struct IdentifyOptions {
+    /// How.
+    pub estimator: Estimator,
+    /// Prior bodies of the consistent estimator; by default those of the model.
+    pub prior: Option<Prior>,
+    /// Their weight, see [`super::consistent`].
+    pub prior_weight: f64,
+}
+
+impl Default for IdentifyOptions {
+    fn default() -> Self {
+        Self { estimator: Estimator::default(), prior: None, prior_weight: 1.0 }
+    }
+}
+
+/// The mechanism in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ModelSize {
+    /// Its name.
+    pub name: String,
+    /// Number of links that move.
+    pub bodies: usize,
+    /// Degrees of freedom.
+    pub dof: usize,
+}
+
+/// A tensor about the centre of mass, along the link's axes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Tensor {
+    pub ixx: f64,
+    pub ixy: f64,
+    pub ixz: f64,
+    pub iyy: f64,
+    pub iyz: f64,
+    pub izz: f64,
+}
+
+/// A body as estimated.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BodyEstimate {
+    /// Its name.
+    pub name: String,
+    /// Mass (kg).
+    pub mass: f64,
+    /// Centre of mass in the body's frame (m); the origin where the mass is zero.
+    pub com: [f64; 3],
+    /// Inertia about the centre of mass.
+    pub inertia: Tensor,
+    /// Whether a body can have these values.
+    pub consistent: bool,
+    /// Smallest eigenvalue of the pseudo-inertia.
+    pub pseudo_inertia_min_eigenvalue: f64,
+}
+
+/// A joint's own model as estimated; what was not asked for is absent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct JointEstimate {
+    /// Its name.
+    pub name: String,
+    /// Viscous friction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub viscous: Option<f64>,
+    /// Coulomb friction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coulomb: Option<f64>,
+    /// Constant offset of the measured torque.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<f64>,
+    /// Rotor inertia, reflected to the joint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotor_inertia: Option<f64>,
+}
+
+/// A base parameter as estimated.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ParameterEstimate {
+    /// `BODY.NAME` of the combination.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Its standard error (of least squares; constraints and prior only make it smaller).
+    pub std_error: f64,
+}
+
+/// The result of [`identify`]; serialises to the object of `identify --json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Identification {
+    /// The object's schema.
+    pub schema: &'static str,
+    /// The mechanism.
+    pub model: ModelSize,
+    /// How.
+    pub estimator: &'static str,
+    /// Number of samples.
+    pub samples: usize,
+    /// Number of base parameters.
+    pub rank: usize,
+    /// Number of directions of base parameters that this motion showed.
+    pub excited: usize,
+    /// The bodies.
+    pub bodies: Vec<BodyEstimate>,
+    /// The joints.
+    pub joints: Vec<JointEstimate>,
+    /// The base parameters.
+    pub base_parameters: Vec<ParameterEstimate>,
+    /// Residuals of the data that were fitted.
+    pub fit: Vec<Residual>,
+    /// The same, all joints together.
+    pub fit_relative_rms: f64,
+    /// Residuals of the data kept for validation.
+    pub validation: Vec<Residual>,
+    /// The same, all joints together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_relative_rms: Option<f64>,
+    /// Of the consistent estimator: cost less proven lower bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duality_gap: Option<f64>,
+    /// What people should know.
+    pub warnings: Vec<String>,
+    /// All parameters, for computation.
+    #[serde(skip)]
+    pub parameters: Vec<f64>,
+    /// The unknowns of the equations, for computation.
+    #[serde(skip)]
+    pub values: Vec<f64>,
+}
+
+/// Estimates the parameters of a mechanism from a summary of its logs.
+pub fn identify(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    validation: Option<&Summary>,
+    options: &IdentifyOptions,
+) -> Result<Identification> {
+    let mechanism = equations.mechanism();
+    let mut warnings = mechanism.warnings().to_vec();
+    let weighting =
+        if options.estimator == Estimator::Ols { Weighting::Ordinary } else { Weighting::Weighted };
+    let squares = LeastSquares::new(equations, summary, weighting)?;
+    let names = mechanism.velocity_names();
+    if !equations.absorbed.is_empty() {
+        let joints: Vec<_> = equations.absorbed.iter().map(|(v, _)| names[*v].as_str()).collect();
+        warnings.push(format!(
+            "the rotor inertia of {} acts like the inertia of its link and counts there",
+            joints.join(", ")
+        ));
+    }
+    let missing = equations.len() - squares.seen;
+    if missing > 0 {
+        warnings.push(unseen(equations, &squares));
+    }
+    let (parameters, values, gap) = match options.estimator {
+        Estimator::Ols | Estimator::Wls => {
+            let values = squares.values.as_slice().to_vec();
+            let base = &values[..equations.rank()];
+            (equations.regrouping.expand(base, &mechanism.parameters())?, values, None)
+        }
+        Estimator::Lmi => {
+            let prior = match &options.prior {
+                Some(prior) => prior.clone(),
+                None => Prior::new(mechanism)?,
+            };
+            if !prior.guessed.is_empty() {
+                warnings.push(format!(
+                    "the model gives no inertia of {}: the prior takes them from the distances between joints",
+                    prior.guessed.join(", ")
+                ));
+            }
+            let fit = ConsistentFit::new(equations, summary, &squares, &prior, options.prior_weight)?;
+            if !fit.converged {
+                warnings.push(format!(
+                    "the optimisation stopped with a gap of {:.1e} at cost {:.6e}",
+                    fit.cost - fit.lower_bound,
+                    fit.cost
+                ));
+            }
+            (fit.parameters, fit.values, Some(fit.cost - fit.lower_bound))
+        }
+    };
+    let fit = validate(equations, summary, &values)?;
+    let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
+    let estimated = mechanism.clone().with_parameters(&parameters)?;
+    let std_errors = squares.std_errors();
+    let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(std_errors);
+    Ok(Identification {
+        schema: "inertial/identification/1",
+        model: ModelSize {
+            name: mechanism.name().to_owned(),
+            bodies: mechanism.bodies().iter().filter(|b| b.kind == BodyKind::Link).count(),
+            dof: mechanism.nv(),
+        },
+        estimator: options.estimator.name(),
+        samples: summary.samples,
+        rank: equations.rank(),
+        excited: equations.rank().saturating_sub(missing),
+        bodies: bodies(&estimated)?,
+        joints: joints(equations, &estimated, &values),
+        base_parameters: base_parameters
+            .map(|((name, &value), std_error)| ParameterEstimate { name: name.clone(), value, std_error })
+            .collect(),
+        fit_relative_rms: fit.relative_rms,
+        fit: fit.joints,
+        validation_relative_rms: validation.as_ref().map(|v| v.relative_rms),
+        validation: validation.map_or_else(Vec::new, |v| v.joints),
+        duality_gap: gap,
+        warnings,
+        parameters,
+        values,
+    })
+}
+
+/// Names the unknowns with a part in what the motion did not show.
+fn unseen(equations: &Equations<'_>, squares: &LeastSquares) -> String {
+    // A direction of unit length has its main entries above this.
+    let part = |i: &usize| squares.unseen.row(*i).norm() > 0.1;
+    let mut names: Vec<_> = (0..equations.len()).filter(part).map(|i| equations.names[i].as_str()).collect();
+    let more = names.len().saturating_sub(12);
+    names.truncate(12);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!(
+        "this motion does not show {} of {} unknowns: combinations of {}{more}",
+        equations.len() - squares.seen,
+        equations.len(),
+        names.join(", ")
+    )
+}
+
+fn bodies(mechanism: &Mechanism) -> Result<Vec<BodyEstimate>> {
+    let with_mass = |kind: &BodyKind| matches!(kind, BodyKind::Link | BodyKind::Rotor);
+    mechanism
+        .bodies()
+        .iter()
+        .filter(|b| with_mass(&b.kind))
+        .map(|body| {
+            let Inertia { mass, .. } = body.inertia;
+            let verdict = judge(&body.inertia, DEFAULT_TOLERANCE)?;
+            let t = body.inertia.about_com();
+            Ok(BodyEstimate {
+                name: body.name.clone(),
+                mass,
+                com: body.inertia.com().map_or([0.0; 3], Into::into),
+                inertia: Tensor {
+                    ixx: t[(0, 0)],
+                    ixy: t[(0, 1)],
+                    ixz: t[(0, 2)],
+                    iyy: t[(1, 1)],
+                    iyz: t[(1, 2)],
+                    izz: t[(2, 2)],
+                },
+                consistent: verdict.is_consistent(),
+                pseudo_inertia_min_eigenvalue: verdict.pseudo_inertia_min_eigenvalue,
+            })
+        })
+        .collect()
+}
+
+fn joints(equations: &Equations<'_>, estimated: &Mechanism, values: &[f64]) -> Vec<JointEstimate> {
+    let names = estimated.velocity_names();
+    let mut out: Vec<JointEstimate> =
+        names.into_iter().map(|name| JointEstimate { name, ..JointEstimate::default() }).collect();
+    for (&(v, term), &value) in equations.terms.iter().zip(&values[equations.rank()..]) {
+        let joint = &mut out[v];
+        let place = match term {
+            Term::Viscous => &mut joint.viscous,
+            Term::Coulomb => &mut joint.coulomb,
+            Term::Offset => &mut joint.offset,
+            Term::RotorInertia => &mut joint.rotor_inertia,
+        };
+        *place = Some(value);
+    }
+    for rotor in estimated.bodies().iter().filter(|b| b.kind == BodyKind::SymmetricRotor) {
+        let reflected = rotor.drive.ratio.powi(2) * rotor.inertia.rotational[(2, 2)];
+        *out[rotor.drive.v].rotor_inertia.get_or_insert(0.0) += reflected;
+    }
+    out
+}

@@ -1,0 +1,198 @@
+//! Least squares for the unknowns, ordinary or weighted by each joint's noise, with their covariance.
+
+use nalgebra::{DMatrix, DVector};
+
+use super::equations::Equations;
+use super::summary::Summary;
+use crate::linalg::{Svd, Triangle};
+use crate::{Error, Result};
+
+/// Singular values of unit columns below this, relative to the largest, are directions that the motion did not show:
+/// what measured motion shows at all lies above 1e-5, what it cannot show at rounding (1e-12 after long sums).
+const UNSEEN: f64 = 1e-8;
+
+/// The noise of a joint is taken as at least so much of its force: weights stay finite on data without noise.
+const LEAST_NOISE: f64 = 1e-9;
+
+/// Repetitions of weighting, and the relative change of the noise below which it has settled.
+const REPEATS: usize = 20;
+const SETTLED: f64 = 1e-6;
+
+/// Whether joints count by their noise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weighting {
+    /// Every force counts alike.
+    Ordinary,
+    /// Each joint's forces are divided by their noise, found from the residuals, repeated until it settles.
+    Weighted,
+}
+
+/// A least-squares estimate.
+#[derive(Debug, Clone)]
+pub struct LeastSquares {
+    /// The unknowns; of least (scaled) norm in directions that the motion did not show.
+    pub values: DVector<f64>,
+    /// Their covariance, in the directions that the motion showed. Noise is taken as independent between joints, and in
+    /// time as far as the filter leaves it.
+    pub covariance: DMatrix<f64>,
+    /// Standard deviation of each coordinate's noise.
+    pub noise: Vec<f64>,
+    /// Factor of the square root of each coordinate's information, `√(independent part)/noise`.
+    pub weights: Vec<f64>,
+    /// Number of directions that the motion showed.
+    pub seen: usize,
+    /// An orthonormal basis (scaled unknowns) of those it did not show.
+    pub unseen: DMatrix<f64>,
+}
+
+impl LeastSquares {
+    /// Solves.
+    pub fn new(equations: &Equations<'_>, summary: &Summary, weighting: Weighting) -> Result<Self> {
+        summary.check(equations)?;
+        let equations_found: usize = summary.factors.iter().map(|f| f.count).sum();
+        if equations_found < equations.len() {
+            return Err(Error::Numeric(format!(
+                "{equations_found} measured forces are fewer than the {} unknowns",
+                equations.len()
+            )));
+        }
+        let mut weights = vec![1.0; equations.channels.len()];
+        let mut solution = Solution::new(equations, summary, &weights)?;
+        let mut noise = solution.noise(equations, summary, &weights);
+        if weighting == Weighting::Weighted {
+            for _ in 0..REPEATS {
+                weights = information_weights(summary, &noise);
+                solution = Solution::new(equations, summary, &weights)?;
+                let next = solution.noise(equations, summary, &weights);
+                let change = noise.iter().zip(&next).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
+                noise = next;
+                if change < SETTLED {
+                    break;
+                }
+            }
+        }
+        // H⁻¹ (Σ w⁴ σ²/f RᵀR) H⁻¹: exact for any weights; H⁻¹ where they are those of the information.
+        let spread: Vec<f64> = weights
+            .iter()
+            .zip(information_weights(summary, &noise))
+            .map(|(w, i)| if i > 0.0 { w * w / i } else { 0.0 })
+            .collect();
+        let middle = information(equations, summary, &spread)?.matrix() * &solution.inverse;
+        let covariance = middle.transpose() * middle;
+        Ok(Self {
+            values: solution.values,
+            covariance,
+            weights: information_weights(summary, &noise),
+            noise,
+            seen: solution.seen,
+            unseen: solution.unseen,
+        })
+    }
+
+    /// Standard errors of the unknowns.
+    pub fn std_errors(&self) -> Vec<f64> {
+        self.covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect()
+    }
+}
+
+fn information_weights(summary: &Summary, noise: &[f64]) -> Vec<f64> {
+    let weight = |independent: f64, count: usize, noise: f64| {
+        if count == 0 || noise == 0.0 { 0.0 } else { (independent / count as f64).sqrt() / noise }
+    };
+    summary.factors.iter().zip(noise).map(|(f, &s)| weight(f.independent, f.count, s)).collect()
+}
+
+/// The factor of all equations together, in the columns of all unknowns (without forces), each coordinate's rows times
+/// its weight.
+pub(super) fn information(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Result<Triangle> {
+    stacked(equations, summary, weights, false)
+}
+
+/// The same with the (filtered) forces as the last column.
+pub(super) fn stacked(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    weights: &[f64],
+    with_forces: bool,
+) -> Result<Triangle> {
+    let width = equations.len() + usize::from(with_forces);
+    let mut out = Triangle::new(width);
+    for ((channel, factor), &weight) in equations.channels.iter().zip(&summary.factors).zip(weights) {
+        let n = factor.unknowns();
+        let rows = n + 1;
+        let mut block = vec![0.0; rows * width];
+        for i in 0..rows {
+            let row = factor.triangle.row(i);
+            for (&unknown, r) in channel.unknowns.iter().zip(row) {
+                block[unknown * rows + i] = weight * r;
+            }
+            if with_forces {
+                block[(width - 1) * rows + i] = weight * row[n];
+            }
+        }
+        out.absorb(&mut block, rows)?;
+    }
+    Ok(out)
+}
+
+/// One weighted solution.
+struct Solution {
+    values: DVector<f64>,
+    /// Pseudo-inverse of `AᵀA`.
+    inverse: DMatrix<f64>,
+    seen: usize,
+    unseen: DMatrix<f64>,
+}
+
+impl Solution {
+    fn new(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Result<Self> {
+        let n = equations.len();
+        let all = stacked(equations, summary, weights, true)?.matrix();
+        let b = all.column(n).into_owned();
+        let mut a = all.columns(0, n).into_owned();
+        // Columns in units of their own size: ranks must not depend on kilograms against kilogram metres squared.
+        let norms: DVector<f64> = DVector::from_fn(n, |j, _| a.column(j).norm());
+        let largest = norms.iter().copied().fold(0.0, f64::max);
+        if largest == 0.0 {
+            return Err(Error::Numeric(
+                "the log holds no motion and no force that would show a parameter".into(),
+            ));
+        }
+        let scale = norms.map(|s| if s > UNSEEN * largest { s.recip() } else { 0.0 });
+        for (mut column, s) in a.column_iter_mut().zip(scale.iter()) {
+            column *= *s;
+        }
+        let svd = Svd::new(&a)?;
+        let seen = svd.rank(UNSEEN).rank;
+        let values = svd.solve(&b, seen, 0.0).component_mul(&scale);
+        let mut root = svd.v.columns(0, seen).into_owned();
+        for j in 0..seen {
+            root.column_mut(j).unscale_mut(svd.values[j]);
+        }
+        for (mut row, s) in root.row_iter_mut().zip(scale.iter()) {
+            row *= *s;
+        }
+        Ok(Self { values, inverse: &root * root.transpose(), seen, unseen: svd.null_space(seen) })
+    }
+
+    /// Noise of each coordinate, with the degrees of freedom that the fit took from it (the trace of its part of the hat
+    /// matrix).
+    fn noise(&self, equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Vec<f64> {
+        let channels = equations.channels.iter().zip(&summary.factors).zip(weights);
+        channels
+            .map(|((channel, factor), weight)| {
+                if factor.count == 0 {
+                    return 0.0;
+                }
+                let n = factor.unknowns();
+                let r = DMatrix::from_fn(n, n, |i, j| factor.triangle.at(i, j));
+                let own =
+                    DMatrix::from_fn(n, n, |i, j| self.inverse[(channel.unknowns[i], channel.unknowns[j])]);
+                let taken = (&r * own).component_mul(&r).sum() * weight * weight;
+                let sums = factor.sums(|k| self.values[channel.unknowns[k]]);
+                let free = (factor.count as f64 - taken).max(1.0);
+                (sums.residual / free).max(LEAST_NOISE.powi(2) * sums.tau / factor.count as f64).sqrt()
+            })
+            .collect()
+    }
+}

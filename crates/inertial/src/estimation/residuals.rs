@@ -1,0 +1,95 @@
+//! How well given unknowns explain what was measured.
+
+use serde::Serialize;
+
+use super::equations::Equations;
+use super::summary::{Factor, Summary};
+use crate::{Error, Result};
+
+/// The residual of one coordinate.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Residual {
+    /// The coordinate.
+    pub joint: String,
+    /// Root mean square of measured less predicted force, in the band of the identification filter.
+    pub rms: f64,
+    /// The same over the root mean square of the measured force; zero where nothing was measured.
+    pub relative_rms: f64,
+    /// Root mean square against the unfiltered force.
+    pub rms_raw: f64,
+}
+
+/// How well a model predicts what was measured; serialises to the object of `validate --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Validation {
+    /// The object's schema.
+    pub schema: &'static str,
+    /// Number of samples.
+    pub samples: usize,
+    /// By coordinate.
+    pub joints: Vec<Residual>,
+    /// Root of the summed squared residuals over the summed squared forces, all coordinates together.
+    pub relative_rms: f64,
+}
+
+/// Squared sums of residual, force and raw residual.
+pub(super) struct Sums {
+    pub residual: f64,
+    pub tau: f64,
+    pub residual_raw: f64,
+}
+
+impl Factor {
+    /// At the values of this coordinate's own unknowns.
+    pub(super) fn sums(&self, x: impl Fn(usize) -> f64) -> Sums {
+        let n = self.unknowns();
+        let (mut out, r) = (Sums { residual: 0.0, tau: 0.0, residual_raw: 0.0 }, &self.triangle);
+        for i in 0..n + 2 {
+            let row = r.row(i);
+            let predicted: f64 = (i.min(n)..n).map(|k| row[k] * x(k)).sum();
+            out.residual += (row[n] - predicted).powi(2);
+            out.tau += row[n].powi(2);
+            out.residual_raw += (row[n + 1] - predicted).powi(2);
+        }
+        out
+    }
+}
+
+/// Judges any values of the unknowns by a summary.
+pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) -> Result<Validation> {
+    summary.check(equations)?;
+    if values.len() != equations.len() {
+        let (expected, found) = (equations.len(), values.len());
+        return Err(Error::Dimension { what: "unknowns", expected, found });
+    }
+    let names = equations.mechanism().velocity_names();
+    let (mut joints, mut residual, mut tau) = (Vec::new(), 0.0, 0.0);
+    for ((factor, channel), name) in summary.factors.iter().zip(&equations.channels).zip(names) {
+        if factor.count == 0 {
+            continue;
+        }
+        let sums = factor.sums(|k| values[channel.unknowns[k]]);
+        residual += sums.residual;
+        tau += sums.tau;
+        let mean = |sum: f64| (sum / factor.count as f64).sqrt();
+        joints.push(Residual {
+            joint: name,
+            rms: mean(sums.residual),
+            relative_rms: ratio(sums.residual, sums.tau),
+            rms_raw: mean(sums.residual_raw),
+        });
+    }
+    if joints.is_empty() {
+        return Err(Error::Numeric("no force was measured: nothing to compare with".into()));
+    }
+    Ok(Validation {
+        schema: "inertial/validation/1",
+        samples: summary.samples,
+        joints,
+        relative_rms: ratio(residual, tau),
+    })
+}
+
+fn ratio(residual: f64, tau: f64) -> f64 {
+    if tau > 0.0 { (residual / tau).sqrt() } else { 0.0 }
+}
