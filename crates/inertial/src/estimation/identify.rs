@@ -10,6 +10,7 @@ use super::residuals::{Residual, validate};
 use super::summary::Summary;
 use crate::Result;
 use crate::consistency::{DEFAULT_TOLERANCE, judge};
+use crate::linalg::singular_values;
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::spatial::Inertia;
 
@@ -233,7 +234,7 @@ pub fn identify(
         estimator: options.estimator.name(),
         samples: summary.samples,
         rank: equations.rank(),
-        excited: equations.rank().saturating_sub(missing),
+        excited: equations.rank() - hidden(equations, &squares)?,
         bodies: bodies(&estimated)?,
         joints: joints(equations, &estimated, &values),
         base_parameters: base_parameters
@@ -248,6 +249,13 @@ pub fn identify(
         parameters,
         values,
     })
+}
+
+/// Number of directions of base parameters that have a part in what the motion did not show.
+fn hidden(equations: &Equations<'_>, squares: &LeastSquares) -> Result<usize> {
+    let base = squares.unseen.rows(0, equations.rank()).into_owned();
+    // Of orthonormal columns: those that are of joint terms alone leave rounding.
+    Ok(singular_values(&base)?.into_iter().filter(|&s| s > 1e-6).count())
 }
 
 /// Names the unknowns with a part in what the motion did not show.

@@ -1,0 +1,111 @@
+//! `identify` and `validate` from logs, simulated and real.
+
+mod common;
+
+use std::f64::consts::TAU;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use common::{Folder, refused, run};
+
+const MODEL: &str = "builtin:planar-2r";
+
+/// A log of the two-link arm by its own closed form (Lagrange), with viscous friction on the first joint.
+///
+/// The inertial numbers are those of the model: read from it, so that the test follows it.
+fn log(rows: usize) -> String {
+    let mechanism =
+        inertial::mechanism::builtin::get("planar-2r").unwrap().build(&Default::default()).unwrap();
+    let mut text = String::from("t,q1,q2,dq1,dq2,ddq1,ddq2,tau1,tau2\n");
+    let mut workspace = inertial::dynamics::InverseDynamics::new(&mechanism).scratch();
+    let dynamics = inertial::dynamics::InverseDynamics::new(&mechanism);
+    for k in 0..rows {
+        let t = k as f64 * 0.005;
+        // Sines of different frequencies, with their exact derivatives.
+        let (w1, w2, w3) = (0.7 * TAU, 1.1 * TAU, 0.4 * TAU);
+        let q = [0.8 * (w1 * t).sin() + 0.3 * (w3 * t).cos(), 0.9 * (w2 * t).cos() + 0.4 * (w3 * t).sin()];
+        let v = [
+            0.8 * w1 * (w1 * t).cos() - 0.3 * w3 * (w3 * t).sin(),
+            -0.9 * w2 * (w2 * t).sin() + 0.4 * w3 * (w3 * t).cos(),
+        ];
+        let a = [
+            -0.8 * w1 * w1 * (w1 * t).sin() - 0.3 * w3 * w3 * (w3 * t).cos(),
+            -0.9 * w2 * w2 * (w2 * t).cos() - 0.4 * w3 * w3 * (w3 * t).sin(),
+        ];
+        let mut tau = [0.0; 2];
+        dynamics.rnea(&mut workspace, &q, &v, &a, &mut tau).unwrap();
+        let row = [t, q[0], q[1], v[0], v[1], a[0], a[1], tau[0] + 0.7 * v[0], tau[1]];
+        let _ = writeln!(text, "{}", row.map(|x| format!("{x}")).join(","));
+    }
+    text
+}
+
+#[test]
+fn identifies_validates_and_keeps_summaries() {
+    let folder = Folder::new();
+    let log = folder.file("log.csv", log(2000));
+    let args = ["--friction", "viscous", "--json", "--cutoff", "off", "--slow", "0"];
+    let summary = folder.path("log.summary");
+    let mut call = vec!["identify", MODEL, &log, "--summary-out", summary.to_str().unwrap()];
+    call.extend(args);
+    let first = run(&call);
+    assert_eq!(first.status, 0, "{}", first.stderr);
+    let found = first.json();
+    assert_eq!(found["schema"], "inertial/identification/1");
+    assert_eq!(found["rank"], found["excited"]);
+    assert!(found["bodies"].as_array().unwrap().iter().all(|b| b["consistent"] == true));
+    let viscous = found["joints"][0]["viscous"].as_f64().unwrap();
+    assert!((viscous - 0.7).abs() < 1e-3, "{viscous}");
+    assert!(found["fit_relative_rms"].as_f64().unwrap() < 1e-3);
+    // The summary stands for its log: the same values.
+    let mut call = vec!["identify", MODEL, summary.to_str().unwrap()];
+    call.extend(&args[..3]);
+    let again = run(&call);
+    assert_eq!(again.json()["base_parameters"], found["base_parameters"], "{}", again.stderr);
+
+    let judged = run(&["validate", MODEL, &log, "--json", "--cutoff", "off", "--slow", "0"]);
+    assert_eq!((judged.status, judged.json()["schema"].as_str()), (0, Some("inertial/validation/1")));
+    let told = run(&["validate", MODEL, &log, "--threshold", "1e-9", "--cutoff", "off", "--slow", "0"]);
+    assert_eq!(told.status, 1, "{}", told.stderr);
+}
+
+#[test]
+fn bad_calls_have_one_line() {
+    let folder = Folder::new();
+    let log = folder.file("log.csv", log(50));
+    refused(&["identify", MODEL, "missing.csv"]);
+    refused(&["identify", MODEL, &log, "--prior-weight", "-1"]);
+    refused(&["identify", MODEL, &log, "--holdout", "2"]);
+    refused(&["identify", "builtin:four-bar", &log]);
+    let other = folder.file("other.summary", "{}");
+    refused(&["identify", MODEL, &other]);
+    refused(&["validate", "builtin:arm7", &log]);
+}
+
+fn data(robot: &str, file: &str) -> Option<String> {
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(robot).join(file);
+    let found = path.exists().then(|| path.to_str().unwrap().to_owned());
+    if found.is_none() {
+        println!("skipped: {} is missing", path.display());
+    }
+    found
+}
+
+/// Identifies a real robot; every body must be possible and the validation residual below `most`.
+fn real(robot: &str, logs: &[&str], split: &[&str], most: f64) {
+    let Some(model) = data(robot, "model.urdf") else { return };
+    let logs: Vec<String> = logs.iter().filter_map(|file| data(robot, file)).collect();
+    let mut args = vec!["identify".to_owned(), model];
+    args.extend(logs);
+    let options = ["--friction", "coulomb+viscous", "--offset", "--rotors", "symmetric", "--json"];
+    args.extend(options.iter().map(|s| (*s).to_owned()));
+    args.extend(split.iter().map(|s| data(robot, s).filter(|_| s.contains('.') && s.contains("csv")).unwrap_or((*s).to_owned())));
+    let run = run(&args);
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let found = run.json();
+    assert!(found["bodies"].as_array().unwrap().iter().all(|b| b["consistent"] == true));
+    let residual = found["validation_relative_rms"].as_f64().unwrap();
+    println!("{robot}: validation {residual}");
+    assert!(residual < most, "{robot}: {residual}");
+}
