@@ -71,7 +71,7 @@ pub struct Args {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
-    /// Write the URDF or mechanism file with the identified values, completely or not at all
+    /// Write the model (a URDF) with the identified values and nothing else changed, completely or not at all
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
     /// Write what the logs say of the unknowns, to be merged or identified from later
@@ -200,6 +200,11 @@ fn written(args: &Args, model: &Model, mechanism: &Mechanism, result: &Identific
     let written = write::urdf::write_bodies(&model.text, &args.options.build_options(), &bodies, &joints)
         .with_context(|| model.label.clone())?;
     written.notes.iter().for_each(|note| output::say(note));
+    if result.joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || j.offset.is_some()) {
+        output::say(
+            "a URDF has no place for offsets and reflected rotor inertias: they are in the result only",
+        );
+    }
     Ok(written.text)
 }
 
