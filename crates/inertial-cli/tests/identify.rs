@@ -56,11 +56,17 @@ fn identifies_validates_and_keeps_summaries() {
     let viscous = found["joints"][0]["viscous"].as_f64().unwrap();
     assert!((viscous - 0.7).abs() < 1e-3, "{viscous}");
     assert!(found["fit_relative_rms"].as_f64().unwrap() < 1e-3);
-    // The summary stands for its log: the same values.
+    // The summary stands for its log.
     let mut call = vec!["identify", MODEL, summary.to_str().unwrap()];
     call.extend(&args[..3]);
     let again = run(&call);
-    assert_eq!(again.json()["base_parameters"], found["base_parameters"], "{}", again.stderr);
+    assert_eq!(again.status, 0, "{}", again.stderr);
+    let (again, found) = (again.json(), found["base_parameters"].as_array().unwrap().clone());
+    for (x, y) in found.iter().zip(again["base_parameters"].as_array().unwrap()) {
+        let (x, y) = (x["value"].as_f64().unwrap(), y["value"].as_f64().unwrap());
+        // Merging rounds, and without noise the solver's gap is all that is left: both far below this.
+        assert!((x - y).abs() < 1e-8, "{x} {y}");
+    }
 
     let judged = run(&["validate", MODEL, &log, "--json", "--cutoff", "off", "--slow", "0"]);
     assert_eq!((judged.status, judged.json()["schema"].as_str()), (0, Some("inertial/validation/1")));
@@ -110,4 +116,12 @@ fn real(robot: &str, logs: &[&str], validate: Option<&str>, options: &[&str], mo
     let residual = found["validation_relative_rms"].as_f64().unwrap();
     println!("{robot}: validation {residual}");
     assert!(residual <= most, "{robot}: {residual}");
+}
+
+#[test]
+fn real_robots_validate_as_well_as_plain_least_squares_does_elsewhere() {
+    // Figures of a weighted least-squares script with Pinocchio on the same splits.
+    real("panda", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.035);
+    real("ur10", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.087);
+    real("kr300", &["motion_A.csv.gz", "motion_B.csv.gz"], Some("motion_C.csv.gz"), &[], 0.128);
 }

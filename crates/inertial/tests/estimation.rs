@@ -349,7 +349,8 @@ fn motion_that_does_not_show_a_parameter_is_reported() {
         log.v.extend([0.0; 6]);
         log.a.extend([0.0; 6]);
     }
-    let found = identify(&equations, &log.summary(&equations), None, &IdentifyOptions::default()).unwrap();
+    let options = IdentifyOptions { estimator: Estimator::Ols, ..IdentifyOptions::default() };
+    let found = identify(&equations, &log.summary(&equations), None, &options).unwrap();
     let gravity = DMatrix::from_rows(
         &(0..log.count)
             .flat_map(|s| {
@@ -361,6 +362,5 @@ fn motion_that_does_not_show_a_parameter_is_reported() {
     let rank = inertial::linalg::rank(&gravity, 1e-10).unwrap().rank;
     assert_eq!((found.rank, found.excited), (36, rank));
     assert!(found.warnings.iter().any(|w| w.contains("does not show")), "{:?}", found.warnings);
-    assert!(found.bodies.iter().all(|b| b.consistent));
-    assert!(found.fit_relative_rms < 1e-3, "{}", found.fit_relative_rms);
+    assert!(found.fit_relative_rms < 1e-9, "{}", found.fit_relative_rms);
 }

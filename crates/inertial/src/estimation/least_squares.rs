@@ -11,7 +11,8 @@ use crate::{Error, Result};
 /// what measured motion shows at all lies above 1e-5, what it cannot show at rounding (1e-12 after long sums).
 const UNSEEN: f64 = 1e-8;
 
-/// The noise of a joint is taken as at least so much of its force: weights stay finite on data without noise.
+/// The noise of a joint is taken as at least so much of the largest joint's force: weights stay finite on data without
+/// noise, and a joint without any force does not count for more than the others.
 const LEAST_NOISE: f64 = 1e-9;
 
 /// Repetitions of weighting, and the relative change of the noise below which it has settled.
@@ -178,6 +179,9 @@ impl Solution {
     /// Noise of each coordinate, with the degrees of freedom that the fit took from it (the trace of its part of the hat
     /// matrix).
     fn noise(&self, equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Vec<f64> {
+        let mean = |tau: f64, count: usize| if count == 0 { 0.0 } else { tau / count as f64 };
+        let forces = summary.factors.iter().map(|f| mean(f.sums(|_| 0.0).tau, f.count));
+        let least = LEAST_NOISE.powi(2) * forces.fold(0.0, f64::max);
         let channels = equations.channels.iter().zip(&summary.factors).zip(weights);
         channels
             .map(|((channel, factor), weight)| {
@@ -191,7 +195,7 @@ impl Solution {
                 let taken = (&r * own).component_mul(&r).sum() * weight * weight;
                 let sums = factor.sums(|k| self.values[channel.unknowns[k]]);
                 let free = (factor.count as f64 - taken).max(1.0);
-                (sums.residual / free).max(LEAST_NOISE.powi(2) * sums.tau / factor.count as f64).sqrt()
+                (sums.residual / free).max(least).sqrt()
             })
             .collect()
     }
