@@ -1,5 +1,6 @@
 //! `inertial identify`: what are the parameters, given what was measured?
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -237,7 +238,7 @@ fn text(result: &Identification) -> String {
         out += &residuals("validation", &result.validation, all);
     }
     for warning in &result.warnings {
-        out += &format!("note: {warning}\n");
+        let _ = writeln!(out, "note: {warning}");
     }
     out
 }

@@ -1,5 +1,7 @@
 //! `identify` and `validate` from logs, simulated and real.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::f64::consts::TAU;

@@ -95,7 +95,9 @@ impl Problem {
         let width = n + equations.terms.len();
         let mut to_unknowns = DMatrix::zeros(equations.len(), width);
         for (i, combination) in regrouping.combinations.iter().enumerate() {
-            combination.iter().for_each(|&(column, x)| to_unknowns[(i, column)] = x);
+            for &(column, x) in combination {
+                to_unknowns[(i, column)] = x;
+            }
         }
         (0..equations.terms.len()).for_each(|i| to_unknowns[(rank + i, n + i)] = 1.0);
 

@@ -54,6 +54,7 @@ impl Term {
 
 /// Which terms the joints have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct JointTerms {
     /// Viscous friction.
     pub viscous: bool,

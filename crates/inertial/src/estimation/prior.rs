@@ -35,16 +35,16 @@ impl Prior {
         for (i, body) in mechanism.bodies().iter().enumerate() {
             let (size, centre) = sizes[i];
             let near = nearest(&body.inertia)?;
-            let (mass, com, shape) = match near.com().filter(|_| near.mass > 0.0) {
-                Some(com) => (near.mass, com, near.about_com()),
-                None => {
-                    if body.kind == BodyKind::Link {
-                        out.guessed.push(body.name.clone());
-                    }
-                    let mass = DENSITY * std::f64::consts::PI * (SLENDERNESS * size).powi(2) * size;
-                    // A ball as wide as the link is long.
-                    (mass, centre, Matrix3::from_diagonal_element(0.4 * mass * (size / 2.0).powi(2)))
+            let given = near.com().filter(|_| near.mass > 0.0);
+            let (mass, com, shape) = if let Some(com) = given {
+                (near.mass, com, near.about_com())
+            } else {
+                if body.kind == BodyKind::Link {
+                    out.guessed.push(body.name.clone());
                 }
+                let mass = DENSITY * std::f64::consts::PI * (SLENDERNESS * size).powi(2) * size;
+                // A ball as wide as the link is long.
+                (mass, centre, Matrix3::from_diagonal_element(0.4 * mass * (size / 2.0).powi(2)))
             };
             let central = Inertia { mass, first_moment: Vector3::zeros(), rotational: shape };
             let mut moments = PseudoInertia::from(&central).0.fixed_view::<3, 3>(0, 0).into_owned();
