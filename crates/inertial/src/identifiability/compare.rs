@@ -57,11 +57,15 @@ pub fn compare(
     let mut dense = vec![0.0; mechanism.parameter_count()];
     let mut change = DMatrix::zeros(combinations.len(), unseen.len());
     for (r, combination) in combinations.iter().enumerate() {
-        combination.iter().for_each(|&(c, x)| dense[c] = x);
+        for &(c, x) in combination {
+            dense[c] = x;
+        }
         for (k, vector) in unseen.iter().enumerate() {
             change[(r, k)] = vector.iter().map(|&(c, x)| dense[c] * x).sum();
         }
-        combination.iter().for_each(|&(c, _)| dense[c] = 0.0);
+        for &(c, _) in combination {
+            dense[c] = 0.0;
+        }
     }
     let largest = change.amax();
     let lost_base_parameters = (0..combinations.len())

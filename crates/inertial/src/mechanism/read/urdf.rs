@@ -38,7 +38,7 @@ const LOOP_TYPES: &str = "revolute, continuous, prismatic, fixed, floating, plan
 ///   <joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/></joint></robot>"#;
 /// let rod = urdf::read(text)?.build(&Default::default())?;
 /// assert_eq!(rod.bodies()[0].inertia.parameters()[4], 0.6); // Ixx about the hinge
-/// assert_eq!(urdf::read("<robot").unwrap_err().to_string(), "line 1: the XML text ends too early");
+/// assert_eq!(urdf::read("<robot>\n<link").unwrap_err().to_string(), "line 2: the XML text ends too early");
 /// # Ok::<(), inertial::Error>(())
 /// ```
 pub fn read(text: &str) -> Result<MechanismBuilder> {
