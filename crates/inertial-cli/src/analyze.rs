@@ -207,16 +207,10 @@ fn is_picture(out: Option<&Path>) -> bool {
 pub fn for_people(mechanism: &Mechanism, analysis: &Analysis, explain: bool) -> String {
     let mut out = text::table(analysis);
     out += &text::combinations(analysis);
-    if explain {
-        out += &if analysis.null_vectors.is_empty() {
-            text::transfers(mechanism, analysis)
-        } else {
-            format!(
-                "\nWhy {} combinations cannot be known:\n{}",
-                analysis.nullity,
-                picture::text(mechanism, &analysis.null_vectors)
-            )
-        };
+    if explain && analysis.null_vectors.is_empty() {
+        out += &text::transfers(mechanism, analysis);
+    } else if explain {
+        out += &text::reasons(mechanism, analysis);
     }
     out += &text::certificate(analysis);
     out

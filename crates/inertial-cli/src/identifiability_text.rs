@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use inertial::consistency::significant;
+use inertial::identifiability::drng::picture;
 use inertial::identifiability::{Analysis, BodyReport, Comparison, JointTransfers, Status};
 use inertial::mechanism::{JointType, Mechanism};
 use inertial::spatial::{Inertia, PARAMETER_NAMES, Parameters};
@@ -154,6 +155,12 @@ pub fn transfers(mechanism: &Mechanism, analysis: &Analysis) -> String {
         }
     }
     out
+}
+
+/// Why what cannot be known in a mechanism with loops cannot.
+pub fn reasons(mechanism: &Mechanism, analysis: &Analysis) -> String {
+    let why = picture::text(mechanism, &analysis.null_vectors);
+    format!("\nWhy {} combinations cannot be known:\n{why}", analysis.nullity)
 }
 
 /// One line for each transfer; the changes are in the frame of the body after the joint.
@@ -312,10 +319,10 @@ pub fn latex(analysis: &Analysis) -> String {
         let _ = writeln!(out, "$I_m$ & {} \\\\", row.join(" & "));
     }
     out += "\\hline\n";
-    let spans: [(&str, fn(&BodyReport) -> usize); 3] =
-        [("V", |b| b.velocity_span), ("K", |b| b.identifiable_span), ("T", |b| b.transfer_freedoms)];
-    for (letter, span) in spans {
-        let row: Vec<_> = links.iter().map(|b| span(b).to_string()).collect();
+    for (letter, k) in ["V", "K", "T"].into_iter().zip(0..) {
+        let span =
+            |b: &&BodyReport| [b.velocity_span, b.identifiable_span, b.transfer_freedoms][k].to_string();
+        let row: Vec<_> = links.iter().map(span).collect();
         let _ = writeln!(out, "$\\dim {letter}_i$ & {} \\\\", row.join(" & "));
     }
     out += "\\hline\n\\end{tabular}\n";

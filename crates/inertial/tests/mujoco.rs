@@ -134,7 +134,7 @@ fn compare_all(output: &str) -> Vec<String> {
         }
         match loaded {
             Err(inertial::Error::Unsupported { place, feature }) => {
-                println!("{short}: not supported: {place}{feature}")
+                println!("{short}: not supported: {place}{feature}");
             }
             Err(error) => panic!("{short}: {error}"),
             Ok(mechanism) => {
