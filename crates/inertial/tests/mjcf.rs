@@ -1,5 +1,7 @@
 //! The MJCF reader: what it makes of the format, and what it says of bad input. MuJoCo itself judges in `mujoco.rs`.
 
+#![allow(clippy::unwrap_used)]
+
 use inertial::Error;
 use inertial::mechanism::{Base, BodyKind, BuildOptions, JointType, Mechanism, MechanismBuilder, read};
 use inertial::spatial::{Inertia, Pose};

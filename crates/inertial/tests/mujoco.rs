@@ -1,5 +1,7 @@
 //! Against MuJoCo, which reads the same files: placements, mass matrices and inverse dynamics.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::path::Path;
