@@ -73,14 +73,15 @@ pub fn summarise(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
     Ok(Summary::new(equations, &data)?)
 }
 
+/// Summaries have some kilobytes per joint.
+const LIMIT: u64 = 64 << 20;
+
 /// A summary that an earlier run saved, where the file is one.
 pub fn saved_summary(path: &str) -> Result<Option<Summary>> {
     let named = Path::new(path).extension().is_some_and(|e| e == "json" || e == "summary");
     if !named {
         return Ok(None);
     }
-    /// Summaries have some kilobytes per joint.
-    const LIMIT: u64 = 64 << 20;
     let mut text = String::new();
     let read = std::fs::File::open(path).and_then(|f| f.take(LIMIT + 1).read_to_string(&mut text));
     read.with_context(|| path.to_owned())?;

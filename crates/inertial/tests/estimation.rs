@@ -355,7 +355,7 @@ fn motion_that_does_not_show_a_parameter_is_reported() {
         &(0..log.count)
             .flat_map(|s| {
                 let y = reference_regressor(&mechanism, &log.q[6 * s..6 * s + 6], &[0.0; 6], &[0.0; 6]);
-                y.row_iter().map(|r| r.into_owned()).collect::<Vec<_>>()
+                y.row_iter().map(nalgebra::Matrix::into_owned).collect::<Vec<_>>()
             })
             .collect::<Vec<_>>(),
     );

@@ -156,8 +156,9 @@ fn own_models() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mjcf_models");
     let mut paths: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
-        .map(|entry| entry.unwrap().path().to_string_lossy().into_owned())
-        .filter(|path| path.ends_with(".xml"))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "xml"))
+        .map(|path| path.to_string_lossy().into_owned())
         .collect();
     paths.sort();
     let arguments: Vec<&str> = paths.iter().map(String::as_str).collect();
