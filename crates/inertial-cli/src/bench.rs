@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use inertial::dynamics::{self, ClosedMechanism, InverseDynamics};
+use inertial::dynamics::{self, ClosedMechanism, InverseDynamics, Samples};
 use inertial::identifiability::certificate::Question;
 use inertial::identifiability::closed::Loops;
 use inertial::identifiability::drng::{Graph, null_vectors};
@@ -110,6 +110,7 @@ fn kernels(closed: &ClosedMechanism<'_>) -> Result<Vec<Timing>> {
             Ok(closed.mass_matrix(&mut workspace, &s.q, black_box(&mut square))?)
         })?,
     ];
+    timings.insert(3, batch(&inverse, &states)?);
     if !m.loops().is_empty() {
         timings.push(measure("velocity-map", &states, |s| {
             black_box(closed.velocity_map(&mut workspace, &s.q)?);
@@ -128,6 +129,24 @@ fn kernels(closed: &ClosedMechanism<'_>) -> Result<Vec<Timing>> {
     }
     timings.extend(identifiability(closed, &states)?);
     Ok(timings)
+}
+
+/// Packed torque regressors of many samples, per sample.
+fn batch(inverse: &InverseDynamics, states: &[State]) -> Result<Timing> {
+    const SAMPLES: usize = 10_000;
+    let stacked = |part: fn(&State) -> &[f64]| -> Vec<f64> {
+        states.iter().cycle().take(SAMPLES).flat_map(part).copied().collect()
+    };
+    let (q, v, a) = (stacked(|s| &s.q), stacked(|s| &s.v), stacked(|s| &s.a));
+    let samples = Samples::new(inverse, SAMPLES, &q, &v, &a)?;
+    let mut scratch = inverse.scratch();
+    let whole = measure("regressor-batch", states, |_| {
+        Ok(inverse.packed_regressors(&mut scratch, &samples, |chunk| {
+            black_box(chunk.groups().last());
+        })?)
+    })?;
+    let per_sample = |us: f64| us / SAMPLES as f64;
+    Ok(Timing { min_us: per_sample(whole.min_us), median_us: per_sample(whole.median_us), ..whole })
 }
 
 /// What can be known: the recursion (trees), null vectors with reasons, the exact rank, the whole answer.

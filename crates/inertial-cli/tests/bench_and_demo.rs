@@ -16,7 +16,8 @@ fn bench_times_every_kernel() {
         "gravity": [0.0, 0.0, -1.62], "loops": 0, "rotors": 0});
     assert_eq!(value["model"], expected);
     let names: Vec<_> = value["kernels"].as_array().unwrap().iter().map(|k| k["name"].clone()).collect();
-    for name in ["rnea", "regressor", "mass-matrix", "forward-dynamics"] {
+    let dynamics = ["rnea", "regressor", "regressor-batch", "mass-matrix", "forward-dynamics"];
+    for name in dynamics.into_iter().chain(["rpna", "drng", "certificate", "base-parameters"]) {
         assert!(names.contains(&name.into()), "{name}");
     }
     for kernel in value["kernels"].as_array().unwrap() {
