@@ -211,7 +211,7 @@ fn urdf_plus_models_leave_their_singular_zero() {
         match file {
             "four_bar" => assert!((q[1] + q[0]).abs() < 1e-14 && (q[2] - q[0]).abs() < 1e-14, "{q:?}"),
             "planar_leg_linkage" => {
-                assert!((q[2] + q[1]).abs() < 1e-14 && (q[3] - q[1]).abs() < 1e-14, "{q:?}");
+                assert!((q[3] + q[1]).abs() < 1e-14 && (q[2] - q[1]).abs() < 1e-14, "{q:?}");
             }
             _ => {}
         }
