@@ -70,7 +70,7 @@ pub(super) struct BodyPlan {
     pub rest: (Angle, Surd),
 }
 
-/// A mechanism's geometry as it is meant, ready to be written in any [`Number`].
+/// A mechanism's geometry as it is meant, ready to be written in any [`Number`](crate::linalg::Number).
 ///
 /// ```
 /// use inertial::mechanism::{ExactGeometry, JointSpec, JointType, MechanismBuilder};
