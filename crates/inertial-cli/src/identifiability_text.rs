@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use inertial::consistency::significant;
 use inertial::identifiability::drng::picture;
 use inertial::identifiability::{Analysis, BodyReport, Comparison, JointTransfers, Status};
 use inertial::mechanism::{JointType, Mechanism};
@@ -98,7 +97,7 @@ pub fn combinations(analysis: &Analysis) -> String {
 pub fn formula(combination: &[(String, f64)]) -> String {
     let mut out = String::new();
     for (i, (name, x)) in combination.iter().enumerate() {
-        let size = if x.abs() == 1.0 { String::new() } else { format!("{} ", number(x.abs())) };
+        let size = if x.abs() == 1.0 { String::new() } else { format!("{} ", output::number(x.abs())) };
         let sign = match (i, *x < 0.0) {
             (0, false) => "",
             (0, true) => "-",
@@ -108,12 +107,6 @@ pub fn formula(combination: &[(String, f64)]) -> String {
         let _ = write!(out, "{sign}{size}{name}");
     }
     out
-}
-
-/// Short decimals as they are, others to six digits.
-fn number(x: f64) -> String {
-    let full = x.to_string();
-    if full.len() <= 10 { full } else { significant(x, 6) }
 }
 
 /// How sure the answer is, and what people should know.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
+use inertial::consistency::significant;
 
 /// The answer to the question that a command asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,12 @@ fn plain_table<R: Into<Row>>(header: &[&str], rows: impl IntoIterator<Item = R>)
         table.add_row(row);
     }
     table
+}
+
+/// Short decimals as they are, others to six digits.
+pub fn number(x: f64) -> String {
+    let full = x.to_string();
+    if full.len() <= 10 { full } else { significant(x, 6) }
 }
 
 /// Says on standard error, in one line, what is wrong.

@@ -134,7 +134,7 @@ impl Report {
             let names: Vec<_> = body.violations.iter().map(|v| v.name()).collect();
             let verdict = if body.consistent { "yes".into() } else { format!("no: {}", names.join(", ")) };
             let eigenvalue = format!("{:.3e}", body.pseudo_inertia_min_eigenvalue);
-            [body.name.clone(), format!("{}", body.mass), eigenvalue, verdict]
+            [body.name.clone(), output::number(body.mass), eigenvalue, verdict]
         });
         let table = output::table(["body", "mass (kg)", "least eigenvalue", "can exist"], 2, rows);
         let mut out = format!("{title}\n\n{table}\n");
