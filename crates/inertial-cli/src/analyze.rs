@@ -14,24 +14,24 @@ use crate::options::ModelOptions;
 use crate::output::{self, Answer};
 
 const HELP: &str = "\
-Nothing is measured here: the answer follows from the robot's kinematics alone and holds for every
-experiment. It is found by the recursive parameter nullspace algorithm (upper bound of the rank) and
-confirmed by exact sampling over prime fields (lower bound); where the two meet it is certain.
-With loops, exactly closed motions decide the rank, and geometric principles (drng) explain it:
---explain draws the graph of bodies, joints and loops with what acts where; with --out NAME.svg,
-as a picture.
+Nothing is measured here: the answer follows from the robot's kinematics alone and holds for
+every experiment. It is found by the recursive parameter nullspace algorithm (upper bound of the
+rank) and confirmed by exact sampling over prime fields (lower bound); where the two meet it is
+certain. With loops, exactly closed motions decide the rank, and geometric principles (drng)
+explain it: --explain draws the graph of bodies, joints and loops with what acts where; with
+--out NAME.svg, as a picture.
 
 Model files carry rounded angles (1.5708 for a right one). Geometry within --snap of a special
 position (parallel, perpendicular, intersecting, zero) is taken as special; --snap 0 takes every
 number literally. Where that makes a difference a warning names the joints.
 
---measured says what the sensors give: the torques of the joints, the wrench between base and world,
-both, or the momentum. --ballistic is free flight: no external force acts and that is known; with
---measured base-wrench (which is then zero) the motion alone is seen and at least the total mass is
-lost. --joints names the joints that have a torque sensor.
+--measured says what the sensors give: the torques of the joints, the wrench between base and
+world, both, or the momentum. --ballistic is free flight: no external force acts and that is
+known; with --measured base-wrench (which is then zero) the motion alone is seen and at least
+the total mass is lost. --joints names the joints that have a torque sensor.
 
---compare floating|fixed|MODEL shows what this set-up cannot see that the other can, and which forces
-of the other would be mispredicted from what is identified here.
+--compare floating|fixed|MODEL shows what this set-up cannot see that the other can, and which
+forces of the other would be mispredicted from what is identified here.
 
 Examples:
   inertial analyze builtin:puma560                      the table of a classic

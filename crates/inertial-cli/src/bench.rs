@@ -18,9 +18,10 @@ use crate::options::ModelOptions;
 use crate::output::{self, Answer};
 
 const HELP: &str = "\
-Times are per call, on one thread, over states drawn at random (always the same). The least time is what the machine
-can do; a median far above it means that the machine was busy. Kinematics, rnea and the regressors are those of the
-tree; the mass matrix and forward dynamics are those of the independent coordinates where there are loops.
+Times are per call, on one thread, over states drawn at random (always the same). The least time
+is what the machine can do; a median far above it means that the machine was busy. Kinematics,
+rnea and the regressors are those of the tree; the mass matrix and forward dynamics are those of
+the independent coordinates where there are loops.
 
 Examples:
   inertial bench robot.urdf --base floating

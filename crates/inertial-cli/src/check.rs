@@ -13,18 +13,21 @@ use crate::output::{self, Answer};
 use crate::report::Report;
 
 const HELP: &str = "\
-A body can exist where its 4x4 pseudo-inertia is positive semidefinite within rounding: its mass is not negative and its
-principal moments about the centre of mass satisfy the triangle inequality. Links are judged one by one as the file
-gives them, rotors too (named JOINT.rotor). A link without mass is fine if it has no inertia either.
+A body can exist where its 4x4 pseudo-inertia is positive semidefinite within rounding: its mass
+is not negative and its principal moments about the centre of mass satisfy the triangle
+inequality. Links are judged one by one as the file gives them, rotors too (named JOINT.rotor).
+A link without mass is fine if it has no inertia either.
 
---fix keeps mass and centre of mass and moves the inertia to the nearest possible one: the second moments about the
-centre of mass are projected on the positive semidefinite cone (Frobenius norm). Without a positive mass the nearest
-body is a massless one. Nothing else in the file changes.
+--fix keeps mass and centre of mass and moves the inertia to the nearest possible one: the
+second moments about the centre of mass are projected on the positive semidefinite cone
+(Frobenius norm). Without a positive mass the nearest body is a massless one. Nothing else in
+the file changes.
 
-Exit status: 0 all can exist, 1 some cannot (also with --fix: the answer is about what was read), 2 bad input.
+Exit status: 0 all can exist, 1 some cannot (also with --fix: the answer is about what was
+read), 2 bad input.
 
-JSON of one model: {\"schema\": \"inertial/check/1\", \"consistent\": ..., \"bodies\": [...]}; of several: \"files\" holds
-such an object for each, with its name as \"file\".
+JSON of one model: {\"schema\": \"inertial/check/1\", \"consistent\": ..., \"bodies\": [...]};
+of several: \"files\" holds such an object for each, with its name as \"file\".
 
 Examples:
   inertial check robot.urdf

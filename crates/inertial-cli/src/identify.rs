@@ -17,20 +17,22 @@ use crate::options::ModelOptions;
 use crate::output::{self, Answer};
 
 const HELP: &str = "\
-LOG is CSV or CSV.gz with a header: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where measured,
-dq.JOINT and ddq.JOINT. A file ending in .summary is what --summary-out wrote: it stands for its logs.
+LOG is CSV or CSV.gz with a header: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where
+measured, dq.JOINT and ddq.JOINT. A file ending in .summary is what --summary-out wrote: it
+stands for its logs.
 
---estimator lmi (default) finds parameters that bodies can have: weighted least squares over positive
-semidefinite pseudo-inertias, friction and rotor inertias not negative, with an entropic prior that
-holds what the motion does not show. ols and wls are plain least squares (wls divides each joint's
-torque by its noise); their bodies need not be possible.
+--estimator lmi (default) finds parameters that bodies can have: weighted least squares over
+positive semidefinite pseudo-inertias, friction and rotor inertias not negative, with an
+entropic prior that holds what the motion does not show. ols and wls are plain least squares
+(wls divides each joint's torque by its noise); their bodies need not be possible.
 
---prior model (default) takes the model's own inertias as prior, and the distances between joints where
-it has none; another model file gives others. --prior-weight 1 means: known to about 100 %. Against
-what the data show to 10 % it moves the result by a tenth of its standard error. none leaves a trace
-(1e-6) so that what nothing shows stays bounded.
+--prior model (default) takes the model's own inertias as prior, and the distances between
+joints where it has none; another model file gives others. --prior-weight 1 means: known to
+about 100 %. Against what the data show to 10 % it moves the result by a tenth of its standard
+error. none leaves a trace (1e-6) so that what nothing shows stays bounded.
 
---rotors symmetric adds a reflected rotor inertia to each joint whose rotor the model does not have.
+--rotors symmetric adds a reflected rotor inertia to each joint whose rotor the model does not
+have.
 
 Examples:
   inertial identify robot.urdf log.csv.gz --friction coulomb+viscous --offset

@@ -29,9 +29,10 @@ Examples:
   inertial validate robot.urdf log.csv     how well does the model predict it?
   inertial bench builtin:quadruped         how fast is each kernel here?
 
-MODEL is a URDF, URDF+ (<loop>, <coupling>), MJCF or mechanism file (JSON, TOML), recognised by its content;
-'-' reads standard input, 'builtin:NAME' is a model inside the program ('inertial demo --list' names them).
-Exit status: 0 done (check: yes), 1 the answer is no, 2 the input or the call is wrong.";
+MODEL is a URDF, URDF+ (<loop>, <coupling>), MJCF or mechanism file (JSON, TOML), recognised by
+its content; '-' reads standard input, 'builtin:NAME' is a model inside the program ('inertial
+demo --list' names them). Exit status: 0 done (check: yes), 1 the answer is no, 2 the input or
+the call is wrong.";
 
 /// Weighs a robot by moving it: its inertial parameters, from model files and measured motion.
 #[derive(Parser)]

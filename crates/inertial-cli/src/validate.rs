@@ -11,9 +11,9 @@ use crate::options::ModelOptions;
 use crate::output::{self, Answer};
 
 const HELP: &str = "\
-The model's inertias, joint damping and friction (and rotors, armature) predict the torques; the residual
-is what is left, in the band of the filter, relative to the measured torque. An offset of the measured
-torque is not part of a model file.
+The model's inertias, joint damping and friction (and rotors, armature) predict the torques; the
+residual is what is left, in the band of the filter, relative to the measured torque. An offset
+of the measured torque is not part of a model file.
 
 Exit status: 0 done and below --threshold, 1 above it, 2 bad input.
 
