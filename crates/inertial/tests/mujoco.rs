@@ -171,5 +171,6 @@ fn shipped_models() {
     let Some(output) = python::run("oracle_mujoco.py", &["--shipped"]) else { return };
     let compared = compare_all(&output);
     println!("{} shipped models agree with MuJoCo", compared.len());
-    assert!(compared.len() >= 30);
+    // Those of the pinned packages that have coordinates and no unsupported feature: fewer means a reader got worse.
+    assert!(compared.len() >= 41);
 }
