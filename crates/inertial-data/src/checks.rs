@@ -55,7 +55,12 @@ pub(crate) fn angle_units(
                 let message = format!(
                     "an angle of {reach:.1} rad ({why}) is unlikely: are these degrees? Expected radians"
                 );
-                return Err(Error::units(log.place().column(&log.names()[columns.q[k]]), message));
+                let place = log.place();
+                let place = match columns.q[k] {
+                    Some(c) => place.column(&log.names()[c]),
+                    None => place,
+                };
+                return Err(Error::units(place, message));
             }
         }
     }
@@ -105,7 +110,7 @@ pub(crate) fn content(
 ) -> Result<Vec<String>> {
     let n = log.len();
     let measured = columns.tau.iter().flatten().count();
-    if n * measured < mechanism.parameter_count() {
+    if measured > 0 && n * measured < mechanism.parameter_count() {
         let message = format!(
             "{n} samples of {measured} torques are fewer than the {} parameters of the model",
             mechanism.parameter_count()
@@ -120,13 +125,13 @@ pub(crate) fn content(
         }
     }
     let widest = q.iter().map(|q| range(q)).map(|(low, high)| high - low).fold(0.0, f64::max);
-    if widest < STILL {
+    if widest < STILL && !q.is_empty() {
         let message = format!("nothing moves: the widest range of any position is {widest:.1e}");
         return Err(Error::content(log.place(), message));
     }
     let names = mechanism.position_names();
     let mut notes = Vec::new();
-    for (k, q) in q.iter().enumerate() {
+    for (k, q) in q.iter().enumerate().filter(|(k, _)| columns.q[*k].is_some()) {
         let (low, high) = range(q);
         if high - low < STILL {
             notes.push(format!("{} does not move", names[k]));

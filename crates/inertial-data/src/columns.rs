@@ -2,7 +2,7 @@
 
 use inertial::mechanism::{Base, JointType, Mechanism};
 
-use crate::{Error, Log, Result};
+use crate::{Error, Log, Need, Options, Result};
 
 /// Suffixes of a floating base's columns, in the order of its coordinates.
 const BASE_Q: [&str; 7] = ["x", "y", "z", "qx", "qy", "qz", "qw"];
@@ -17,14 +17,16 @@ const QUANTITIES: [&str; 4] = ["ddq", "dq", "tau", "q"];
 pub struct Columns {
     /// Time.
     pub t: usize,
-    /// Positions, one per position coordinate.
-    pub q: Vec<usize>,
+    /// Positions, one per position coordinate; none for the pose of a floating base that need not be known.
+    pub q: Vec<Option<usize>>,
     /// Velocities, one per velocity coordinate, where measured.
     pub dq: Vec<Option<usize>>,
     /// Accelerations.
     pub ddq: Vec<Option<usize>>,
     /// Generalised forces; a floating base's are its wrench.
     pub tau: Vec<Option<usize>>,
+    /// The further columns that were asked for.
+    pub extra: Vec<usize>,
     /// What people should know about the match.
     pub notes: Vec<String>,
 }
@@ -41,9 +43,10 @@ enum Style {
 impl Columns {
     /// Matches a log's columns with the coordinates of `mechanism`.
     ///
-    /// Torques are required for the joints in `torque_joints`; where that is empty, for every joint of the mechanism that
-    /// is not marked as dependent in a loop. Torque columns of other joints are used where they are there.
-    pub fn of(mechanism: &Mechanism, log: &Log, torque_joints: &[String]) -> Result<Self> {
+    /// Torques are required (unless the options say otherwise) for the joints in `torque_joints`; where that is empty, for
+    /// every joint of the mechanism that is not marked as dependent in a loop. Torque columns of other joints are used where
+    /// they are there.
+    pub fn of(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Self> {
         let column = |name: &str| log.names().iter().position(|n| n == name);
         let error = |message: String| Error::columns(log.place(), message);
         let t = column("t").ok_or_else(|| {
@@ -69,39 +72,65 @@ impl Columns {
             error(format!("there is no column {name} for {}{hint}", names[k]))
         };
         let mut q = Vec::with_capacity(q_names.len());
+        let posed = (0..base_q).any(|k| column(&name_of("q", &q_names, base_q, k)).is_some());
         for k in 0..q_names.len() {
             let name = name_of("q", &q_names, base_q, k);
-            q.push(column(&name).ok_or_else(|| missing(&name, &q_names, k))?);
-        }
-        let tau = optional("tau");
-        let required = required_torques(mechanism, torque_joints).map_err(error)?;
-        for k in base_v..v_names.len() {
-            if tau[k].is_none() && required[k] {
-                return Err(missing(&name_of("tau", &v_names, base_v, k), &v_names, k));
+            q.push(column(&name));
+            if q[k].is_none() && (k >= base_q || posed || options.base_pose == Need::Required) {
+                return Err(missing(&name, &q_names, k));
             }
         }
-        if tau.iter().all(Option::is_none) {
-            return Err(error("there is no column of torques (tau.JOINT, tau1 … or wrench.fx …)".to_owned()));
+        let tau = optional("tau");
+        let required = required_torques(mechanism, &options.torque_joints).map_err(error)?;
+        if options.torques == Need::Required {
+            for k in base_v..v_names.len() {
+                if tau[k].is_none() && required[k] {
+                    return Err(missing(&name_of("tau", &v_names, base_v, k), &v_names, k));
+                }
+            }
+            if tau.iter().all(Option::is_none) {
+                return Err(error(
+                    "there is no column of torques (tau.JOINT, tau1 … or wrench.fx …)".to_owned(),
+                ));
+            }
         }
+        let extra = extra(log, &options.extra)?;
         let mut notes = Vec::new();
         let (mut dq, mut ddq) = (optional("dq"), optional("ddq"));
+        if base_q > 0 && !posed && dq[..base_v].contains(&None) {
+            return Err(error(
+                "without its pose, a floating base needs its twist: base.vx … base.wz".to_owned(),
+            ));
+        }
         let mut used = vec![t];
-        used.extend(q.iter().chain(dq.iter().chain(&ddq).chain(&tau).flatten()));
+        used.extend(q.iter().chain(&dq).chain(&ddq).chain(&tau).flatten().chain(&extra));
         for (quantity, found) in [("dq", &mut dq), ("ddq", &mut ddq)] {
             drop_partial(mechanism, quantity, found, &mut notes);
         }
         let unused: Vec<&str> =
             (0..log.names().len()).filter(|k| !used.contains(k)).map(|k| log.names()[k].as_str()).collect();
         // A number beyond the model's means that all numbers may count other joints than the model has.
-        if let Some(beyond) = unused.iter().find(|n| matches!(quantity_of(n), Some((_, Style::Numbered)))) {
+        let numbered = |n: &&&str| matches!(quantity_of(n), Some((_, Style::Numbered)));
+        if let Some(beyond) = unused.iter().find(numbered).filter(|_| !v_names.is_empty()) {
             let message = format!("the model has {} joint coordinates", v_names.len() - base_v);
             return Err(Error::columns(log.place().column(*beyond), message));
         }
         if !unused.is_empty() {
             notes.push(format!("columns that are not used: {}", unused.join(" ")));
         }
-        Ok(Self { t, q, dq, ddq, tau, notes })
+        Ok(Self { t, q, dq, ddq, tau, extra, notes })
     }
+}
+
+/// Columns by their names, all of which must be there.
+fn extra(log: &Log, names: &[String]) -> Result<Vec<usize>> {
+    let column = |name: &String| {
+        log.names().iter().position(|n| n == name).ok_or_else(|| {
+            let hint = nearest_hint(name, log.names());
+            Error::columns(log.place(), format!("there is no column {name}{hint}"))
+        })
+    };
+    names.iter().map(column).collect()
 }
 
 /// A joint with several coordinates needs all of its velocities or none: half a twist cannot be completed.

@@ -1,6 +1,6 @@
 //! From a log to states and torques that an estimator can use.
 
-use inertial::mechanism::{Joint, JointType, Mechanism};
+use inertial::mechanism::{BuildOptions, Joint, JointType, Mechanism, read};
 
 use crate::columns::is_angle;
 use crate::time::{Ordered, Uniform};
@@ -30,6 +30,16 @@ pub enum Cutoff {
     Off,
 }
 
+/// Whether some columns must be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Need {
+    /// A log without them is refused.
+    #[default]
+    Required,
+    /// They are used where they are there.
+    Optional,
+}
+
 /// How to prepare a log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
@@ -44,11 +54,26 @@ pub struct Options {
     pub torque_joints: Vec<String>,
     /// Believe the units even where they look wrong.
     pub trust_units: bool,
+    /// Further columns by name, such as `ft.fx` or `momentum.px`: they must be there and are filtered like all others.
+    pub extra: Vec<String>,
+    /// Torques of the joints.
+    pub torques: Need,
+    /// Pose of a floating base. Where it need not be known and is not there, it stays neutral and the twist must be measured.
+    pub base_pose: Need,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cutoff: Cutoff::Auto, decimate: 0, slow: 0.02, torque_joints: Vec::new(), trust_units: false }
+        Self {
+            cutoff: Cutoff::Auto,
+            decimate: 0,
+            slow: 0.02,
+            torque_joints: Vec::new(),
+            trust_units: false,
+            extra: Vec::new(),
+            torques: Need::Required,
+            base_pose: Need::Required,
+        }
     }
 }
 
@@ -70,6 +95,12 @@ pub struct Prepared {
     /// Which of the forces to use, `nv` per sample: measured, not in a filter's transient, not bridged, not saturated, and
     /// not of a joint near standstill.
     pub keep: Vec<bool>,
+    /// Samples, one mark each, that are neither bridged nor in a filter's transient: those of `extra` to use.
+    pub sound: Vec<bool>,
+    /// The columns [`Options::extra`], filtered like the motion, as many numbers per sample as there are names.
+    pub extra: Vec<f64>,
+    /// The same, unfiltered.
+    pub extra_raw: Vec<f64>,
     /// Rate of these samples.
     pub rate_hz: f64,
     /// Rate of the log.
@@ -103,10 +134,14 @@ impl Prepared {
         if let Some(cutoff) = self.cutoff_hz {
             let mixed = count((0.5 * SMEAR * self.rate_hz / cutoff).ceil());
             let nv = self.v.len() / n.max(1);
-            let from = first.keep.len().saturating_sub(mixed * nv);
-            first.keep[from..].fill(false);
-            let to = last.keep.len().min(mixed * nv);
-            last.keep[..to].fill(false);
+            for (marks, width) in [(&mut first.keep, nv), (&mut first.sound, 1)] {
+                let from = marks.len().saturating_sub(mixed * width);
+                marks[from..].fill(false);
+            }
+            for (marks, width) in [(&mut last.keep, nv), (&mut last.sound, 1)] {
+                let to = marks.len().min(mixed * width);
+                marks[..to].fill(false);
+            }
         }
         Ok((first, last))
     }
@@ -123,6 +158,9 @@ impl Prepared {
             tau: rows(&self.tau, nv),
             tau_raw: rows(&self.tau_raw, nv),
             keep: self.keep[range.start * nv..range.end * nv].to_vec(),
+            sound: self.sound[range.clone()].to_vec(),
+            extra: rows(&self.extra, self.extra.len() / n),
+            extra_raw: rows(&self.extra_raw, self.extra.len() / n),
             rate_hz: self.rate_hz,
             log_rate_hz: self.log_rate_hz,
             cutoff_hz: self.cutoff_hz,
@@ -151,14 +189,24 @@ impl Prepared {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Prepared> {
+    run(mechanism, log, &[], options)
+}
+
+fn run(mechanism: &Mechanism, log: &Log, motion: &[&str], options: &Options) -> Result<Prepared> {
     if !(options.slow >= 0.0 && options.slow < 1.0) {
         return Err(Error::Option(format!("slow share {}: expected 0 to 1", options.slow)));
     }
-    let columns = Columns::of(mechanism, log, &options.torque_joints)?;
+    let columns = Columns::of(mechanism, log, options)?;
+    // A pose that is not there has the place of the time until it is filled in.
+    let q = columns.q.iter().map(|c| c.unwrap_or(columns.t));
     let optional = columns.dq.iter().chain(&columns.ddq).chain(&columns.tau);
-    let wanted: Vec<usize> = columns.q.iter().chain(optional.flatten()).copied().collect();
+    let wanted: Vec<usize> = q.chain(optional.flatten().chain(&columns.extra).copied()).collect();
     let mut notes = columns.notes.clone();
     let mut ordered = Ordered::new(log, columns.t, &wanted)?;
+    let neutral = mechanism.neutral();
+    for k in (0..columns.q.len()).filter(|&k| columns.q[k].is_none()) {
+        ordered.columns[k].fill(neutral[k]);
+    }
     if !options.trust_units {
         checks::angle_units(mechanism, log, &columns, &ordered.columns, ordered.mean_rate())?;
     }
@@ -173,19 +221,24 @@ pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Pr
         found.iter().map(|c| c.and_then(|_| rest.next())).collect()
     };
     let (mut v, mut a, tau) = (take(&columns.dq), take(&columns.ddq), take(&columns.tau));
+    let extra_raw: Vec<Vec<f64>> = rest.collect();
     if !options.trust_units {
         checks::time_unit(log, columns.t, step)?;
     }
     notes.extend(checks::content(mechanism, log, &columns, &q)?);
 
     let n = bridged.len();
-    let cutoff = cutoff_hz(mechanism, options.cutoff, &q, &v, rate, &mut notes)?;
+    let moving: Vec<&[f64]> = (0..extra_raw.len())
+        .filter(|&k| motion.contains(&options.extra[k].as_str()))
+        .map(|k| &extra_raw[k][..])
+        .collect();
+    let cutoff = cutoff_hz(mechanism, options.cutoff, &q, &moving, &v, rate, &mut notes)?;
     let filter = cutoff.map(|f| LowPass::new(ORDER, f, rate)).transpose()?;
     let raw = tau.clone();
-    let mut tau = tau;
+    let (mut tau, mut extra) = (tau, extra_raw.clone());
     if let Some(filter) = &filter {
         let optional = v.iter_mut().chain(&mut a).chain(&mut tau).flatten();
-        q.iter_mut().chain(optional).for_each(|x| filter.apply(x));
+        q.iter_mut().chain(optional).chain(&mut extra).for_each(|x| filter.apply(x));
     }
     normalise(mechanism, &mut q);
     for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
@@ -255,7 +308,7 @@ pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Pr
     };
     let keep: Vec<bool> = (0..n).step_by(every).flat_map(|i| keep.iter().map(move |k| k[i])).collect();
     let kept = keep.iter().filter(|&&k| k).count();
-    if kept < mechanism.parameter_count() {
+    if kept < mechanism.parameter_count() && columns.tau.iter().any(Option::is_some) {
         let message = format!(
             "only {kept} torque samples are usable, fewer than the {} parameters of the model",
             mechanism.parameter_count()
@@ -270,11 +323,39 @@ pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Pr
         tau: measured(&tau),
         tau_raw: measured(&raw),
         keep,
+        sound: sound.into_iter().step_by(every).collect(),
+        extra: pick(&extra),
+        extra_raw: pick(&extra_raw),
         rate_hz: rate / every as f64,
         log_rate_hz: rate,
         cutoff_hz: cutoff,
         notes,
     })
+}
+
+/// Prepares columns of a log that belongs to no mechanism: [`Options::extra`], the automatic cut-off taken from the spectra of
+/// those named in `motion` (angular velocities, say).
+///
+/// ```
+/// use inertial_data::{CsvReader, Log, Options, prepare_columns};
+/// let mut text = String::from("t,ft.fz,gyro.x\n");
+/// for k in 0..1000 {
+///     let t = 0.005 * f64::from(k);
+///     text += &format!("{t},{},{}\n", 5.0 * (3.0 * t).sin(), (3.0 * t).cos());
+/// }
+/// let log = Log::collect(CsvReader::new(text.as_bytes(), "log.csv")?)?;
+/// let options = Options { extra: vec!["ft.fz".into(), "gyro.x".into()], ..Options::default() };
+/// let prepared = prepare_columns(&log, &["gyro.x"], &options)?;
+/// assert_eq!(prepared.extra.len(), 2 * prepared.len());
+/// # Ok::<(), inertial_data::Error>(())
+/// ```
+pub fn prepare_columns(log: &Log, motion: &[&str], options: &Options) -> Result<Prepared> {
+    let nothing = r#"<robot name="columns"><link name="ground"/></robot>"#;
+    let mechanism = read::model(nothing, &read::no_includes)
+        .and_then(|m| m.build(&BuildOptions::default()))
+        .map_err(|e| Error::Option(e.to_string()))?;
+    let options = Options { torques: Need::Optional, ..options.clone() };
+    run(&mechanism, log, motion, &options)
 }
 
 /// Unwraps angles and keeps quaternions from changing sign, so that they can be interpolated and filtered.
@@ -344,6 +425,7 @@ fn cutoff_hz(
     mechanism: &Mechanism,
     cutoff: Cutoff,
     q: &[Vec<f64>],
+    moving: &[&[f64]],
     v: &[Option<Vec<f64>>],
     rate: f64,
     notes: &mut Vec<String>,
@@ -356,7 +438,7 @@ fn cutoff_hz(
             0.5 * rate
         ))),
         Cutoff::Auto => {
-            let mut bandwidth: f64 = 0.0;
+            let mut bandwidth = motion_bandwidth(moving.iter().copied(), rate);
             for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
                 let derived = differentiate(joint, q, 1.0 / rate);
                 for (k, derived) in joint.v_range().zip(&derived) {

@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 
 use common::{arm, clean, columns_at, motion, torque};
 use inertial::mechanism::{Base, BuildOptions, MechanismBuilder, builtin};
-use inertial_data::{Cutoff, Log, Options, Prepared, prepare};
+use inertial_data::{Cutoff, Log, Need, Options, Prepared, prepare};
 
 fn log(names: Vec<String>, columns: Vec<Vec<f64>>) -> Log {
     Log::new("log.csv", names, columns).unwrap()
@@ -217,4 +217,71 @@ fn a_floating_base_has_its_twist_from_its_poses() {
         checked += 1;
     }
     assert!(checked > 100);
+}
+
+#[test]
+fn further_columns_come_along_filtered_alike() {
+    let mechanism = arm();
+    let (mut names, mut columns) = clean(2000, 200.0);
+    names.push("ft.fx".into());
+    columns.push(columns[4].clone());
+    let options = Options { extra: vec!["ft.fx".into()], ..Options::default() };
+    let p = prepare(&mechanism, &log(names.clone(), columns.clone()), &options).unwrap();
+    // The same numbers as those of the torque that the column repeats.
+    assert_eq!(p.extra, p.tau.iter().step_by(3).copied().collect::<Vec<_>>());
+    assert_eq!(p.extra_raw, p.tau_raw.iter().step_by(3).copied().collect::<Vec<_>>());
+    assert!((0..p.len()).all(|i| p.sound[i] || !p.keep[3 * i]) && p.sound.contains(&true));
+    assert!(!p.notes.iter().any(|n| n.contains("not used")), "{:?}", p.notes);
+    let missing = Options { extra: vec!["ft.fy".into()], ..Options::default() };
+    let error = prepare(&mechanism, &log(names.clone(), columns.clone()), &missing).unwrap_err();
+    assert_eq!(error.to_string(), "log.csv: there is no column ft.fy; the nearest is ft.fx");
+    // Without torques where they need not be there, and without a mechanism.
+    let (names, columns) = ([&names[..4], &names[7..]].concat(), [&columns[..4], &columns[7..]].concat());
+    assert!(prepare(&mechanism, &log(names.clone(), columns.clone()), &options).is_err());
+    let options = Options { torques: Need::Optional, ..options };
+    let without = prepare(&mechanism, &log(names.clone(), columns.clone()), &options).unwrap();
+    assert_eq!((without.extra, without.keep.contains(&true)), (p.extra.clone(), false));
+    let options = Options { extra: vec!["ft.fx".into(), "q3".into()], ..options };
+    let alone = inertial_data::prepare_columns(&log(names, columns), &["q3"], &options).unwrap();
+    assert_eq!((alone.q.len(), alone.extra.len()), (0, 2 * alone.len()));
+    // The window widens a line by up to two periods of the log, 0.2 Hz; the cut-off is five times that.
+    assert!((alone.cutoff_hz.unwrap() - 5.0 * 6.0 / (2.0 * PI)).abs() < 1.0);
+}
+
+#[test]
+fn a_free_flying_base_needs_no_pose() {
+    let builder: MechanismBuilder = builtin::get("planar-2r").unwrap();
+    let mechanism =
+        builder.build(&BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() }).unwrap();
+    let (mut names, mut columns) = clean(2000, 200.0);
+    names.truncate(3);
+    columns.truncate(3);
+    let t = columns[0].clone();
+    for (k, name) in ["base.vx", "base.vy", "base.vz", "base.wx", "base.wy", "base.wz", "momentum.px"]
+        .into_iter()
+        .enumerate()
+    {
+        names.push(name.into());
+        columns.push(t.iter().map(|&t| torque(k, 0.5 * t)).collect());
+    }
+    let options = Options {
+        extra: vec!["momentum.px".into()],
+        torques: Need::Optional,
+        base_pose: Need::Optional,
+        ..Options::default()
+    };
+    let p = prepare(&mechanism, &log(names.clone(), columns.clone()), &options).unwrap();
+    assert_eq!(p.q[9 * 7..9 * 7 + 7], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    for i in (0..p.len()).filter(|&i| p.sound[i]) {
+        assert!((p.v[8 * i + 4] - torque(4, 0.5 * p.t[i])).abs() < 1e-2);
+    }
+    let refused = prepare(
+        &mechanism,
+        &log(names.clone(), columns.clone()),
+        &Options { base_pose: Need::Required, ..options.clone() },
+    );
+    assert!(refused.unwrap_err().to_string().contains("no column base.x"));
+    names[4] = "other".into();
+    let twistless = prepare(&mechanism, &log(names, columns), &options).unwrap_err().to_string();
+    assert!(twistless.contains("without its pose, a floating base needs its twist"), "{twistless}");
 }
