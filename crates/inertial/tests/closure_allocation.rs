@@ -8,7 +8,7 @@ mod machines;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use inertial::dynamics::{ClosedMechanism, Frame};
+use inertial::dynamics::{ClosedMechanism, ClosedSamples, Frame};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
@@ -43,6 +43,10 @@ fn samples_allocate_nothing() {
         let mut q = closed.assembled().to_vec();
         let n = closed.dof();
         let (v, a) = (vec![0.1; n], vec![0.2; n]);
+        // The model's own positions, closed from themselves; a joint that is independent in part cannot be followed.
+        let start: Vec<f64> = closed.independent_positions().iter().map(|&k| q[k] + 1e-6).collect();
+        let mut followed = vec![0.0; q.len()];
+        let can_follow = closed.follow(&mut ws, closed.assembled(), &start, &mut followed).is_ok();
         let (mut out, mut h) = (vec![0.0; n], vec![0.0; n * n]);
         let mut sample = || {
             closed.close(&mut ws, &mut q)?;
@@ -52,6 +56,11 @@ fn samples_allocate_nothing() {
             closed.forward_dynamics(&mut ws, &q, &v, &a, &mut out)?;
             closed.kinetic_energy(&mut ws, &q, &v)?;
             closed.momentum(&mut ws, &q, &v, Frame::World)?;
+            if can_follow {
+                closed.follow(&mut ws, closed.assembled(), &start, &mut followed)?;
+            }
+            let samples = ClosedSamples::new(&closed, 1, &q, &v, &a)?;
+            closed.packed_regressors(&mut ws, &samples, |_| ())?;
             closed.base_wrench(&mut ws, &q, &v, &a).map(|_| ())
         };
         // The first sample may still make room.

@@ -8,7 +8,7 @@ mod machines;
 use std::path::PathBuf;
 
 use common::{Rng, assert_close, reference_regressor, reference_rnea};
-use inertial::dynamics::{ClosedMechanism, ClosedWorkspace, Frame, Workspace};
+use inertial::dynamics::{ClosedMechanism, ClosedSamples, ClosedWorkspace, Frame, Workspace};
 use inertial::mechanism::read::{model, no_includes};
 use inertial::mechanism::{BodyKind, BuildOptions, JointType, Mechanism, MechanismBuilder};
 use inertial::spatial::{Force, Inertia};
@@ -293,4 +293,95 @@ fn a_universal_loop_joint_is_two_hinges_with_a_massless_cross() {
         let found = invariants(&ClosedMechanism::new(&mechanism).unwrap(), &target, &v, &a).unwrap();
         assert_close(&found, &expected, 1e-11, "split universal joint");
     }
+}
+
+#[test]
+fn packed_regressors_of_many_samples_are_those_of_each_sample() {
+    let mut rng = Rng(39);
+    // Not a multiple of four, so that a group is left unfilled.
+    let count = 7;
+    for (name, mechanism, _) in machines::all() {
+        let closed = ClosedMechanism::new(&mechanism).unwrap();
+        let mut ws = closed.workspace();
+        let (nv, n, np) = (mechanism.nv(), closed.dof(), mechanism.parameter_count());
+        let states: Vec<State> = (0..count).map(|_| state(&closed, &mut ws, &mut rng)).collect();
+        let join = |part: fn(&State) -> &Vec<f64>| states.iter().flat_map(part).copied().collect::<Vec<_>>();
+        let (q, v, a) = (join(|s| &s.q), join(|s| &s.v), join(|s| &s.a));
+        let samples = ClosedSamples::new(&closed, count, &q, &v, &a).unwrap();
+        let mut seen = 0;
+        let mut other = closed.workspace();
+        closed
+            .packed_regressors(&mut ws, &samples, |chunk| {
+                let groups: Vec<_> = chunk.regressors.groups().collect();
+                for s in 0..chunk.regressors.count {
+                    let state = &states[chunk.regressors.first + s];
+                    let mut dense = vec![0.0; n * np];
+                    for b in closed.layout().blocks() {
+                        for k in 0..b.len {
+                            dense[b.row * np + b.column + k] = groups[s / 4][b.start + k].0[s % 4];
+                        }
+                    }
+                    // The wide kernels and the single one sum in different orders.
+                    let expected = closed.torque_regressor(&mut other, &state.q, &state.v, &state.a).unwrap();
+                    assert_close(&dense, expected, 1e-11, &name);
+                    let (mut tree_v, mut tree_a) = (vec![0.0; nv], vec![0.0; nv]);
+                    closed
+                        .accelerations(&mut other, &state.q, &state.v, &state.a, &mut tree_v, &mut tree_a)
+                        .unwrap();
+                    assert_eq!((chunk.v(s), chunk.a(s)), (&tree_v[..], &tree_a[..]), "{name}");
+                    let map = closed.velocity_map(&mut other, &state.q).unwrap();
+                    assert_eq!(chunk.map(s), map.as_slice(), "{name}");
+                    seen += 1;
+                }
+            })
+            .unwrap();
+        assert_eq!(seen, count, "{name}");
+    }
+}
+
+/// Two four-bars side by side: what one crank moves has no entries in the other's row.
+#[test]
+fn independent_loops_have_regressors_of_their_own() {
+    let mut rng = Rng(40);
+    let mut plan = machines::Blueprint::new("two four-bars");
+    for side in ["left", "right"] {
+        let body = |i: usize| format!("{side}{i}");
+        plan.link(&body(0), rng.inertia(), "ground", machines::HINGE, machines::at(0.0, 0.0, 0.0));
+        plan.link(&body(1), rng.inertia(), &body(0), machines::HINGE, machines::at(0.1, 0.4, 0.0));
+        plan.link(&body(2), rng.inertia(), "ground", machines::HINGE, machines::at(0.8, -0.1, 0.0));
+        plan.close(&format!("{side} loop"), &body(1), &body(2), machines::HINGE, machines::at(0.9, 0.6, 0.0));
+    }
+    let mechanism = plan.build();
+    let closed = ClosedMechanism::new(&mechanism).unwrap();
+    assert_eq!((closed.dof(), closed.layout().len()), (2, 60));
+    let columns = |row| closed.layout().row(row).iter().map(|b| b.column).collect::<Vec<_>>();
+    assert_eq!((columns(0), columns(1)), (vec![0, 10, 20], vec![30, 40, 50]));
+}
+
+#[test]
+fn a_log_of_the_independent_joints_is_followed_on_one_branch() {
+    let mechanism = machines::stewart(&mut Rng(41), false, false).build();
+    let closed = ClosedMechanism::new(&mechanism).unwrap();
+    let mut ws = closed.workspace();
+    let (nq, n) = (mechanism.nq(), closed.dof());
+    let start: Vec<f64> = closed.independent_positions().iter().map(|&k| closed.assembled()[k]).collect();
+    let positions: Vec<f64> = (0..50)
+        .flat_map(|s| {
+            start.iter().enumerate().map(move |(i, x)| x + 0.1 * (0.1 * f64::from(s) + i as f64).sin())
+        })
+        .collect();
+    let mut q = vec![0.0; 50 * nq];
+    closed.follow(&mut ws, closed.assembled(), &positions, &mut q).unwrap();
+    for (s, q) in q.chunks_exact(nq).enumerate() {
+        assert!(closed.residual(&mut ws, q).unwrap() < 1e-13);
+        for (i, &k) in closed.independent_positions().iter().enumerate() {
+            assert_eq!(q[k], positions[s * n + i]);
+        }
+        // The other branches are far away: no joint moves by more than a few times what the legs do.
+        assert!(q.iter().zip(closed.assembled()).all(|(x, y)| (x - y).abs() < 0.7), "sample {s}: {q:?}");
+    }
+    let mut far = positions.clone();
+    far[3 * n] += 3.0;
+    let error = closed.follow(&mut ws, closed.assembled(), &far, &mut q).unwrap_err().to_string();
+    assert!(error.contains("sample 4: the motion ends before"), "{error}");
 }

@@ -71,8 +71,8 @@ pub struct PackedChunk<'a> {
     pub first: usize,
     /// Number of samples; the lanes after the last repeat it.
     pub count: usize,
-    layout: &'a PackedLayout,
-    data: &'a [Four],
+    pub(super) layout: &'a PackedLayout,
+    pub(super) data: &'a [Four],
 }
 
 impl<'a> PackedChunk<'a> {
@@ -183,7 +183,7 @@ impl InverseDynamics {
         self.fits(scratch)
     }
 
-    fn pack(&self, scratch: &mut Scratch, samples: &Samples<'_>, out: &mut [Four]) {
+    pub(super) fn pack(&self, scratch: &mut Scratch, samples: &Samples<'_>, out: &mut [Four]) {
         let groups = out.chunks_exact_mut(self.layout().len().max(1));
         for (first, out) in (0..samples.count).step_by(LANES).zip(groups) {
             self.gather(scratch, samples, first);

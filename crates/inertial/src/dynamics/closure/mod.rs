@@ -5,6 +5,7 @@
 //! dynamics stand. Nothing depends on where the loops were cut.
 
 mod assemble;
+mod batch;
 mod constraints;
 mod loops;
 mod maps;
@@ -12,6 +13,8 @@ mod solve;
 
 use nalgebra::DMatrix;
 
+use self::batch::Projection;
+pub use self::batch::{ClosedChunk, ClosedSamples};
 use self::constraints::Constraints;
 use super::{InverseDynamics, Scratch, Workspace};
 use crate::Result;
@@ -78,6 +81,7 @@ pub struct ClosedMechanism<'m> {
     warnings: Vec<String>,
     /// Of the tree.
     pub(super) dynamics: InverseDynamics,
+    projection: Projection,
 }
 
 /// Scratch memory of one thread for one [`ClosedMechanism`].
@@ -95,6 +99,8 @@ pub struct ClosedWorkspace {
     pub(super) map: DMatrix<f64>,
     step: Vec<f64>,
     trial: Vec<f64>,
+    /// Where a continuation stands and where it tries to go.
+    path: [Vec<f64>; 2],
     pub(super) difference: Vec<f64>,
     /// Velocities of the tree.
     pub(super) v: Vec<f64>,
@@ -110,6 +116,7 @@ pub struct ClosedWorkspace {
     pub(super) scratch: Scratch,
     /// `GᵀY`, row-major.
     pub(super) regressor: Vec<f64>,
+    batch: batch::Memory,
 }
 
 impl<'m> ClosedMechanism<'m> {
@@ -149,7 +156,9 @@ impl<'m> ClosedMechanism<'m> {
                 assembly.rank.dropped
             ));
         }
-        let dependent = (0..nv).filter(|k| !assembly.independent.contains(k)).collect();
+        let dependent: Vec<usize> = (0..nv).filter(|k| !assembly.independent.contains(k)).collect();
+        let dynamics = InverseDynamics::new(mechanism);
+        let projection = Projection::new(&constraints, &assembly.independent, &dependent, &dynamics);
         let independent_positions = positions_of(mechanism, &assembly.independent);
         Ok(Self {
             constraints,
@@ -160,7 +169,8 @@ impl<'m> ClosedMechanism<'m> {
             rank: assembly.rank,
             gap,
             warnings,
-            dynamics: InverseDynamics::new(mechanism),
+            dynamics,
+            projection,
         })
     }
 
@@ -232,6 +242,7 @@ impl<'m> ClosedMechanism<'m> {
             map,
             step: vec![0.0; nv],
             trial: vec![0.0; self.mechanism().nq()],
+            path: [vec![0.0; self.mechanism().nq()], vec![0.0; self.mechanism().nq()]],
             difference: vec![0.0; nv],
             v: vec![0.0; nv],
             a: vec![0.0; nv],
@@ -240,6 +251,7 @@ impl<'m> ClosedMechanism<'m> {
             projected: vec![0.0; n * n],
             scratch: self.dynamics.scratch(),
             regressor: vec![0.0; n * self.mechanism().parameter_count()],
+            batch: batch::Memory::default(),
         }
     }
 }

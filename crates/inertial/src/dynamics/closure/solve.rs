@@ -87,15 +87,29 @@ impl ClosedMechanism<'_> {
         if !target.iter().all(|x| x.is_finite()) {
             return Err(Error::Numeric("an independent position is not a finite number".into()));
         }
-        let mut limit = LARGEST_STEP;
-        let mut at = q.to_vec();
         if self.dependent.is_empty() {
             self.set_independent(q, target);
             return Ok(0.0);
         }
+        // Taken out while the workspace is in use, and put back whatever happens.
+        let mut path = std::mem::take(&mut workspace.path);
+        let done = self.continue_to(workspace, &mut path, q, target);
+        workspace.path = path;
+        done
+    }
+
+    fn continue_to(
+        &self,
+        workspace: &mut ClosedWorkspace,
+        [at, trial]: &mut [Vec<f64>; 2],
+        q: &mut [f64],
+        target: &[f64],
+    ) -> Result<f64> {
+        let mut limit = LARGEST_STEP;
+        at.copy_from_slice(q);
         loop {
-            self.difference(workspace, &at, target);
-            self.velocity_map(workspace, &at)?;
+            self.difference(workspace, at, target);
+            self.velocity_map(workspace, at)?;
             multiply(&workspace.map, &workspace.difference, &mut workspace.step);
             let distance = workspace
                 .step
@@ -105,17 +119,17 @@ impl ClosedMechanism<'_> {
                 .fold(0.0, f64::max);
             let fraction = if distance > limit { limit / distance } else { 1.0 };
             workspace.step.iter_mut().for_each(|v| *v *= fraction);
-            let mut trial = at.clone();
-            self.mechanism().integrate(&mut trial, &workspace.step);
+            trial.copy_from_slice(at);
+            self.mechanism().integrate(trial, &workspace.step);
             if fraction == 1.0 {
-                self.set_independent(&mut trial, target);
+                self.set_independent(trial, target);
             }
-            match self.correct(workspace, &mut trial) {
+            match self.correct(workspace, trial) {
                 // A correction as large as the step itself may have changed the branch.
                 Ok((residual, moved)) if moved <= 0.25 * fraction * distance + 1e-6 => {
-                    at = trial;
+                    at.copy_from_slice(trial);
                     if fraction == 1.0 {
-                        q.copy_from_slice(&at);
+                        q.copy_from_slice(at);
                         return Ok(residual);
                     }
                     limit = (2.0 * limit).min(LARGEST_STEP);
@@ -123,7 +137,7 @@ impl ClosedMechanism<'_> {
                 _ => {
                     limit = 0.5 * limit.min(distance);
                     if limit < SMALLEST_STEP {
-                        return Err(self.end_of_motion(workspace, &at, target));
+                        return Err(self.end_of_motion(workspace, at, target));
                     }
                 }
             }
