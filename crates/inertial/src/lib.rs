@@ -2,8 +2,8 @@
 //!
 //! The modules tell the story, each using only those before it:
 //! [`spatial`] vectors and inertias, and whether a body can have them ([`consistency`]) → a [`mechanism`] → its
-//! [`dynamics`], linear in the inertial parameters → their [`identifiability`]: which of them can be known → their
-//! [`estimation`] from logs.
+//! [`dynamics`], linear in the inertial parameters → their [`identifiability`]: which of them can be known → what
+//! sensors read during a motion ([`simulation`]) → their [`estimation`] from logs.
 //!
 //! Conventions used everywhere:
 //! - spatial vectors are `[angular; linear]`, in body coordinates, at the body frame's origin;
@@ -18,6 +18,7 @@ pub mod identifiability;
 pub mod linalg;
 pub mod mechanism;
 pub mod optimize;
+pub mod simulation;
 pub mod spatial;
 
 mod error;

@@ -2,6 +2,7 @@
 
 mod check;
 mod rotors;
+mod wheels;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -25,6 +26,7 @@ pub(super) fn build(spec: &MechanismBuilder, options: &BuildOptions) -> Result<M
     let link_bodies = build.bodies.len();
     build.rotors()?;
     build.check_bodies()?;
+    let wheels = build.wheels()?;
     let loops = build.loops()?;
     let assembly = build.assembly()?;
     let independent = build.independent(&loops)?;
@@ -41,6 +43,7 @@ pub(super) fn build(spec: &MechanismBuilder, options: &BuildOptions) -> Result<M
         joints: build.joints,
         links: build.links,
         loops,
+        wheels,
         link_bodies,
         independent,
         assembly,

@@ -164,6 +164,23 @@ pub struct RotorSpec {
     pub line: Option<u32>,
 }
 
+/// A reaction wheel as described: what it adds to its carrier's inertia when locked belongs to the carrier.
+#[derive(Debug, Clone)]
+pub struct WheelSpec {
+    /// Its name, distinct from those of joints.
+    pub name: String,
+    /// The link that carries it.
+    pub carrier: String,
+    /// Its axis in the carrier link's frame.
+    pub axis: Vector3<f64>,
+    /// Its inertia about the axis (kg m²).
+    pub inertia: f64,
+    /// Its greatest speed and torque.
+    pub limits: Limits,
+    /// Line of the description.
+    pub line: Option<u32>,
+}
+
 /// How rotors enter the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RotorModel {
@@ -220,6 +237,8 @@ pub struct MechanismBuilder {
     pub loops: Vec<LoopSpec>,
     /// The rotors.
     pub rotors: Vec<RotorSpec>,
+    /// The reaction wheels.
+    pub wheels: Vec<WheelSpec>,
     /// Coordinates of the assembled mechanism by joint; zero (no displacement) where not given.
     pub assembly: Vec<(String, Vec<f64>)>,
     /// Links that only carry a joint to the next (several MJCF joints of one body): they have no parameters.
@@ -239,6 +258,7 @@ impl MechanismBuilder {
             joints: Vec::new(),
             loops: Vec::new(),
             rotors: Vec::new(),
+            wheels: Vec::new(),
             assembly: Vec::new(),
             massless: HashSet::new(),
             warnings: Vec::new(),

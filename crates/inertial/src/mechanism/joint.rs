@@ -262,6 +262,41 @@ impl JointType {
             _ => q.iter_mut().zip(v).for_each(|(q, v)| *q += v),
         }
     }
+
+    /// The time derivative of the coordinates `q` at the velocity `v`; quaternions need not have unit length.
+    pub fn position_rates(&self, q: &[f64], v: &[f64], rates: &mut [f64]) {
+        match self {
+            Self::Planar { .. } => {
+                let (s, c) = q[2].sin_cos();
+                rates.copy_from_slice(&[c * v[0] - s * v[1], s * v[0] + c * v[1], v[2]]);
+            }
+            Self::Spherical => quaternion_rates(q, v, rates),
+            Self::Floating => {
+                let linear = self.pose(q).rotation * Vector3::new(v[0], v[1], v[2]);
+                rates[..3].copy_from_slice(linear.as_slice());
+                quaternion_rates(&q[3..], &v[3..], &mut rates[3..]);
+            }
+            _ => rates.copy_from_slice(v),
+        }
+    }
+
+    /// Gives quaternions unit length.
+    pub fn normalize(&self, q: &mut [f64]) {
+        if matches!(self, Self::Spherical | Self::Floating) {
+            let quaternion = &mut q[self.nq() - 4..];
+            let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
+            if length > 0.0 {
+                quaternion.iter_mut().for_each(|x| *x /= length);
+            }
+        }
+    }
+}
+
+/// `½ q ⊗ w` for a body's angular velocity `w`.
+fn quaternion_rates(q: &[f64], w: &[f64], rates: &mut [f64]) {
+    let (v, w) = (Vector3::new(q[0], q[1], q[2]), Vector3::new(w[0], w[1], w[2]));
+    let turned = (w * q[3] + v.cross(&w)) * 0.5;
+    rates.copy_from_slice(&[turned.x, turned.y, turned.z, -0.5 * v.dot(&w)]);
 }
 
 /// `q ← q ⊗ exp(w/2)`, normalised.

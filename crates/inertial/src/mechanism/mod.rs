@@ -19,7 +19,7 @@ use nalgebra::Vector3;
 pub use assembled::{Assembled, AssembledBody, AssembledLoop, ExactAssembly};
 pub use builder::{
     BuildOptions, JointDynamics, JointSpec, Limits, LinkSpec, LoopEnd, LoopSpec, MechanismBuilder, Mimic,
-    RotorModel, RotorSpec,
+    RotorModel, RotorSpec, WheelSpec,
 };
 pub(crate) use exact::gcd;
 pub use exact::{Angle, Surd};
@@ -198,6 +198,24 @@ pub struct LoopJoint {
     pub successor: LoopFrame,
 }
 
+/// A reaction wheel: it exchanges angular momentum with its carrier, and its speed is known.
+///
+/// Its mass and its inertia when locked are the carrier's, so it adds no parameter; turning at `rate` relative to the
+/// carrier it holds the angular momentum `inertia · rate · axis` beyond that.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wheel {
+    /// Its name.
+    pub name: String,
+    /// The body that carries it.
+    pub body: usize,
+    /// Its unit axis in that body's frame.
+    pub axis: Vector3<f64>,
+    /// Its inertia about the axis (kg m²).
+    pub inertia: f64,
+    /// Its greatest speed and torque.
+    pub limits: Limits,
+}
+
 /// Columns of the full parameter vector that belong to one body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParameterBlock {
@@ -220,6 +238,7 @@ pub struct Mechanism {
     pub(crate) joints: Vec<Joint>,
     pub(crate) links: Vec<Link>,
     pub(crate) loops: Vec<LoopJoint>,
+    pub(crate) wheels: Vec<Wheel>,
     pub(crate) blocks: Vec<ParameterBlock>,
     pub(crate) link_bodies: usize,
     pub(crate) independent: Vec<Option<bool>>,
@@ -270,6 +289,11 @@ impl Mechanism {
     /// The joints that close loops.
     pub fn loops(&self) -> &[LoopJoint] {
         &self.loops
+    }
+
+    /// The reaction wheels.
+    pub fn wheels(&self) -> &[Wheel] {
+        &self.wheels
     }
 
     /// Number of position coordinates of the tree.

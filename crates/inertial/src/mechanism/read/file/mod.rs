@@ -23,7 +23,7 @@ use nalgebra::{Matrix3, Vector3};
 use super::MechanismBuilder;
 use super::lines::Lines;
 use crate::mechanism::{
-    JointDynamics, JointSpec, JointType, Limits, LinkSpec, LoopEnd, LoopSpec, Mimic, RotorSpec,
+    JointDynamics, JointSpec, JointType, Limits, LinkSpec, LoopEnd, LoopSpec, Mimic, RotorSpec, WheelSpec,
     rotation_about,
 };
 use crate::spatial::{Inertia, Pose, rotation_from_quaternion, rotation_from_rpy};
@@ -137,6 +137,18 @@ impl<'a> Reader<'a> {
                 line: here.line,
             });
         }
+        for (i, wheel) in self.document.wheels.iter().enumerate() {
+            let here = self.entry("wheels", |p| &p.wheels, i);
+            let limits = wheel.limits.as_ref().map(|l| limits(l, Kind::Continuous, &here, ".limits"));
+            builder.wheels.push(WheelSpec {
+                name: wheel.name.clone(),
+                carrier: wheel.carrier.clone(),
+                axis: wheel.axis.map_or_else(Vector3::z, Vector3::from),
+                inertia: wheel.inertia,
+                limits: limits.transpose()?.unwrap_or_default(),
+                line: here.line,
+            });
+        }
         for (joint, position) in &self.document.assembly {
             let values = match position {
                 Position::One(x) => vec![*x],
@@ -186,7 +198,7 @@ impl<'a> Reader<'a> {
         spec.line = here.line;
         spec.independent = joint.independent;
         if let Some(l) = &joint.limits {
-            spec.limits = limits(l, joint.kind, here)?;
+            spec.limits = limits(l, joint.kind, here, ".joint.limits")?;
         }
         if let Some(d) = &joint.dynamics {
             spec.dynamics = JointDynamics {
@@ -311,7 +323,7 @@ fn joint_type(
     })
 }
 
-fn limits(text: &text::Limits, kind: Kind, here: &Entry) -> Result<Limits> {
+fn limits(text: &text::Limits, kind: Kind, here: &Entry, field: &str) -> Result<Limits> {
     let none = Limits::default();
     let limits = Limits {
         lower: text.lower.unwrap_or(none.lower),
@@ -319,9 +331,9 @@ fn limits(text: &text::Limits, kind: Kind, here: &Entry) -> Result<Limits> {
         velocity: text.velocity.unwrap_or(none.velocity),
         effort: text.effort.unwrap_or(none.effort),
     };
-    let error = |message: String| Err(here.error(".joint.limits", message));
+    let error = |message: String| Err(here.error(field, message));
     if kind == Kind::Continuous && (text.lower.is_some() || text.upper.is_some()) {
-        return error("a continuous joint has no lower and upper limit: make it revolute".into());
+        return error("what turns without end has no lower and upper limit: make the joint revolute".into());
     }
     if limits.lower > limits.upper {
         return error(format!("lower {} is above upper {}", limits.lower, limits.upper));

@@ -22,6 +22,8 @@ pub(in crate::mechanism) struct Places<E = EntryPlace> {
     pub loops: Vec<E>,
     #[serde(default = "Vec::new")]
     pub rotors: Vec<E>,
+    #[serde(default = "Vec::new")]
+    pub wheels: Vec<E>,
 }
 
 /// One entry, with its `inertial` if it has one.
@@ -80,7 +82,12 @@ impl<S> Inertial<S> {
 impl<E> Places<E> {
     fn map(self, place: impl Fn(E) -> Option<EntryPlace>) -> Option<Places> {
         let map = |list: Vec<E>| list.into_iter().map(&place).collect::<Option<Vec<_>>>();
-        Some(Places { bodies: map(self.bodies)?, loops: map(self.loops)?, rotors: map(self.rotors)? })
+        Some(Places {
+            bodies: map(self.bodies)?,
+            loops: map(self.loops)?,
+            rotors: map(self.rotors)?,
+            wheels: map(self.wheels)?,
+        })
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Document {
     #[serde(default)]
     pub rotors: Vec<Rotor>,
     #[serde(default)]
+    pub wheels: Vec<Wheel>,
+    #[serde(default)]
     pub assembly: BTreeMap<String, Position>,
 }
 
@@ -180,6 +182,16 @@ pub(super) struct Rotor {
     pub axis: Option<[f64; 3]>,
     pub symmetric: Option<bool>,
     pub inertial: Option<Inertial>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wheel {
+    pub name: String,
+    pub carrier: String,
+    pub axis: Option<[f64; 3]>,
+    pub inertia: f64,
+    pub limits: Option<Limits>,
 }
 
 #[derive(Debug, Deserialize)]
