@@ -14,6 +14,7 @@
 pub mod consistency;
 pub mod dynamics;
 pub mod estimation;
+pub mod excitation;
 pub mod identifiability;
 pub mod linalg;
 pub mod mechanism;
