@@ -7,8 +7,10 @@
 
 pub mod consistent;
 mod equations;
+mod errors_in_variables;
 mod identify;
 pub mod least_squares;
+pub mod momentum;
 mod prior;
 mod residuals;
 mod summary;

@@ -278,10 +278,23 @@ fn recursion_applies(
     experiment: &Experiment,
     geometry: &ExactGeometry,
 ) -> Result<Topology, &'static str> {
-    if !experiment.is_complete(mechanism.base() == Base::Floating) {
+    let floating = mechanism.base() == Base::Floating;
+    if !experiment.is_complete(floating) && !momentum_suffices(mechanism, experiment, floating) {
         return Err("not every generalised force is measured, or not every motion is possible");
     }
     Topology::new(&geometry.to::<First>())
+}
+
+/// Whether the momentum shows as much as the energy. With `Ic` the inertia of all that a joint carries and `s` its motion,
+/// no momentum of the base means `Ic s = 0` for every joint, and the joints' own energies are `sᵀ Ic s`: what no momentum
+/// shows, no energy shows. One coordinate that moves several bodies shows sums of such momenta only.
+fn momentum_suffices(mechanism: &Mechanism, experiment: &Experiment, floating: bool) -> bool {
+    let mut moved = vec![0; mechanism.nv()];
+    mechanism.bodies().iter().for_each(|b| moved[b.drive.v] += 1);
+    floating
+        && experiment.measured == Measured::Momentum
+        && experiment.regime != Regime::Static
+        && moved.iter().all(|&n| n <= 1)
 }
 
 fn checked_snap(snap: f64) -> Result<f64> {

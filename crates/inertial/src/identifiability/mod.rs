@@ -11,6 +11,7 @@ mod compare;
 pub mod drng;
 mod joined;
 pub mod lifting;
+pub mod momentum;
 pub mod probe;
 pub mod rpna;
 pub mod sampling;

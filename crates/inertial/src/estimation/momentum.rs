@@ -1,0 +1,557 @@
+//! Parameters of a free-flying robot from its momentum (paper 002): the equations, and their linear estimates.
+//!
+//! At every sample `K(q, ν) φ = m`: the momentum of the robot without its wheels, at the base's origin in the base's axes,
+//! is linear in the base parameters `φ`, and `K` is linear in the measured rates `ν` (base twist and joints). With zero total
+//! momentum `m` is the opposite of the wheels' momentum, and where the base is does not matter.
+//!
+//! The noise of the rates stands in `K`, so plain least squares is biased, and more samples do not help. With `A = ∂(Kφ)/∂ν`,
+//! the base's rows of the mass matrix, and `Σ` the covariance of the rates, the error `Kφ − m` of a sample has the
+//! covariance `C = A Σ Aᵀ`. [`MomentumEquations::least_squares`] ignores this, [`MomentumEquations::bias_compensated`]
+//! subtracts what the noise adds to the normal equations, and [`MomentumEquations::errors_in_variables`] maximises the
+//! likelihood.
+
+use nalgebra::{DMatrix, DVector, Matrix6, SMatrix, Vector6};
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+
+use crate::dynamics::{Frame, Workspace, mass_matrix, momentum_regressor};
+use crate::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
+use crate::linalg::{Svd, Triangle};
+use crate::mechanism::{Base, Mechanism};
+use crate::{Error, Result};
+
+/// Samples that one thread takes in at once. Constant, so that the result does not depend on the number of threads.
+const PART: usize = 256;
+
+/// Singular values of unit columns below this, relative to the largest, are directions that the motion did not show.
+const UNSEEN: f64 = 1e-8;
+
+/// Rates and momenta of a free-flying robot, sample after sample.
+#[derive(Debug, Clone, Copy)]
+pub struct MomentumSamples<'a> {
+    /// Positions, `nq` per sample; where the base is does not matter.
+    pub q: &'a [f64],
+    /// Measured rates, `nv` per sample: base twist in the base's axes (linear first), then the joints.
+    pub v: &'a [f64],
+    /// Momentum of the robot without its wheels, six per sample: linear first, at the base's origin in its axes.
+    pub momentum: &'a [f64],
+}
+
+/// Standard deviations of what is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RateNoise {
+    /// Of the rates, one per velocity coordinate.
+    pub rates: Vec<f64>,
+    /// Of the momentum, linear first.
+    pub momentum: [f64; 6],
+}
+
+impl RateNoise {
+    /// The same for all components of a kind; the momentum is exact.
+    pub fn new(mechanism: &Mechanism, linear: f64, angular: f64, joints: f64) -> Self {
+        let rates = (0..mechanism.nv()).map(|k| match k {
+            0..3 => linear,
+            3..6 => angular,
+            _ => joints,
+        });
+        Self { rates: rates.collect(), momentum: [0.0; 6] }
+    }
+}
+
+/// The momentum equations of a mechanism, in its base parameters.
+#[derive(Debug)]
+pub struct MomentumEquations<'m> {
+    mechanism: &'m Mechanism,
+    /// The base parameters and what they stand for.
+    pub regrouping: Regrouping,
+    /// Names of the base parameters.
+    pub names: Vec<String>,
+}
+
+/// An estimate of the base parameters.
+#[derive(Debug, Clone)]
+pub struct MomentumFit {
+    /// The base parameters; of least (scaled) norm in directions that the motion did not show.
+    pub values: DVector<f64>,
+    /// Their covariance, in the directions that the motion showed. Of [`MomentumEquations::least_squares`] it does not hold
+    /// the bias.
+    pub covariance: DMatrix<f64>,
+    /// Number of directions that the motion showed.
+    pub seen: usize,
+    /// An orthonormal basis (scaled unknowns) of those it did not show.
+    pub unseen: DMatrix<f64>,
+    /// `Σ eᵀ C⁻¹ e`, about the number of momenta less that of the unknowns where the noise is as stated (absent without
+    /// noise).
+    pub chi_squared: Option<f64>,
+    /// Steps of iterative estimates.
+    pub steps: usize,
+    /// Whether they settled.
+    pub converged: bool,
+}
+
+impl MomentumFit {
+    /// Standard errors; for the likelihood they are the Cramér–Rao bound.
+    pub fn std_errors(&self) -> Vec<f64> {
+        self.covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect()
+    }
+}
+
+impl<'m> MomentumEquations<'m> {
+    /// Of a floating base with everything that it carries; `snap` is that of the identifiability analysis.
+    pub fn new(mechanism: &'m Mechanism, snap: f64) -> Result<Self> {
+        if mechanism.base() != Base::Floating {
+            return Err(Error::Numeric(
+                "the momentum is that of a robot with a floating base; this one is bolted down".into(),
+            ));
+        }
+        if !mechanism.loops().is_empty() {
+            return Err(Error::Numeric("the momentum model is for trees; this mechanism has loops".into()));
+        }
+        let options =
+            AnalyzeOptions { snap, measured: Some(Measured::Momentum), ..AnalyzeOptions::default() };
+        let regrouping = analyze(mechanism, &options)?.regrouping;
+        let all = mechanism.parameter_names();
+        let names = regrouping.base.iter().map(|&c| all[c].clone()).collect();
+        Ok(Self { mechanism, regrouping, names })
+    }
+
+    /// The mechanism.
+    pub fn mechanism(&self) -> &'m Mechanism {
+        self.mechanism
+    }
+
+    /// Number of base parameters.
+    pub fn len(&self) -> usize {
+        self.regrouping.rank()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.regrouping.base.is_empty()
+    }
+
+    /// Least squares (eq. 27). `noise`, where known, gives the covariance; else the residuals do.
+    pub fn least_squares(
+        &self,
+        samples: &MomentumSamples<'_>,
+        noise: Option<&RateNoise>,
+    ) -> Result<MomentumFit> {
+        let count = self.check(samples, noise)?;
+        let model = self.mechanism;
+        let rows = self.reduce(count, |sampled, t, rows| {
+            sampled.load(model, samples, t)?;
+            rows.push(&Matrix6::identity(), &sampled.k, &sampled.m);
+            Ok(())
+        })?;
+        let solution = Solution::new(&rows, self.len())?;
+        let Some(noise) = noise else {
+            let free = (6 * count).saturating_sub(solution.seen).max(1) as f64;
+            let residual = rows.at(self.len(), self.len()).powi(2);
+            let covariance = &solution.inverse * (residual / free);
+            return Ok(solution.fit(covariance, None));
+        };
+        // M⁻¹ (Σ Kᵀ C K) M⁻¹: the rows of K times a root of C.
+        let with = self.with_values(&solution.values)?;
+        let spread = self.reduce(count, |sampled, t, rows| {
+            sampled.load(model, samples, t)?;
+            let root = covariance_root(&sampled.covariance(&with, samples, t, noise)?)?;
+            rows.push(&root.transpose(), &sampled.k, &Vector6::zeros());
+            Ok(())
+        })?;
+        let middle = spread.matrix().view((0, 0), (self.len(), self.len())) * &solution.inverse;
+        let covariance = middle.transpose() * middle;
+        let chi = self.chi_squared(samples, noise, &solution.values)?;
+        Ok(solution.fit(covariance, Some(chi)))
+    }
+
+    /// Least squares less what the noise adds to the normal equations, `(Σ KᵀC⁻¹K − Σ σ²ₖ KₖᵀC⁻¹Kₖ) φ = Σ KᵀC⁻¹m` with `Kₖ`
+    /// the regressor of a unit rate `k` and `C` from plain least squares. Linear, and without bias to first order.
+    pub fn bias_compensated(&self, samples: &MomentumSamples<'_>, noise: &RateNoise) -> Result<MomentumFit> {
+        let count = self.check(samples, Some(noise))?;
+        let start = self.least_squares(samples, None)?;
+        let model = self.mechanism;
+        let with = self.with_values(&start.values)?;
+        let n = self.len();
+        let weighted = self.reduce(count, |sampled, t, rows| {
+            sampled.load(model, samples, t)?;
+            let whiten = whitening(&sampled.covariance(&with, samples, t, noise)?)?;
+            rows.push(&whiten, &sampled.k, &sampled.m);
+            Ok(())
+        })?;
+        let excess = self.reduce(count, |sampled, t, rows| {
+            let whiten = whitening(&sampled.covariance(&with, samples, t, noise)?)?;
+            for (k, &sigma) in noise.rates.iter().enumerate().filter(|(_, s)| **s > 0.0) {
+                sampled.load_unit(model, samples, t, k)?;
+                rows.push(&(whiten * sigma), &sampled.k, &Vector6::zeros());
+            }
+            Ok(())
+        })?;
+        let solution = Solution::new(&weighted, n)?;
+        let (r, s) = (weighted.matrix(), excess.matrix());
+        let (a, b) = (r.columns(0, n), r.column(n));
+        // In the basis of the motion's own singular directions the correction is a small part of the identity.
+        let root = &solution.root;
+        let s_root = s.columns(0, n) * root;
+        let left = DMatrix::identity(solution.seen, solution.seen) - s_root.transpose() * s_root;
+        let factor = crate::linalg::Cholesky::new(&left).map_err(|_| {
+            Error::Numeric(
+                "the stated noise is larger than the motion: nothing is left of it, expected a smaller --noise".into(),
+            )
+        })?;
+        let right = root.transpose() * (a.transpose() * b);
+        let values = root * factor.solve(&right)?;
+        let chi = self.chi_squared(samples, noise, &values)?;
+        let mut inner = root.transpose();
+        factor.solve_in_place(&mut inner)?;
+        let covariance = inner.transpose() * &inner;
+        Ok(MomentumFit { values, ..solution.fit(covariance, Some(chi)) })
+    }
+
+    /// `Σ eᵀ C⁻¹ e` at given base parameters.
+    pub fn chi_squared(
+        &self,
+        samples: &MomentumSamples<'_>,
+        noise: &RateNoise,
+        values: &DVector<f64>,
+    ) -> Result<f64> {
+        let count = self.check(samples, Some(noise))?;
+        let with = self.with_values(values)?;
+        let parts: Vec<f64> = (0..count.div_ceil(PART))
+            .into_par_iter()
+            .map(|part| {
+                let mut sampled = Sampled::new(self);
+                let mut sum = 0.0;
+                for t in part * PART..count.min((part + 1) * PART) {
+                    let error = sampled.error(&with, samples, t, noise)?;
+                    sum += error.weighted.dot(&error.e);
+                }
+                Ok(sum)
+            })
+            .collect::<Result<_>>()?;
+        Ok(parts.iter().sum())
+    }
+
+    /// The mechanism with parameters that have these base parameters.
+    pub(super) fn with_values(&self, values: &DVector<f64>) -> Result<Mechanism> {
+        let parameters = self.regrouping.expand(values.as_slice(), &[])?;
+        self.mechanism.clone().with_parameters(&parameters)
+    }
+
+    /// Number of samples, where all arrays agree about it.
+    pub(super) fn check(&self, samples: &MomentumSamples<'_>, noise: Option<&RateNoise>) -> Result<usize> {
+        let count = samples.momentum.len() / 6;
+        let expect = |what, found, expected| {
+            if found == expected { Ok(()) } else { Err(Error::Dimension { what, expected, found }) }
+        };
+        expect("momenta", samples.momentum.len(), 6 * count)?;
+        expect("positions of the samples", samples.q.len(), count * self.mechanism.nq())?;
+        expect("rates of the samples", samples.v.len(), count * self.mechanism.nv())?;
+        if let Some(noise) = noise {
+            expect("noise of the rates", noise.rates.len(), self.mechanism.nv())?;
+            let all = noise.rates.iter().chain(&noise.momentum);
+            if let Some(bad) = all.clone().find(|s| !(s.is_finite() && **s >= 0.0)) {
+                return Err(Error::Numeric(format!(
+                    "a standard deviation of the noise is {bad}, expected a number that is not negative"
+                )));
+            }
+        }
+        if 6 * count < self.len() {
+            return Err(Error::Numeric(format!(
+                "{count} samples of six momenta are fewer than the {} unknowns",
+                self.len()
+            )));
+        }
+        let all = samples.q.iter().chain(samples.v).chain(samples.momentum);
+        if all.clone().any(|x| !x.is_finite()) {
+            return Err(Error::Numeric("the samples hold numbers that are not finite".into()));
+        }
+        Ok(count)
+    }
+
+    /// The triangular factor of the rows that `each` sample gives, `[K | m]` times something.
+    pub(super) fn reduce(
+        &self,
+        count: usize,
+        each: impl Fn(&mut Sampled, usize, &mut Rows) -> Result<()> + Sync,
+    ) -> Result<Triangle> {
+        let parts: Vec<Triangle> = (0..count.div_ceil(PART))
+            .into_par_iter()
+            .map(|part| {
+                let (mut sampled, mut rows) = (Sampled::new(self), Rows::new(self));
+                for t in part * PART..count.min((part + 1) * PART) {
+                    each(&mut sampled, t, &mut rows)?;
+                    rows.flush_if_full()?;
+                }
+                rows.finish()
+            })
+            .collect::<Result<_>>()?;
+        let mut out = Triangle::new(self.len() + 1);
+        for part in &parts {
+            out.merge(part)?;
+        }
+        Ok(out)
+    }
+}
+
+/// What one sample says; the memory of one thread.
+pub(super) struct Sampled {
+    workspace: Workspace,
+    /// Columns of the base parameters in the full regressor.
+    columns: Vec<usize>,
+    full: Vec<f64>,
+    mass: Vec<f64>,
+    unit: Vec<f64>,
+    /// `6 × rank`.
+    pub k: DMatrix<f64>,
+    /// The momentum.
+    pub m: Vector6<f64>,
+    /// Rates.
+    v: Vec<f64>,
+}
+
+/// The error of one sample and what its weight makes of it.
+pub(super) struct SampleError {
+    /// `e = Kφ − m`.
+    pub e: Vector6<f64>,
+    /// `C⁻¹ e`.
+    pub weighted: Vector6<f64>,
+    /// `L⁻¹` with `C = L Lᵀ`.
+    pub whiten: Matrix6<f64>,
+}
+
+impl Sampled {
+    pub(super) fn new(equations: &MomentumEquations<'_>) -> Self {
+        let model = equations.mechanism;
+        Self {
+            workspace: Workspace::new(model),
+            columns: equations.regrouping.base.clone(),
+            full: vec![0.0; 6 * model.parameter_count()],
+            mass: vec![0.0; model.nv() * model.nv()],
+            unit: vec![0.0; model.nv()],
+            k: DMatrix::zeros(6, equations.len()),
+            m: Vector6::zeros(),
+            v: vec![0.0; model.nv()],
+        }
+    }
+
+    /// Takes in the regressor and momentum of sample `t`.
+    pub(super) fn load(&mut self, model: &Mechanism, samples: &MomentumSamples<'_>, t: usize) -> Result<()> {
+        self.v.copy_from_slice(&samples.v[t * model.nv()..(t + 1) * model.nv()]);
+        self.m = Vector6::from_column_slice(&samples.momentum[6 * t..6 * t + 6]);
+        self.regressor(model, samples, t)
+    }
+
+    /// The regressor of a unit rate `k` at the configuration of sample `t`.
+    fn load_unit(
+        &mut self,
+        model: &Mechanism,
+        samples: &MomentumSamples<'_>,
+        t: usize,
+        k: usize,
+    ) -> Result<()> {
+        self.v.fill(0.0);
+        self.v[k] = 1.0;
+        self.regressor(model, samples, t)
+    }
+
+    /// The regressor at corrected rates `ν − δ`.
+    pub(super) fn load_corrected(
+        &mut self,
+        model: &Mechanism,
+        samples: &MomentumSamples<'_>,
+        t: usize,
+        noise: &RateNoise,
+        weighted: &Vector6<f64>,
+    ) -> Result<()> {
+        let nv = model.nv();
+        for (k, (v, sigma)) in self.v.iter_mut().zip(&noise.rates).enumerate() {
+            // ν̂ = ν − Σ Aᵀ C⁻¹ e; the mass matrix of this sample is still there.
+            let pull: f64 = (0..6).map(|r| self.mass[r * nv + k] * weighted[r]).sum();
+            *v = samples.v[t * nv + k] - sigma * sigma * pull;
+        }
+        self.regressor(model, samples, t)
+    }
+
+    fn regressor(&mut self, model: &Mechanism, samples: &MomentumSamples<'_>, t: usize) -> Result<()> {
+        let q = &samples.q[t * model.nq()..(t + 1) * model.nq()];
+        momentum_regressor(model, &mut self.workspace, q, &self.v, Frame::Base, &mut self.full)?;
+        let np = model.parameter_count();
+        for (j, &c) in self.columns.iter().enumerate() {
+            for r in 0..6 {
+                self.k[(r, j)] = self.full[r * np + c];
+            }
+        }
+        Ok(())
+    }
+
+    /// `C = A Σ Aᵀ + Σ_m` with the parameters of `with`.
+    pub(super) fn covariance(
+        &mut self,
+        with: &Mechanism,
+        samples: &MomentumSamples<'_>,
+        t: usize,
+        noise: &RateNoise,
+    ) -> Result<Matrix6<f64>> {
+        let nv = with.nv();
+        let q = &samples.q[t * with.nq()..(t + 1) * with.nq()];
+        // The base's rows of the mass matrix give the momentum of unit rates, linear first, in the base's axes.
+        mass_matrix(with, &mut self.workspace, q, &mut self.mass)?;
+        let mut out = Matrix6::from_diagonal(&Vector6::from(noise.momentum).map(|s| s * s));
+        for (k, sigma) in noise.rates.iter().enumerate() {
+            let column = Vector6::from_fn(|r, _| self.mass[r * nv + k] * sigma);
+            out += column * column.transpose();
+        }
+        Ok(out)
+    }
+
+    /// The error of sample `t` at the parameters of `with`.
+    pub(super) fn error(
+        &mut self,
+        with: &Mechanism,
+        samples: &MomentumSamples<'_>,
+        t: usize,
+        noise: &RateNoise,
+    ) -> Result<SampleError> {
+        let whiten = whitening(&self.covariance(with, samples, t, noise)?)?;
+        let nv = with.nv();
+        let v = &samples.v[t * nv..(t + 1) * nv];
+        self.unit.copy_from_slice(v);
+        let predicted =
+            Vector6::from_fn(|r, _| (0..nv).map(|k| self.mass[r * nv + k] * self.unit[k]).sum::<f64>());
+        let e = predicted - Vector6::from_column_slice(&samples.momentum[6 * t..6 * t + 6]);
+        Ok(SampleError { e, weighted: whiten.transpose() * (whiten * e), whiten })
+    }
+}
+
+/// `L⁻¹` with `C = L Lᵀ`.
+fn whitening(c: &Matrix6<f64>) -> Result<Matrix6<f64>> {
+    let root = covariance_root(c)?;
+    root.solve_lower_triangular(&Matrix6::identity()).ok_or_else(no_noise)
+}
+
+fn covariance_root(c: &Matrix6<f64>) -> Result<Matrix6<f64>> {
+    // In units of each component's own noise, so that a component without noise of its own shows as one: its part of the
+    // factor is rounding, √ε, and not a number of order one.
+    let size = c.diagonal().map(f64::sqrt);
+    let unit = Matrix6::from_fn(|i, j| c[(i, j)] / (size[i] * size[j]));
+    let root = unit.cholesky().ok_or_else(no_noise)?.unpack();
+    if root.diagonal().min() < 1e-6 {
+        return Err(no_noise());
+    }
+    Ok(Matrix6::from_diagonal(&size) * root)
+}
+
+fn no_noise() -> Error {
+    Error::Numeric(
+        "the stated noise does not reach every component of the momentum, expected noise of the base's twist"
+            .into(),
+    )
+}
+
+/// Rows on their way into a triangular factor.
+pub(super) struct Rows {
+    triangle: Triangle,
+    /// Column by column, as the factor takes them.
+    block: Vec<f64>,
+    filled: usize,
+    capacity: usize,
+    width: usize,
+}
+
+impl Rows {
+    /// Rows reduced at once: with some fifty columns they stay in a core's cache.
+    const CAPACITY: usize = 384;
+
+    fn new(equations: &MomentumEquations<'_>) -> Self {
+        let width = equations.len() + 1;
+        // One sample gives at most six rows for each rate.
+        let capacity = Self::CAPACITY.max(12 * equations.mechanism.nv());
+        Self {
+            triangle: Triangle::new(width),
+            block: vec![0.0; capacity * width],
+            filled: 0,
+            capacity,
+            width,
+        }
+    }
+
+    /// The six rows `by · [k | m]`.
+    pub(super) fn push(&mut self, by: &Matrix6<f64>, k: &DMatrix<f64>, m: &Vector6<f64>) {
+        let (at, n) = (self.filled, self.capacity);
+        for j in 0..self.width {
+            let column: Vector6<f64> =
+                if j + 1 < self.width { k.fixed_view::<6, 1>(0, j).into_owned() } else { *m };
+            let product: SMatrix<f64, 6, 1> = by * column;
+            self.block[j * n + at..j * n + at + 6].copy_from_slice(product.as_slice());
+        }
+        self.filled += 6;
+    }
+
+    fn flush_if_full(&mut self) -> Result<()> {
+        if 2 * self.filled >= self.capacity { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        for j in 0..self.width {
+            self.block[j * self.capacity + self.filled..(j + 1) * self.capacity].fill(0.0);
+        }
+        self.filled = 0;
+        Ok(self.triangle.absorb(&mut self.block, self.capacity)?)
+    }
+
+    fn finish(mut self) -> Result<Triangle> {
+        self.flush()?;
+        Ok(self.triangle)
+    }
+}
+
+/// The solution of the rows that a factor of `[A | b]` stands for.
+pub(super) struct Solution {
+    pub values: DVector<f64>,
+    /// `V/s` in the unknowns' units: `rootᵀ AᵀA root = 1` in the directions seen.
+    pub root: DMatrix<f64>,
+    /// Pseudo-inverse of `AᵀA`.
+    pub inverse: DMatrix<f64>,
+    pub seen: usize,
+    pub unseen: DMatrix<f64>,
+}
+
+impl Solution {
+    pub(super) fn new(factor: &Triangle, n: usize) -> Result<Self> {
+        let all = factor.matrix();
+        let b = all.column(n).into_owned();
+        let mut a = all.columns(0, n).into_owned();
+        // Columns in units of their own size: ranks must not depend on kilograms against kilogram metres squared.
+        let norms = DVector::from_fn(n, |j, _| a.column(j).norm());
+        let largest = norms.iter().copied().fold(0.0, f64::max);
+        if largest == 0.0 {
+            return Err(Error::Numeric("the log holds no motion that would show a parameter".into()));
+        }
+        let scale = norms.map(|s| if s > UNSEEN * largest { s.recip() } else { 0.0 });
+        for (mut column, s) in a.column_iter_mut().zip(scale.iter()) {
+            column *= *s;
+        }
+        let svd = Svd::new(&a)?;
+        let seen = svd.rank(UNSEEN).rank;
+        let values = svd.solve(&b, seen, 0.0).component_mul(&scale);
+        let mut root = svd.v.columns(0, seen).into_owned();
+        for j in 0..seen {
+            root.column_mut(j).unscale_mut(svd.values[j]);
+        }
+        for (mut row, s) in root.row_iter_mut().zip(scale.iter()) {
+            row *= *s;
+        }
+        Ok(Self { values, inverse: &root * root.transpose(), root, seen, unseen: svd.null_space(seen) })
+    }
+
+    pub(super) fn fit(self, covariance: DMatrix<f64>, chi_squared: Option<f64>) -> MomentumFit {
+        MomentumFit {
+            values: self.values,
+            covariance,
+            seen: self.seen,
+            unseen: self.unseen,
+            chi_squared,
+            steps: 0,
+            converged: true,
+        }
+    }
+}
