@@ -9,3 +9,6 @@ else
   echo "note: no Python environment: comparisons with Pinocchio and MuJoCo will be skipped" >&2
 fi
 cargo test --workspace "$@"
+if [ $# = 0 ]; then
+  scripts/browser.sh
+fi

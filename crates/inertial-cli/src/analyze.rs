@@ -12,6 +12,7 @@ use crate::identifiability_text as text;
 use crate::model::Model;
 use crate::options::ModelOptions;
 use crate::output::{self, Answer};
+use crate::page;
 
 const HELP: &str = "\
 Nothing is measured here: the answer follows from the robot's kinematics alone and holds for
@@ -89,6 +90,9 @@ pub struct Args {
     /// Write the result here instead, completely or not at all
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
+    /// Write a page to look at: the robot, its table, the reasons (one file, opens in any browser)
+    #[arg(long, value_name = "PATH")]
+    report: Option<PathBuf>,
     /// Seed of the random configurations
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -190,6 +194,9 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     if args.csv || args.latex {
         analysis.warnings.iter().for_each(|w| output::say(&format!("warning: {w}")));
+    }
+    if let Some(path) = &args.report {
+        page::of_analysis(&model, &mechanism, &analysis)?.write(path)?;
     }
     match &args.out {
         Some(path) => output::write_file(path, &out)?,

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::model::Model;
 use crate::options::ModelOptions;
 use crate::output::{self, Answer};
+use crate::page::{Page, Robot};
 use crate::report::Report;
 
 const HELP: &str = "\
@@ -54,6 +55,9 @@ pub struct Args {
     /// Where --fix writes, completely or not at all
     #[arg(long, value_name = "PATH", requires = "fix")]
     out: Option<PathBuf>,
+    /// Write a page to look at: the robot and the verdict on each body (one file, opens in any browser)
+    #[arg(long, value_name = "PATH")]
+    report: Option<PathBuf>,
     /// Violation that counts as rounding, relative to the largest principal moment
     #[arg(long, value_name = "REL", default_value_t = DEFAULT_TOLERANCE, value_parser = tolerance)]
     tolerance: f64,
@@ -87,6 +91,7 @@ const SCHEMA: &str = "inertial/check/1";
 pub fn run(args: &Args) -> Result<Answer> {
     ensure!(args.models.iter().filter(|m| *m == "-").count() <= 1, "standard input can be read once only");
     ensure!(!args.fix || args.models.len() == 1, "--fix takes one model");
+    ensure!(args.report.is_none() || args.models.len() == 1, "--report takes one model");
     let mut reports = Vec::new();
     let mut failure = None;
     for argument in &args.models {
@@ -128,7 +133,34 @@ fn judge(argument: &str, args: &Args) -> Result<(Model, Report)> {
         let text = fixed(&model, &report, args).with_context(|| model.label.clone())?;
         output::write_file(out, &text)?;
     }
+    if let Some(path) = &args.report {
+        page(&model, &report, args)?.write(path)?;
+    }
     Ok((model, report))
+}
+
+fn page(model: &Model, report: &Report, args: &Args) -> Result<Page> {
+    let mut page = Page::new("Check", &model.builder.name);
+    page.input(&model.label, model.text.as_bytes());
+    let bad = report.bodies.iter().filter(|b| !b.consistent).count();
+    page.lead = match bad {
+        0 => "Every body of this model can exist.".into(),
+        1 => "One body of this model cannot exist: no mass distribution has its parameters.".into(),
+        n => format!("{n} bodies of this model cannot exist: no mass distribution has their parameters."),
+    };
+    if bad > 0 {
+        page.warnings.push(
+            "A simulator or controller built on a body that cannot exist can behave impossibly. 'inertial check --fix --out FILE' writes the nearest bodies that can; 'inertial identify' finds the true ones from measurements."
+                .into(),
+        );
+    }
+    page.tile(&report.bodies.len(), "bodies judged");
+    page.tile(&bad, "cannot exist");
+    page.fact("tolerance", format!("{:e} of the largest principal moment", args.tolerance));
+    // A model whose loops cannot be assembled can still be judged.
+    page.robot = model.build(&args.model.build_options()).ok().and_then(|m| Robot::new(&m, None).ok());
+    page.check = Some(serde_json::to_value(Output { schema: SCHEMA, report })?);
+    Ok(page)
 }
 
 fn fixed(model: &Model, report: &Report, args: &Args) -> Result<String> {

@@ -10,6 +10,7 @@ mod logs;
 mod model;
 mod options;
 mod output;
+mod page;
 mod report;
 mod validate;
 

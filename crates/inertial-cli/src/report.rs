@@ -25,7 +25,8 @@ pub struct Report {
 pub struct BodyReport {
     name: String,
     mass: f64,
-    consistent: bool,
+    /// Whether a body can have its parameters.
+    pub consistent: bool,
     pseudo_inertia_min_eigenvalue: f64,
     violations: Vec<Violation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

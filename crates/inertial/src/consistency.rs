@@ -126,14 +126,53 @@ pub fn nearest(inertia: &Inertia<f64>) -> Result<Inertia<f64>> {
     let Some(com) = inertia.com().filter(|_| inertia.mass > 0.0) else {
         return Ok(Inertia::zero());
     };
-    let central = Inertia { first_moment: Vector3::zeros(), rotational: inertia.about_com(), ..*inertia };
-    let second_moments = PseudoInertia::from(&central).0.fixed_view::<3, 3>(0, 0).into_owned();
-    let eigen = symmetric_eigen(&second_moments)?;
+    let eigen = symmetric_eigen(&central_second_moments(inertia))?;
     let clipped =
         eigen.vectors * Matrix3::from_diagonal(&eigen.values.map(|l| l.max(0.0))) * eigen.vectors.transpose();
     let shape = Matrix3::from_diagonal_element(clipped.trace()) - clipped;
     // Exactly symmetric, whatever the products rounded to.
     Ok(Inertia::from_com(inertia.mass, com, (shape + shape.transpose()) * 0.5))
+}
+
+/// The box of even density that has a body's inertial parameters (paper 001, theorem 1): the picture of an inertia.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cuboid {
+    /// Its centre, the centre of mass.
+    pub centre: Vector3<f64>,
+    /// Half its sides, `√(3 L / m)` for the second moments `L` about the centre of mass.
+    pub half_sides: Vector3<f64>,
+    /// Its axes as columns, the principal axes.
+    pub axes: Matrix3<f64>,
+}
+
+/// The cuboid of a body; `None` where the parameters are no body's, or of one without mass.
+///
+/// ```
+/// use inertial::consistency::cuboid;
+/// use inertial::spatial::Inertia;
+/// use nalgebra::{Matrix3, Vector3, vector};
+///
+/// // A box of 2 kg, 0.2 × 0.4 × 0.6 m.
+/// let moments = vector![0.4 * 0.4 + 0.6 * 0.6, 0.2 * 0.2 + 0.6 * 0.6, 0.2 * 0.2 + 0.4 * 0.4] * (2.0 / 12.0);
+/// let body = Inertia::from_com(2.0, Vector3::zeros(), Matrix3::from_diagonal(&moments));
+/// let sides = cuboid(&body, 1e-9)?.unwrap().half_sides * 2.0;
+/// assert!((sides - vector![0.2, 0.4, 0.6]).amax() < 1e-12);
+/// # Ok::<(), inertial::Error>(())
+/// ```
+pub fn cuboid(inertia: &Inertia<f64>, tolerance: f64) -> Result<Option<Cuboid>> {
+    let Some(centre) = inertia.com().filter(|_| inertia.mass > 0.0) else { return Ok(None) };
+    if !judge(inertia, tolerance)?.is_consistent() {
+        return Ok(None);
+    }
+    let eigen = symmetric_eigen(&central_second_moments(inertia))?;
+    let half_sides = eigen.values.map(|l| (3.0 * l.max(0.0) / inertia.mass).sqrt());
+    Ok(Some(Cuboid { centre, half_sides, axes: eigen.vectors }))
+}
+
+/// `Σ` about the centre of mass.
+fn central_second_moments(inertia: &Inertia<f64>) -> Matrix3<f64> {
+    let central = Inertia { first_moment: Vector3::zeros(), rotational: inertia.about_com(), ..*inertia };
+    PseudoInertia::from(&central).0.fixed_view::<3, 3>(0, 0).into_owned()
 }
 
 fn impossible_mass(inertia: &Inertia<f64>) -> Option<String> {

@@ -1,0 +1,442 @@
+// Builds the page from its data: each part appears where the data have it.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+/** What is drawn on canvases, to be drawn anew in other colours. */
+const drawings = new Set();
+const redraw = () => drawings.forEach((d) => (d.canvas.isConnected ? d.draw() : drawings.delete(d)));
+
+/** An element with attributes and children; texts become text nodes, never markup. */
+function el(name, attributes = {}, ...children) {
+  const out = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "class") out.className = value;
+    else if (key.startsWith("on")) out.addEventListener(key.slice(2), value);
+    else if (value !== false && value !== null && value !== undefined) out.setAttribute(key, value === true ? "" : value);
+  }
+  out.append(...children.filter((c) => c !== null && c !== undefined));
+  return out;
+}
+
+const main = document.getElementById("content");
+const section = (id, title, ...children) => {
+  const out = el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), ...children);
+  main.append(out);
+  return out;
+};
+const percent = (x) => `${(100 * x).toFixed(Math.abs(x) < 0.1 ? 2 : 1)} %`;
+const digits = (x, n = 5) => {
+  if (x === null || x === undefined || !Number.isFinite(x)) return "–";
+  const size = Math.abs(x);
+  return size !== 0 && (size < 1e-4 || size >= 1e6) ? x.toExponential(n - 1) : String(+x.toPrecision(n));
+};
+/** Numbers stored as 32-bit floats in base64. */
+function decode(text) {
+  const raw = atob(text), bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  return new Float32Array(bytes.buffer);
+}
+const table = (head, rows, label) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
+  el("table", {}, el("thead", {}, el("tr", {}, ...head.map((h) => el("th", { scope: "col" }, h)))),
+    el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell, k) =>
+      el(k ? "td" : "th", k ? {} : { scope: "row" }, cell)))))));
+const SVG = "http://www.w3.org/2000/svg";
+const shape = (name, attributes, ...children) => {
+  const out = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) out.setAttribute(key, value);
+  out.append(...children);
+  return out;
+};
+
+theme();
+document.getElementById("kind").textContent = data.kind;
+main.append(el("p", { class: "lead", id: "lead" }, data.lead));
+if (data.tiles.length) {
+  main.append(el("div", { class: "tiles" }, ...data.tiles.map((t) => el("div", { class: "tile" }, el("b", {}, t.value), el("span", {}, t.label)))));
+}
+for (const text of data.warnings) main.append(el("p", { class: "warning", role: "note" }, text));
+if (data.robot) robotSection();
+if (data.curves.length) curvesSection();
+if (data.check) checkSection();
+if (data.identification) { parametersSection(); bodiesSection(); jointsSection(); }
+if (data.design) designSection();
+if (data.analysis) { marksSection(); }
+if (data.singular_values) singularSection();
+if (data.graph || data.analysis?.null_vectors?.length) graphSection();
+provenanceSection();
+
+function theme() {
+  const root = document.documentElement, button = document.getElementById("theme");
+  const set = (dark) => {
+    root.dataset.theme = dark ? "dark" : "light";
+    button.setAttribute("aria-pressed", String(dark));
+    redraw();
+  };
+  button.addEventListener("click", () => set(root.dataset.theme !== "dark"));
+  set(window.matchMedia("(prefers-color-scheme: dark)").matches);
+}
+
+function robotSection() {
+  const robot = data.robot;
+  const canvas = el("canvas", { tabindex: 0, role: "img", "aria-label": `The robot ${data.title}. Arrow keys turn it, plus and minus zoom.` });
+  const sliders = el("div", { class: "sliders" });
+  const buttons = el("div", { class: "row" });
+  const note = el("p", { class: "legend" },
+    "Drag to turn; click the picture, then scroll to zoom. A cuboid is the box of even density with the body's mass, centre and inertia.");
+  section("robot", "The robot", el("div", { class: "robot" }, el("div", {}, canvas, buttons, note), el("div", {}, sliders)));
+  const scene = new Scene(canvas, robot);
+  drawings.add(scene);
+  // For tests and the curious.
+  window.inertial = { scene, gap: () => loopErrors(robot, scene.q).reduce((m, e) => Math.max(m, Math.abs(e)), 0) };
+  const held = new Set(robot.loops.length ? robot.coordinates.filter((c) => c.slider).map((c) => c.index) : []);
+  const inputs = [];
+  const move = (q) => {
+    if (!closeLoops(robot, q, held)) return false;
+    scene.setCoordinates(q);
+    return true;
+  };
+  for (const c of robot.coordinates.filter((c) => c.slider)) {
+    const angle = c.unit === "rad";
+    const text = (x) => (angle ? `${((x * 180) / Math.PI).toFixed(1)}°` : `${x.toFixed(3)} m`);
+    const output = el("output", { for: `slider-${c.index}` }, text(robot.q[c.index]));
+    const input = el("input", { id: `slider-${c.index}`, type: "range", min: c.lower, max: c.upper, step: (c.upper - c.lower) / 500, value: robot.q[c.index] });
+    input.addEventListener("input", () => {
+      const q = scene.q.slice();
+      q[c.index] = +input.value;
+      if (!move(q)) input.value = scene.q[c.index];
+      output.textContent = text(scene.q[c.index]);
+    });
+    inputs.push(() => {
+      input.value = scene.q[c.index];
+      output.textContent = text(scene.q[c.index]);
+    });
+    sliders.append(el("div", { class: "slider" }, el("label", { for: `slider-${c.index}` }, c.name), output, input));
+  }
+  const toggle = (name, text, there) => {
+    if (!there) return;
+    const button = el("button", { type: "button", "aria-pressed": "true" }, text);
+    button.addEventListener("click", () => {
+      scene.shown[name] = !scene.shown[name];
+      button.setAttribute("aria-pressed", String(scene.shown[name]));
+      scene.draw();
+    });
+    buttons.append(button);
+  };
+  toggle("links", "Joints and links", true);
+  toggle("shapes", "Shapes", robot.bodies.some((b) => b.shapes?.length));
+  toggle("before", "Inertia of the model", robot.bodies.some((b) => b.before));
+  toggle("after", "Inertia identified", robot.bodies.some((b) => b.after));
+  const choice = el("select", { id: "body-choice" }, el("option", { value: "" }, "no body"), ...robot.bodies.map((b, i) => el("option", { value: i }, b.name)));
+  choice.addEventListener("change", () => {
+    scene.selected = choice.value === "" ? null : +choice.value;
+    scene.draw();
+  });
+  buttons.append(el("label", {}, "highlight", choice));
+  const reset = el("button", { type: "button" }, "Start position");
+  reset.addEventListener("click", () => {
+    scene.setCoordinates(robot.q.slice());
+    inputs.forEach((f) => f());
+  });
+  buttons.append(reset);
+  if (data.motion) player(scene, buttons, inputs);
+  const row = (b, box) => (box ? box.half.map((h) => digits(2 * h, 3)).join(" × ") : "–");
+  const both = robot.bodies.some((b) => b.after);
+  const shown = robot.bodies.filter((b) => b.before || b.after);
+  if (shown.length) {
+    document.getElementById("robot").append(el("details", {}, el("summary", {}, "Sides of the cuboids (m)"),
+      table(["body", "model", ...(both ? ["identified"] : [])], shown.map((b) => [b.name, row(b, b.before), ...(both ? [row(b, b.after)] : [])]), "sides of the inertia cuboids")));
+  }
+}
+
+/** Plays the log. */
+function player(scene, buttons, inputs) {
+  const { step, length } = data.motion, q = data.motion.q.map(decode);
+  const button = el("button", { type: "button", "aria-pressed": "false" }, "Play the log");
+  const slider = el("input", { type: "range", min: 0, max: length - 1, value: 0, "aria-label": "time in the log" });
+  const show = (i) => {
+    scene.setCoordinates(scene.q.map((x, k) => (q[k] ? q[k][i] : x)));
+    inputs.forEach((f) => f());
+  };
+  let started = null;
+  const tick = (now) => {
+    if (started === null) return;
+    const i = Math.floor((now - started) / 1000 / step);
+    if (i >= length) return stop();
+    slider.value = i;
+    show(i);
+    requestAnimationFrame(tick);
+  };
+  const stop = () => {
+    started = null;
+    button.setAttribute("aria-pressed", "false");
+  };
+  button.addEventListener("click", () => {
+    if (started !== null) return stop();
+    started = performance.now() - (+slider.value >= length - 1 ? 0 : +slider.value * step * 1000);
+    button.setAttribute("aria-pressed", "true");
+    requestAnimationFrame(tick);
+  });
+  slider.addEventListener("input", () => {
+    stop();
+    show(+slider.value);
+  });
+  buttons.append(button, slider);
+}
+
+/** Measured against predicted, one joint at a time. */
+function curvesSection() {
+  const holder = el("div"), tabs = el("div", { class: "row", role: "tablist", "aria-label": "joints" });
+  const logs = el("select", { id: "log-choice" }, ...data.curves.map((c, i) => el("option", { value: i }, `${c.log} (${c.part})`)));
+  const key = (colour, text) => el("span", {}, el("span", { class: "key", style: `background:var(${colour})` }), text);
+  section("curves", "Measured and predicted",
+    el("div", { class: "row" }, el("label", { for: "log-choice" }, "log", logs), key("--measured", "measured"), key("--predicted", "predicted"), key("--residual", "residual")),
+    tabs, holder,
+    el("p", { class: "legend" }, "Drag to pan; click a plot, then scroll to zoom; double click shows all. Every peak is drawn whatever the zoom."));
+  let joint = 0;
+  const decoded = new Map();
+  const series = (s) => {
+    if (!decoded.has(s)) decoded.set(s, { measured: decode(s.measured), predicted: decode(s.predicted) });
+    return decoded.get(s);
+  };
+  const draw = () => {
+    const log = data.curves[+logs.value];
+    joint = Math.min(joint, log.series.length - 1);
+    tabs.replaceChildren(...log.series.map((s, i) => el("button", {
+      type: "button", role: "tab", "aria-selected": String(i === joint), tabindex: i === joint ? 0 : -1,
+      onclick: () => { joint = i; draw(); },
+      onkeydown: (e) => {
+        const to = e.key === "ArrowRight" ? i + 1 : e.key === "ArrowLeft" ? i - 1 : -1;
+        if (to < 0 || to >= log.series.length) return;
+        joint = to;
+        draw();
+        tabs.children[to].focus();
+      },
+    }, s.joint)));
+    const s = log.series[joint], { measured, predicted } = series(s);
+    const residual = measured.map((x, i) => x - predicted[i]);
+    const link = { plots: [], view: { from: 0, to: measured.length } };
+    holder.replaceChildren();
+    const common = { start: log.start, step: log.step, xLabel: "time (s)", link };
+    new Plot(holder, { ...common, series: [{ name: "measured", values: measured, colour: "--measured", line: 1.8 }, { name: "predicted", values: predicted, colour: "--predicted" }], yLabel: s.unit, label: `Measured and predicted ${s.unit} of ${s.joint} over time` });
+    new Plot(holder, { ...common, series: [{ name: "residual", values: residual, colour: "--residual" }], yLabel: s.unit, label: `Residual of ${s.joint} over time`, height: 130 });
+    const pair = el("div", { class: "columns" }), left = el("div"), right = el("div");
+    pair.append(left, right);
+    holder.append(pair);
+    left.append(el("h3", {}, "Spectrum of the residual"));
+    const { density, resolution } = spectrum(residual, log.step);
+    const plot = new Plot(left, { series: [{ name: "density", values: density, colour: "--residual" }], start: 0, step: resolution, xLabel: "frequency (Hz)", yLabel: `${s.unit}/√Hz`, label: `Spectrum of the residual of ${s.joint}`, height: 160, zero: true });
+    drawings.add(plot);
+    right.append(el("h3", {}, "Histogram of the residual"), histogram(residual, s.unit));
+    if (s.friction) {
+      holder.append(el("h3", {}, "Friction over speed"), friction(s));
+    }
+    window.inertial = { ...window.inertial, link };
+    link.plots.forEach((plot) => drawings.add(plot));
+  };
+  logs.addEventListener("change", draw);
+  draw();
+}
+
+function histogram(values, unit) {
+  const sorted = Float32Array.from(values).filter(Number.isFinite).sort();
+  if (sorted.length === 0) return el("p", {}, "no samples");
+  const at = (f) => sorted[Math.min(sorted.length - 1, Math.floor(f * sorted.length))];
+  const reach = Math.max(Math.abs(at(0.002)), Math.abs(at(0.998))) || 1, n = 41, bins = new Array(n).fill(0);
+  for (const x of sorted) {
+    const k = Math.floor(((x + reach) / (2 * reach)) * n);
+    if (k >= 0 && k < n) bins[k]++;
+  }
+  const most = Math.max(...bins), w = 420, h = 160;
+  const out = shape("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": `Histogram of the residual, within plus and minus ${digits(reach, 3)} ${unit}` });
+  bins.forEach((b, k) => {
+    const tall = (b / most) * (h - 34);
+    out.append(shape("rect", { x: (k * w) / n + 0.5, y: h - 26 - tall, width: w / n - 1, height: tall, fill: "var(--residual)" }));
+  });
+  for (const [x, anchor] of [[-reach, "start"], [0, "middle"], [reach, "end"]]) {
+    out.append(shape("text", { x: ((x + reach) / (2 * reach)) * w, y: h - 8, "text-anchor": anchor, class: "quiet" }, `${digits(x, 3)} ${unit}`));
+  }
+  return el("div", { class: "bars" }, out);
+}
+
+/** What friction took, as dots, and the model's curve. */
+function friction(s) {
+  const v = decode(s.friction.speed), f = decode(s.friction.force), model = decode(s.friction.model);
+  const w = 860, h = 220, left = 56, bottom = 36;
+  const reach = v.reduce((m, x) => Math.max(m, Math.abs(x)), 1e-9);
+  const top = f.reduce((m, x) => Math.max(m, Math.abs(x)), 1e-9);
+  const x = (a) => left + ((a + reach) / (2 * reach)) * (w - left - 10), y = (b) => 8 + ((top - b) / (2 * top)) * (h - bottom - 8);
+  const out = shape("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": `Friction of ${s.joint} over its speed` });
+  for (const t of ticks(-top, top, 4)) {
+    out.append(shape("line", { x1: left, x2: w - 10, y1: y(t), y2: y(t), stroke: "var(--grid)" }), shape("text", { x: left - 6, y: y(t) + 4, "text-anchor": "end", class: "quiet" }, short(t)));
+  }
+  for (const t of ticks(-reach, reach, 8)) out.append(shape("text", { x: x(t), y: h - bottom + 16, "text-anchor": "middle", class: "quiet" }, short(t)));
+  out.append(shape("text", { x: (w + left) / 2, y: h - 4, "text-anchor": "middle", class: "quiet" }, `speed (${s.speed_unit}), force (${s.unit})`));
+  let dots = "";
+  for (let i = 0; i < v.length; i++) dots += `M${x(v[i]).toFixed(1)} ${y(f[i]).toFixed(1)}h.01`;
+  out.append(shape("path", { d: dots, stroke: "var(--measured)", "stroke-width": 2.5, "stroke-linecap": "round", opacity: 0.4, fill: "none" }));
+  const order = [...v.keys()].sort((a, b) => v[a] - v[b]);
+  out.append(shape("path", { d: order.map((i, k) => `${k ? "L" : "M"}${x(v[i]).toFixed(1)} ${y(model[i]).toFixed(1)}`).join(""), stroke: "var(--predicted)", "stroke-width": 2, fill: "none" }));
+  return el("div", { class: "bars" }, out);
+}
+
+/** Base parameters with error bars against the model's values. */
+function parametersSection() {
+  const all = data.identification.base_parameters;
+  const w = 900, row = 22, name = 200, bar = 330;
+  const out = shape("svg", { viewBox: `0 0 ${w} ${row * all.length + 30}`, role: "img", "aria-label": "Base parameters with error bars; the same numbers are in the table below" });
+  out.append(shape("text", { x: name + 10, y: 14, class: "quiet" }, "each bar: value ± 2 standard errors, scaled to its own range; ring: the model's value"));
+  all.forEach((p, i) => {
+    const y = 30 + row * i + row / 2, prior = p.model_value ?? null;
+    const spread = 2 * (p.std_error || 0), low = Math.min(p.value - spread, prior ?? p.value, 0), high = Math.max(p.value + spread, prior ?? p.value, 0);
+    const x = (v) => name + 10 + ((v - low) / (high - low || 1)) * bar;
+    out.append(shape("text", { x: name, y: y + 4, "text-anchor": "end" }, p.name));
+    out.append(shape("line", { x1: x(0), x2: x(0), y1: y - 8, y2: y + 8, stroke: "var(--grid)" }));
+    out.append(shape("line", { x1: x(p.value - spread), x2: x(p.value + spread), y1: y, y2: y, stroke: "var(--after)", "stroke-width": 3, opacity: 0.7 }));
+    out.append(shape("circle", { cx: x(p.value), cy: y, r: 4, fill: "var(--after)" }));
+    if (prior !== null) out.append(shape("circle", { cx: x(prior), cy: y, r: 5, fill: "none", stroke: "var(--before)", "stroke-width": 2 }));
+    const error = p.std_error === null || p.std_error === undefined ? "" : ` ± ${digits(p.std_error, 2)}`;
+    out.append(shape("text", { x: name + bar + 30, y: y + 4 }, `${digits(p.value)}${error} ${p.unit || ""}`));
+  });
+  const relative = (p) => (p.std_error && p.value ? percent(p.std_error / Math.abs(p.value)) : "–");
+  section("parameters", "What was identified",
+    el("p", {}, "Base parameters: the combinations that this robot's motion can show, with their standard errors."),
+    el("div", { class: "bars scroll", tabindex: 0, role: "region", "aria-label": "base parameters as bars" }, out),
+    el("details", {}, el("summary", {}, "As a table"),
+      table(["base parameter", "value", "standard error", "relative", "model", "unit"], all.map((p) => [p.name, digits(p.value), digits(p.std_error, 2), relative(p), digits(p.model_value), p.unit || ""]), "base parameters")));
+}
+
+function bodiesSection() {
+  const yes = (b) => el("span", { class: b ? "good" : "bad" }, b ? "yes" : "no");
+  const rows = data.identification.bodies.map((b) => [b.name, digits(b.mass), ...b.com.map((x) => digits(x, 3)),
+    ...["ixx", "ixy", "ixz", "iyy", "iyz", "izz"].map((k) => digits(b.inertia[k], 4)), yes(b.consistent)]);
+  section("bodies", "Bodies",
+    el("p", {}, "What the data do not show is the prior's: a body's own numbers are one of many that predict the same forces, chosen nearest to the model."),
+    table(["body", "mass (kg)", "x (m)", "y (m)", "z (m)", "Ixx (kg m²)", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "can exist"], rows, "bodies"));
+}
+
+function jointsSection() {
+  const id = data.identification;
+  const names = [...new Set(id.joints.flatMap((j) => Object.keys(j)))].filter((k) => k !== "name" && id.joints.some((j) => typeof j[k] === "number"));
+  const words = (k) => k.replaceAll("_", " ");
+  const fit = (list, name) => list?.find((f) => f.joint === name);
+  const rows = id.joints.map((j) => {
+    const f = fit(id.fit, j.name), v = fit(id.validation, j.name);
+    return [j.name, ...names.map((k) => digits(j[k], 4)), f ? digits(f.rms, 3) : "–", f ? percent(f.relative_rms) : "–", v ? digits(v.rms, 3) : "–", v ? percent(v.relative_rms) : "–"];
+  });
+  section("joints", "Joints", table(["joint", ...names.map(words), "fit rms", "of torque", "validation rms", "of torque"], rows, "joints"));
+}
+
+function checkSection() {
+  const yes = (b) => el("span", { class: b ? "good" : "bad" }, b ? "yes" : "no");
+  const rows = data.check.bodies.map((b) => [b.name, digits(b.mass), yes(b.consistent), digits(b.pseudo_inertia_min_eigenvalue, 3), (b.reasons?.length ? b.reasons : b.violations).join("; ") || "–"]);
+  section("check", "Can these bodies exist?", table(["body", "mass (kg)", "can exist", "least eigenvalue of the pseudo-inertia", "why not"], rows, "bodies"));
+}
+
+function designSection() {
+  const d = data.design;
+  if (d.base_parameters) {
+    section("design", "What the motion will show", table(["base parameter", "expected standard error"], d.base_parameters.map((p) => [p.name, digits(p.std_error, 3)]), "expected standard errors"));
+  }
+}
+
+/** The table of the parameters, with what each stands for. */
+function marksSection() {
+  const a = data.analysis, order = ["m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"];
+  const meaning = { "★": "identifiable alone", "●": "base parameter: identifiable in combination", "○": "part of another's combination", "✕": "not identifiable" };
+  const mark = (b, p) => {
+    const s = b.parameters[p];
+    if (s === undefined) return "·";
+    return s === "identifiable" ? "★" : s === "unidentifiable" ? "✕" : b.base_parameters.includes(p) ? "●" : "○";
+  };
+  const uses = new Map();
+  for (const base of a.base_parameters) for (const name of Object.keys(base.combination)) uses.set(name, [...(uses.get(name) || []), base]);
+  const formula = (base) => Object.entries(base.combination).sort((x, y) => (y[0] === base.name) - (x[0] === base.name))
+    .map(([name, x], k) => `${x < 0 ? (k ? " − " : "−") : k ? " + " : ""}${Math.abs(x) === 1 ? "" : `${digits(Math.abs(x), 6)} `}${name}`).join("");
+  const box = el("div", { class: "formula", id: "formula", "aria-live": "polite" }, "Point at or choose a mark to see its formula.");
+  let pressed = null;
+  const show = (name, symbol) => {
+    const list = uses.get(name) || [];
+    box.replaceChildren(el("div", {}, `${name}: ${meaning[symbol]}`), ...list.slice(0, 8).map((b) => el("div", {}, formula(b))),
+      ...(list.length > 8 ? [el("div", {}, `and ${list.length - 8} more`)] : []));
+  };
+  const rows = a.bodies.map((b) => {
+    const cells = order.map((p) => {
+      const symbol = mark(b, p), name = `${b.name}.${p}`;
+      if (symbol === "·") return el("td", {}, "·");
+      const button = el("button", { type: "button", "aria-label": `${name}: ${meaning[symbol]}`, "data-symbol": symbol }, symbol);
+      button.addEventListener("mouseenter", () => show(name, symbol));
+      button.addEventListener("focus", () => show(name, symbol));
+      button.addEventListener("click", () => {
+        pressed?.removeAttribute("aria-pressed");
+        pressed = button;
+        button.setAttribute("aria-pressed", "true");
+        show(name, symbol);
+      });
+      return el("td", {}, button);
+    });
+    const spans = b.joint_type === "rotor" ? ["·", "·", "·"] : [b.velocity_span, b.identifiable_span, b.transfer_freedoms];
+    return el("tr", { "data-body": b.name }, el("th", { scope: "row" }, b.name), ...cells, ...spans.map((n) => el("td", {}, String(n))));
+  });
+  const body = el("tbody", {}, ...rows);
+  const search = el("input", { type: "search", id: "body-filter", placeholder: "name" });
+  const checks = Object.keys(meaning).map((symbol) => el("label", {}, el("input", { type: "checkbox", checked: true, "data-filter": symbol }), `${symbol} ${meaning[symbol]}`));
+  const filter = () => {
+    const on = new Set(checks.map((c) => c.querySelector("input")).filter((i) => i.checked).map((i) => i.dataset.filter));
+    for (const row of rows) {
+      row.classList.toggle("hidden", !row.dataset.body.toLowerCase().includes(search.value.toLowerCase()));
+      row.querySelectorAll("button").forEach((b) => {
+        const off = !on.has(b.dataset.symbol);
+        b.parentElement.classList.toggle("dim", off);
+        b.disabled = off;
+      });
+    }
+  };
+  search.addEventListener("input", filter);
+  checks.forEach((c) => c.addEventListener("change", filter));
+  const c = a.certificate;
+  section("identifiability", "What any experiment can reveal",
+    el("p", { id: "certificate" }, c.exact ? `The rank ${a.rank} of ${a.parameters} parameters is certain: ${c.upper_by}; ${c.lower_by}.`
+      : `The rank is between ${c.rank_lower} (${c.lower_by}) and ${c.rank_upper} (${c.upper_by}).`),
+    el("div", { class: "row" }, el("label", { for: "body-filter" }, "body", search), ...checks),
+    box,
+    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "identifiability of the parameters" },
+      el("table", { class: "marks" }, el("thead", {}, el("tr", {}, ...["body", ...order, "V", "K", "T"].map((h) => el("th", { scope: "col" }, h)))), body)),
+    el("p", { class: "legend" }, "V, K, T: dimensions of attainable velocities, of identifiable coefficients, of unnoticed transfers."));
+}
+
+function singularSection() {
+  const s = data.singular_values, w = 860, h = 200, left = 60;
+  const top = Math.log10(s.values[0] || 1), floor = Math.log10(Math.max(s.values.at(-1), s.values[0] * 1e-18));
+  const low = Math.floor(floor), high = Math.ceil(top);
+  const y = (v) => 10 + ((high - Math.log10(Math.max(v, 10 ** low))) / (high - low || 1)) * (h - 50);
+  const out = shape("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": "Singular values of the data in base parameters" });
+  for (let e = low; e <= high; e += Math.max(1, Math.round((high - low) / 5))) {
+    out.append(shape("line", { x1: left, x2: w - 10, y1: y(10 ** e), y2: y(10 ** e), stroke: "var(--grid)" }), shape("text", { x: left - 8, y: y(10 ** e) + 4, "text-anchor": "end", class: "quiet" }, `1e${e}`));
+  }
+  s.values.forEach((v, k) => out.append(shape("circle", { cx: left + 10 + ((w - left - 30) * k) / Math.max(1, s.values.length - 1), cy: y(v), r: 4, fill: k < s.excited ? "var(--after)" : "var(--bad)" })));
+  out.append(shape("text", { x: (w + left) / 2, y: h - 8, "text-anchor": "middle", class: "quiet" }, `${s.excited} of ${s.rank} directions shown by this motion`));
+  section("excitation", "How well the motion shows them", el("div", { class: "bars" }, out));
+}
+
+function graphSection() {
+  const out = section("graph", "The mechanism and its reasons");
+  if (data.graph) {
+    const holder = el("div", { class: "graph scroll", tabindex: 0, role: "region", "aria-label": "graph of bodies, joints and loops" });
+    const svg = new DOMParser().parseFromString(data.graph, "image/svg+xml").documentElement;
+    holder.append(document.importNode(svg, true));
+    out.append(holder);
+  }
+  const reasons = data.analysis?.null_vectors || [];
+  if (reasons.length) {
+    const rows = reasons.map((r) => [r.principle, r.joint || "–", r.bodies.join(", ")]);
+    out.append(el("details", {}, el("summary", {}, `Reasons of the ${reasons.length} directions that nothing shows`), table(["principle", "joint", "bodies"], rows, "reasons")));
+  }
+}
+
+function provenanceSection() {
+  const p = data.provenance;
+  const inputs = el("ul", {}, ...p.inputs.map((f) => el("li", {}, `${f.name}: ${f.bytes} bytes, SHA-256 `, el("code", {}, f.sha256))));
+  section("provenance", "How this was obtained",
+    el("dl", {}, el("dt", {}, "command"), el("dd", {}, el("code", { id: "command" }, p.command)),
+      el("dt", {}, "program"), el("dd", {}, p.program), el("dt", {}, "inputs"), el("dd", {}, inputs),
+      ...p.facts.flatMap((f) => [el("dt", {}, f.label), el("dd", {}, f.value)])));
+}

@@ -1,0 +1,197 @@
+//! The page that people read: one file that shows the robot, the result and how it was obtained, without any network.
+//!
+//! [`Page`] is the data; the files in `page/` draw them in a browser. Numbers on the page are those of the JSON result,
+//! which is embedded as it is.
+
+mod robot;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use inertial::identifiability::Analysis;
+use inertial::identifiability::drng::picture;
+use inertial::mechanism::Mechanism;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+pub use robot::Robot;
+
+use crate::model::Model;
+use crate::output;
+
+/// All that a page shows; what is absent leaves its part out.
+#[derive(Debug, Default, Serialize)]
+pub struct Page {
+    /// What the page is, in two words.
+    pub kind: &'static str,
+    /// The robot's name.
+    pub title: String,
+    /// The answer in a sentence.
+    pub lead: String,
+    /// The few numbers that matter most.
+    pub tiles: Vec<Tile>,
+    /// What people should know, each with what to do.
+    pub warnings: Vec<String>,
+    /// The robot to look at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub robot: Option<Robot>,
+    /// Measured and predicted forces.
+    pub curves: Vec<serde_json::Value>,
+    /// Object of `check --json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<serde_json::Value>,
+    /// Object of `analyze --json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<serde_json::Value>,
+    /// The mechanism's graph as SVG.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graph: Option<String>,
+    /// How it was obtained.
+    pub provenance: Provenance,
+}
+
+/// A number with its meaning.
+#[derive(Debug, Serialize)]
+pub struct Tile {
+    value: String,
+    label: String,
+}
+
+/// What it takes to repeat a result.
+#[derive(Debug, Default, Serialize)]
+pub struct Provenance {
+    command: String,
+    program: String,
+    inputs: Vec<Input>,
+    facts: Vec<Fact>,
+}
+
+#[derive(Debug, Serialize)]
+struct Input {
+    name: String,
+    bytes: usize,
+    sha256: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Fact {
+    label: &'static str,
+    value: String,
+}
+
+impl Page {
+    /// An empty page of a robot, obtained by the command that runs now.
+    pub fn new(kind: &'static str, title: &str) -> Self {
+        let command: Vec<String> = std::env::args().skip(1).map(|a| quoted(&a)).collect();
+        let provenance = Provenance {
+            command: format!("inertial {}", command.join(" ")),
+            program: format!("inertial {}", env!("CARGO_PKG_VERSION")),
+            ..Provenance::default()
+        };
+        Self { kind, title: title.to_owned(), provenance, ..Self::default() }
+    }
+
+    /// Adds a number to the top.
+    pub fn tile(&mut self, value: &dyn std::fmt::Display, label: &str) {
+        self.tiles.push(Tile { value: value.to_string(), label: label.to_owned() });
+    }
+
+    /// Names a choice that the result depends on.
+    pub fn fact(&mut self, label: &'static str, value: impl Into<String>) {
+        self.provenance.facts.push(Fact { label, value: value.into() });
+    }
+
+    /// Names an input with its checksum.
+    pub fn input(&mut self, name: &str, content: &[u8]) {
+        let sha256 = Sha256::digest(content).iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
+        self.provenance.inputs.push(Input { name: name.to_owned(), bytes: content.len(), sha256 });
+    }
+
+    /// The part that `analyze` fills.
+    pub fn set_analysis(&mut self, mechanism: &Mechanism, analysis: &Analysis) -> Result<()> {
+        self.graph = Some(picture::svg(mechanism, &analysis.null_vectors));
+        self.analysis = Some(serde_json::to_value(analysis)?);
+        Ok(())
+    }
+
+    /// The page as one file.
+    pub fn html(&self) -> Result<String> {
+        // In a script element only the start of a tag could end the data.
+        let data = serde_json::to_string(self)?.replace('<', "\\u003c");
+        let script = [
+            include_str!("../../page/kinematics.js"),
+            include_str!("../../page/scene.js"),
+            include_str!("../../page/plot.js"),
+            include_str!("../../page/page.js"),
+        ];
+        let parts = [
+            ("{{title}}", escaped(&self.title)),
+            ("{{style}}", include_str!("../../page/page.css").to_owned()),
+            ("{{script}}", format!("(() => {{\n\"use strict\";\n{}}})();", script.join("\n"))),
+            ("{{data}}", data),
+        ];
+        let mut out = String::new();
+        let mut rest = include_str!("../../page/page.html");
+        while let Some(at) = rest.find("{{") {
+            out += &rest[..at];
+            rest = &rest[at..];
+            let (mark, text) = parts
+                .iter()
+                .find(|(mark, _)| rest.starts_with(mark))
+                .context("the page has a mark without text")?;
+            out += text;
+            rest = &rest[mark.len()..];
+        }
+        Ok(out + rest)
+    }
+
+    /// Writes the page, completely or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        output::write_file(path, &self.html()?)
+    }
+}
+
+/// The page of `analyze`.
+pub fn of_analysis(model: &Model, mechanism: &Mechanism, analysis: &Analysis) -> Result<Page> {
+    let mut page = Page::new("Identifiability", mechanism.name());
+    page.input(&model.label, model.text.as_bytes());
+    page.lead = format!(
+        "Of the {} inertial parameters of this robot, {} combinations can be identified from {}; {} directions leave no trace in any experiment.",
+        analysis.parameters, analysis.rank, analysis.measured, analysis.nullity
+    );
+    page.tile(&analysis.rank, "base parameters");
+    page.tile(&analysis.parameters, "parameters");
+    page.tile(&analysis.model.dof, "degrees of freedom");
+    page.tile(&analysis.model.bodies, "bodies");
+    if analysis.model.loops > 0 {
+        page.tile(&analysis.model.loops, "loops");
+    }
+    if analysis.model.rotors > 0 {
+        page.tile(&analysis.model.rotors, "rotors");
+    }
+    page.tile(&if analysis.certificate.exact { "certain" } else { "bounded" }, "the rank is");
+    page.warnings.clone_from(&analysis.warnings);
+    page.robot = Some(Robot::new(mechanism, None)?);
+    page.fact("measured", analysis.measured);
+    page.fact("method", analysis.method);
+    page.set_analysis(mechanism, analysis)?;
+    Ok(page)
+}
+
+/// A word of a command as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+%@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
