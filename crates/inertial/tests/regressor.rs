@@ -1,11 +1,13 @@
 //! Inverse dynamics and the torque regressor: against each other, against plain reference algorithms, and every way to
 //! the same numbers (one sample, many, packed, dense, with and without vector instructions, any number of threads).
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Case, Features, assert_close, cases, reference_regressor, reference_rnea};
 use inertial::Error;
-use inertial::dynamics::{Arithmetic, InverseDynamics, Samples};
+use inertial::dynamics::{Arithmetic, Four, InverseDynamics, RegressorGradient, Samples};
 use inertial::mechanism::{BuildOptions, JointSpec, JointType, LinkSpec, Mechanism};
 
 /// Rounding of a few hundred operations on well-scaled mechanisms of up to ten links.
@@ -241,4 +243,68 @@ fn wrong_sizes_are_refused() {
     assert!(dynamics.rnea_batch(&mut scratch, &samples, &mut tau).is_err());
     assert!(dynamics.stacked_regressor(&samples, &mut [0.0]).is_err());
     assert!(dynamics.packed_regressors(&mut foreign, &samples, |_| ()).is_err());
+}
+
+/// The backward recursion against finite differences of the forward one, for every joint type, rotors and couplings.
+#[test]
+fn gradients_of_weighted_regressors_are_those_of_finite_differences() {
+    for mut case in cases(60, Features::ALL) {
+        let m = &case.mechanism;
+        let (nq, nv, np) = (m.nq(), m.nv(), m.parameter_count());
+        let dynamics = InverseDynamics::new(m);
+        let size = dynamics.layout().len();
+        let mut scratch = dynamics.scratch();
+        // Two samples, so that lanes are told apart.
+        let other = case.rng.positions(m);
+        let q = [case.q.clone(), other].concat();
+        let v = [case.v.clone(), case.rng.values(nv, 2.0)].concat();
+        let a = [case.a.clone(), case.rng.values(nv, 4.0)].concat();
+        let g = [case.rng.values(size, 1.0), case.rng.values(size, 1.0)];
+        let weights: Vec<Four> = (0..size).map(|e| Four([g[0][e], g[1][e], 7.0, 7.0])).collect();
+        let mut out = [vec![0.0; 2 * nv], vec![0.0; 2 * nv], vec![0.0; 2 * nv]];
+        let [gq, gv, ga] = &mut out;
+        let samples = Samples::new(&dynamics, 2, &q, &v, &a).unwrap();
+        RegressorGradient::new(&dynamics)
+            .run(&dynamics, &mut scratch, &samples, &weights, [gq, gv, ga])
+            .unwrap();
+        for s in 0..2 {
+            let mut sum = |q: &[f64], v: &[f64], a: &[f64]| {
+                let y = dynamics.torque_regressor(&mut scratch, q, v, a).unwrap();
+                let blocks = dynamics.layout().blocks().iter();
+                blocks
+                    .flat_map(|b| (0..b.len).map(move |k| (b.row * np + b.column + k, b.start + k)))
+                    .map(|(dense, e)| y[dense] * g[s][e])
+                    .sum::<f64>()
+            };
+            let (q, v, a) = (&q[s * nq..(s + 1) * nq], &v[s * nv..(s + 1) * nv], &a[s * nv..(s + 1) * nv]);
+            let h = 1e-5;
+            let size = sum(q, v, a).abs() + 100.0;
+            for i in 0..nv {
+                let moved = |sign: f64| {
+                    let mut q = q.to_vec();
+                    let mut step = vec![0.0; nv];
+                    step[i] = sign * h;
+                    m.integrate(&mut q, &step);
+                    q
+                };
+                let shifted = |x: &[f64], sign: f64| {
+                    let mut x = x.to_vec();
+                    x[i] += sign * h;
+                    x
+                };
+                let differences = [
+                    sum(&moved(1.0), v, a) - sum(&moved(-1.0), v, a),
+                    sum(q, &shifted(v, 1.0), a) - sum(q, &shifted(v, -1.0), a),
+                    sum(q, v, &shifted(a, 1.0)) - sum(q, v, &shifted(a, -1.0)),
+                ];
+                for (found, difference) in out.iter().zip(differences) {
+                    // Central differences err by h² of third derivatives and by rounding over h; rotors at high ratios
+                    // make both large, in proportion to the gradient itself.
+                    let found = found[s * nv + i];
+                    let error = (found - difference / (2.0 * h)).abs();
+                    assert!(error < 1e-6 * (size + found.abs()), "{found} {}", difference / (2.0 * h));
+                }
+            }
+        }
+    }
 }

@@ -177,7 +177,7 @@ impl InverseDynamics {
         (CHUNK_BYTES / bytes).clamp(1, 1024).next_multiple_of(LANES)
     }
 
-    fn matches(&self, scratch: &Scratch, samples: &Samples<'_>) -> Result<()> {
+    pub(super) fn matches(&self, scratch: &Scratch, samples: &Samples<'_>) -> Result<()> {
         expect_len("q of the samples", samples.q.len(), samples.count * self.nq())?;
         expect_len("v of the samples", samples.v.len(), samples.count * self.nv())?;
         self.fits(scratch)
@@ -215,7 +215,7 @@ impl InverseDynamics {
     }
 
     /// Lays four samples side by side; the last one fills the lanes that are left.
-    fn gather(&self, scratch: &mut Scratch, samples: &Samples<'_>, first: usize) {
+    pub(super) fn gather(&self, scratch: &mut Scratch, samples: &Samples<'_>, first: usize) {
         let (nq, nv) = (self.nq(), self.nv());
         let [q, v, a, _] = &mut scratch.samples;
         for (from, width, to) in [(samples.q, nq, q), (samples.v, nv, v), (samples.a, nv, a)] {

@@ -5,6 +5,7 @@
 //! Inverse dynamics and torque regressors, which run millions of times, have tables of their own: [`InverseDynamics`].
 
 mod aba;
+mod adjoint;
 mod batch;
 mod bias;
 mod closure;
@@ -15,6 +16,7 @@ mod gravity;
 mod inverse;
 mod jacobian;
 mod kinematics;
+pub(crate) mod lanes;
 mod momentum;
 mod packed;
 mod regressor;
@@ -28,6 +30,7 @@ mod vector;
 mod wrench;
 
 pub use aba::forward_dynamics;
+pub use adjoint::RegressorGradient;
 pub use batch::{PackedChunk, Samples};
 pub use bias::bias_forces;
 pub use closure::{ClosedChunk, ClosedMechanism, ClosedSamples, ClosedWorkspace};
