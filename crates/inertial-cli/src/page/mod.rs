@@ -13,7 +13,6 @@ use inertial::identifiability::Analysis;
 use inertial::identifiability::drng::picture;
 use inertial::mechanism::Mechanism;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 pub use robot::Robot;
 
@@ -104,7 +103,7 @@ impl Page {
 
     /// Names an input with its checksum.
     pub fn input(&mut self, name: &str, content: &[u8]) {
-        let sha256 = Sha256::digest(content).iter().fold(String::new(), |mut text, byte| {
+        let sha256 = hmac_sha256::Hash::hash(content).iter().fold(String::new(), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
             text
         });
