@@ -7,7 +7,8 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use inertial::consistency::significant;
 use inertial::estimation::{
-    Equations, Estimator, Identification, IdentifyOptions, JointTerms, Prior, Residual, Summary, identify,
+    Equations, Estimator, Identification, IdentifyOptions, JointModel, JointTerms, Prior, Residual, Summary,
+    identify,
 };
 use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism, write};
 
@@ -56,6 +57,12 @@ pub struct Args {
     /// Friction of the joints
     #[arg(long, value_enum, default_value = "none")]
     friction: FrictionChoice,
+    /// Drives that turn with two neighbouring joints: looked for in the data, or only those of --joint-model
+    #[arg(long, value_enum, default_value = "auto")]
+    coupling: CouplingChoice,
+    /// Couplings, springs, counterbalances and other terms of the joints, in TOML
+    #[arg(long, value_name = "PATH")]
+    joint_model: Option<PathBuf>,
     /// Estimate a constant offset of each joint's torque
     #[arg(long)]
     offset: bool,
@@ -101,6 +108,16 @@ pub enum FrictionChoice {
     Coulomb,
     #[value(name = "coulomb+viscous")]
     Both,
+    /// Viscous, and Coulomb friction of each direction apart
+    Asymmetric,
+    /// Coulomb, viscous, and more at rest
+    Stribeck,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CouplingChoice {
+    Auto,
+    None,
 }
 
 /// Weight of the prior that is as good as none.
@@ -109,13 +126,8 @@ const TRACE: f64 = 1e-6;
 pub fn run(args: &Args) -> Result<Answer> {
     let model = Model::load(&args.model)?;
     let mechanism = model.build(&args.options.build_options())?;
-    let terms = JointTerms {
-        viscous: matches!(args.friction, FrictionChoice::Viscous | FrictionChoice::Both),
-        coulomb: matches!(args.friction, FrictionChoice::Coulomb | FrictionChoice::Both),
-        offset: args.offset,
-        rotor_inertia: args.options.wants_rotors(),
-    };
-    let equations = Equations::new(&mechanism, terms, DEFAULT_SNAP).with_context(|| model.label.clone())?;
+    let equations = Equations::new(&mechanism, joint_model(args, &mechanism)?, DEFAULT_SNAP)
+        .with_context(|| model.label.clone())?;
     let options = options(args, &mechanism)?;
     let (summary, validation) = read(args, &equations)?;
     let result = identify(&equations, &summary, validation.as_ref(), &options)
@@ -133,6 +145,28 @@ pub fn run(args: &Args) -> Result<Answer> {
         output::print(&text(&result))?;
     }
     Ok(Answer::Yes)
+}
+
+/// What the call says of the joints.
+fn joint_model(args: &Args, mechanism: &Mechanism) -> Result<JointModel> {
+    use FrictionChoice::{Asymmetric, Both, Coulomb, Stribeck, Viscous};
+    let terms = JointTerms {
+        viscous: matches!(args.friction, Viscous | Both | Asymmetric | Stribeck),
+        coulomb: matches!(args.friction, Coulomb | Both | Stribeck),
+        offset: args.offset,
+        rotor_inertia: args.options.wants_rotors(),
+    };
+    let mut out = match &args.joint_model {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+            JointModel::parse(mechanism, terms, &text).with_context(|| path.display().to_string())?
+        }
+        None => JointModel::from(terms),
+    };
+    out.asymmetric = matches!(args.friction, Asymmetric);
+    out.stribeck = matches!(args.friction, Stribeck);
+    out.search_couplings = args.coupling == CouplingChoice::Auto;
+    Ok(out)
 }
 
 fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {

@@ -4,6 +4,7 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 use super::equations::{Channel, Equations};
+use super::terms::GivenTerm;
 use crate::dynamics::{PackedChunk, Samples};
 use crate::linalg::Triangle;
 use crate::{Error, Result};
@@ -20,8 +21,8 @@ const SCHEMA: &str = "inertial/summary/1";
 #[derive(Debug, Clone, Copy)]
 pub struct Measurements<'a> {
     samples: Samples<'a>,
-    v: &'a [f64],
-    a: &'a [f64],
+    pub(super) v: &'a [f64],
+    pub(super) a: &'a [f64],
     tau: &'a [f64],
     /// The forces as the sensors gave them; those of the fit where they are not kept apart.
     pub tau_raw: Option<&'a [f64]>,
@@ -35,6 +36,21 @@ impl<'a> Measurements<'a> {
     /// All samples count, and are independent; `v` and `a` are those of the samples.
     pub fn new(samples: Samples<'a>, v: &'a [f64], a: &'a [f64], tau: &'a [f64]) -> Self {
         Self { samples, v, a, tau, tau_raw: None, keep: None, independent: 1.0 }
+    }
+
+    /// Positions of all samples.
+    pub(super) fn q(&self) -> &'a [f64] {
+        self.samples.q()
+    }
+
+    /// Numbers per position.
+    pub(super) fn nq(&self) -> usize {
+        self.q().len() / self.samples.len().max(1)
+    }
+
+    /// Numbers per velocity.
+    pub(super) fn nv(&self) -> usize {
+        self.v.len() / self.samples.len().max(1)
     }
 }
 
@@ -131,7 +147,8 @@ impl Summary {
             let mut failed = Ok(());
             dynamics.packed_regressors(&mut scratch, &data.samples.part(dynamics, start, size), |chunk| {
                 for (v, (channel, factor)) in equations.channels.iter().zip(&mut out.factors).enumerate() {
-                    let rows = Rows { data, first: start + chunk.first, v, nv: equations.channels.len() };
+                    let given = &equations.joint_model().given;
+                    let rows = Rows { data, given, first: start + chunk.first, v, nv: equations.channels.len() };
                     if let Err(e) = rows.absorb(channel, &chunk, &mut memory, factor) {
                         failed = Err(e);
                     }
@@ -178,6 +195,7 @@ impl Summary {
 /// Some rows of one coordinate.
 struct Rows<'d> {
     data: &'d Measurements<'d>,
+    given: &'d [GivenTerm],
     /// First sample.
     first: usize,
     v: usize,
@@ -203,8 +221,12 @@ impl Rows<'_> {
         for &entry in &channel.entries {
             memory.extend(kept.iter().map(|&s| groups[s / 4][entry].0[s % 4]));
         }
-        for term in &channel.terms {
-            memory.extend(kept.iter().map(|&s| term.value(data.v[index(s)], data.a[index(s)])));
+        for (factor, feature) in &channel.features {
+            let start = memory.len();
+            feature.fill(self.given, data, kept.iter().map(|s| self.first + s), memory);
+            if *factor != 1.0 {
+                memory[start..].iter_mut().for_each(|x| *x *= factor);
+            }
         }
         for tau in [data.tau, data.tau_raw.unwrap_or(data.tau)] {
             memory.extend(kept.iter().map(|&s| tau[index(s)]));
@@ -237,6 +259,24 @@ fn fingerprint(equations: &Equations<'_>) -> u64 {
         }
         add(body.drive.ratio);
         add(body.drive.offset);
+    }
+    for motor in equations.motors() {
+        motor.shaft.iter().for_each(|&(v, factor)| {
+            add(v as f64);
+            add(factor);
+        });
+        motor.bend.iter().for_each(|bend| {
+            add(bend.speed);
+            add(bend.exponent);
+        });
+    }
+    // Formulas are the same where they agree at a few states.
+    for given in &equations.joint_model().given {
+        for k in 1..4 {
+            let state = |n: usize| (0..n).map(|i| f64::from(k) * 0.37 + 0.11 * i as f64).collect::<Vec<_>>();
+            let (q, v) = (state(mechanism.nq()), state(mechanism.nv()));
+            add(given.expression.value(&q, &v, &v, &mut Vec::new()));
+        }
     }
     hash
 }
