@@ -46,11 +46,17 @@ fn cutoff(text: &str) -> Result<Choice, String> {
 impl LogOptions {
     /// Reads and prepares a log; what was repaired or chosen is said on standard error.
     pub fn read(&self, mechanism: &Mechanism, path: &str) -> Result<Prepared> {
+        self.read_with(mechanism, path, &[])
+    }
+
+    /// The same with further columns of the log, by name.
+    pub fn read_with(&self, mechanism: &Mechanism, path: &str, extra: &[String]) -> Result<Prepared> {
         let options = Options {
             cutoff: self.cutoff.0,
             slow: self.slow,
             torque_joints: self.joints.clone(),
             trust_units: self.trust_units,
+            extra: extra.to_vec(),
             ..Options::default()
         };
         let prepared = prepare(mechanism, &Log::read(Path::new(path))?, &options)?;
@@ -68,6 +74,9 @@ pub fn summarise(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
     let mut data = Measurements::new(samples, &log.v, &log.a, &log.tau);
     data.tau_raw = Some(&log.tau_raw);
     data.keep = Some(&log.keep);
+    if !equations.joint_model().columns.is_empty() {
+        data.columns = Some(&log.extra);
+    }
     // A band of f Hz carries 2 f independent numbers per second.
     data.independent = log.cutoff_hz.map_or(1.0, |f| (2.0 * f / log.rate_hz).min(1.0));
     Ok(Summary::new(equations, &data)?)

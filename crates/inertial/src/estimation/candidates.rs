@@ -104,7 +104,8 @@ impl Summary {
             (new.count, new.independent) = (factor.count, factor.independent);
             let (rows, n) = (factor.triangle.width(), factor.unknowns());
             let mut block = vec![0.0; rows * (channel.unknowns.len() + 2)];
-            for ((unknown, combination), (k, own)) in columns.iter().zip(channel.unknowns.iter().enumerate()) {
+            for ((unknown, combination), (k, own)) in columns.iter().zip(channel.unknowns.iter().enumerate())
+            {
                 debug_assert_eq!(unknown, own);
                 combine(factor, combination, 1.0, &mut block[k * rows..(k + 1) * rows]);
             }

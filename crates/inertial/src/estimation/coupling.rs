@@ -136,7 +136,13 @@ fn possible_gains(
     let mut ends = Vec::new();
     for &[a, b] in pairs {
         for sign in [1.0, -1.0] {
-            for term in [Term::Viscous, Term::Coulomb, Term::CoulombPositive, Term::CoulombNegative, Term::RotorInertia] {
+            for term in [
+                Term::Viscous,
+                Term::Coulomb,
+                Term::CoulombPositive,
+                Term::CoulombNegative,
+                Term::RotorInertia,
+            ] {
                 // Terms that the model does not have are not held, and not added.
                 projection.add(wide, term, &[(a, sign), (b, 1.0)], None);
             }

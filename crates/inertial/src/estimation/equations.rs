@@ -327,7 +327,10 @@ impl<'m> Equations<'m> {
         }
         let samples = Samples::new(&self.dynamics, count, &q, &v, &a)?;
         let tau = vec![0.0; count * nv];
-        Summary::new(self, &Measurements::new(samples, &v, &a, &tau))
+        let columns: Vec<f64> = (0..count * self.model.columns.len()).map(|_| next()).collect();
+        let mut data = Measurements::new(samples, &v, &a, &tau);
+        data.columns = Some(&columns);
+        Summary::new(self, &data)
     }
 }
 
@@ -342,7 +345,9 @@ fn check(mechanism: &Mechanism, model: &JointModel) -> Result<()> {
     }
     for (i, coupling) in model.couplings.iter().enumerate() {
         if coupling.motor >= nv || coupling.shaft.iter().any(|&(v, _)| v >= nv) {
-            return Err(Error::Numeric("a coupling names a coordinate that the mechanism does not have".into()));
+            return Err(Error::Numeric(
+                "a coupling names a coordinate that the mechanism does not have".into(),
+            ));
         }
         let name = &names[coupling.motor];
         if coupling.shaft.iter().any(|&(_, factor)| !(factor.is_finite() && factor != 0.0)) {
@@ -361,7 +366,9 @@ fn check(mechanism: &Mechanism, model: &JointModel) -> Result<()> {
         }
     }
     match model.given.iter().find(|g| g.coordinate >= nv) {
-        Some(given) => Err(Error::Numeric(format!("term {} acts in a coordinate that is not there", given.name))),
+        Some(given) => {
+            Err(Error::Numeric(format!("term {} acts in a coordinate that is not there", given.name)))
+        }
         None => Ok(()),
     }
 }
@@ -373,7 +380,8 @@ fn described(feature: &Feature, coordinates: &[String], row: usize, given: &[Giv
         term => format!("{}.{}", coordinates[row], term.name()),
     };
     if !(feature.shaft.is_empty() || feature.shaft == [(row, 1.0)]) {
-        let parts: Vec<String> = feature.shaft.iter().map(|(v, x)| format!("{x}*{}", coordinates[*v])).collect();
+        let parts: Vec<String> =
+            feature.shaft.iter().map(|(v, x)| format!("{x}*{}", coordinates[*v])).collect();
         out += &format!(" of {}", parts.join("+"));
     }
     if let Some(bend) = feature.bend {

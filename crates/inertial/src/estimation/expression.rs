@@ -20,6 +20,21 @@ pub enum Variable {
     V(usize),
     /// The same, accelerated.
     A(usize),
+    /// Further column of the log.
+    Column(usize),
+}
+
+/// Where a formula is evaluated.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct State<'s> {
+    /// Positions.
+    pub q: &'s [f64],
+    /// Velocities.
+    pub v: &'s [f64],
+    /// Accelerations.
+    pub a: &'s [f64],
+    /// Further columns of the log.
+    pub columns: &'s [f64],
 }
 
 /// What a name stands for.
@@ -107,10 +122,11 @@ impl Expression {
     /// Reads a formula; `meaning` says what a name stands for.
     ///
     /// ```
-    /// use inertial::estimation::{Expression, Meaning, Variable};
+    /// use inertial::estimation::{Expression, Meaning, State, Variable};
     /// let elbow = |name: &str| (name == "q.elbow").then_some(Meaning::Variable(Variable::Q(0)));
     /// let spring = Expression::parse("-2^2 * sin(q.elbow - pi/2)", elbow)?;
-    /// assert!((spring.value(&[0.0], &[], &[], &mut Vec::new()) - 4.0).abs() < 1e-15);
+    /// let state = State { q: &[0.0], ..State::default() };
+    /// assert!((spring.value(&state, &mut Vec::new()) - 4.0).abs() < 1e-15);
     /// assert!(Expression::parse("q.ellbow + 1", elbow).is_err());
     /// # Ok::<(), inertial::Error>(())
     /// ```
@@ -124,14 +140,15 @@ impl Expression {
     }
 
     /// Its value; `stack` is memory to be used again.
-    pub fn value(&self, q: &[f64], v: &[f64], a: &[f64], stack: &mut Vec<f64>) -> f64 {
+    pub fn value(&self, state: &State<'_>, stack: &mut Vec<f64>) -> f64 {
         stack.clear();
         for step in &self.steps {
             match *step {
                 Step::Number(x) => stack.push(x),
-                Step::Read(Variable::Q(i)) => stack.push(q[i]),
-                Step::Read(Variable::V(i)) => stack.push(v[i]),
-                Step::Read(Variable::A(i)) => stack.push(a[i]),
+                Step::Read(Variable::Q(i)) => stack.push(state.q[i]),
+                Step::Read(Variable::V(i)) => stack.push(state.v[i]),
+                Step::Read(Variable::A(i)) => stack.push(state.a[i]),
+                Step::Read(Variable::Column(i)) => stack.push(state.columns[i]),
                 // The reader has put as many numbers on the stack as each step takes.
                 Step::Negate => stack.iter_mut().rev().take(1).for_each(|x| *x = -*x),
                 Step::Call(f) => stack.iter_mut().rev().take(1).for_each(|x| *x = f(*x)),
@@ -282,9 +299,7 @@ impl<M: Fn(&str) -> Option<Meaning>> Reader<'_, M> {
             self.at += end;
             return match meaning {
                 Meaning::Variable(variable) => self.push(Step::Read(variable)),
-                Meaning::Formula(formula) => {
-                    formula.steps.into_iter().try_for_each(|step| self.push(step))
-                }
+                Meaning::Formula(formula) => formula.steps.into_iter().try_for_each(|step| self.push(step)),
             };
         }
         if name == "pi" {
@@ -324,7 +339,8 @@ mod tests {
             "dq.j_1" => Some(Meaning::Variable(Variable::V(0))),
             _ => None,
         };
-        Expression::parse(text, names).unwrap().value(&[2.0], &[3.0], &[], &mut Vec::new())
+        let state = State { q: &[2.0], v: &[3.0], ..State::default() };
+        Expression::parse(text, names).unwrap().value(&state, &mut Vec::new())
     }
 
     #[test]

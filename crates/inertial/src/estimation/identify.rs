@@ -255,6 +255,7 @@ pub fn identify(
     let fit = validate(equations, summary, &values)?;
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
     let estimated = mechanism.clone().with_parameters(&parameters)?;
+    warnings.extend(implausible(mechanism, &estimated)?);
     let std_errors = squares.std_errors();
     let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(std_errors);
     Ok(Identification {
@@ -297,6 +298,27 @@ fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<(Equations<'m>,
     let mut chosen = wide.with_motors(found.motors);
     chosen.absorb_terms()?;
     Ok((chosen, found.notes))
+}
+
+/// Names links heavier than three times the whole robot, as its model or the distances between its joints have it: the data
+/// cannot mean that.
+fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<String>> {
+    let links = |(i, _): &(usize, &Inertia<f64>)| mechanism.bodies()[*i].kind == BodyKind::Link;
+    let prior = Prior::new(mechanism)?;
+    let robot: f64 = prior.bodies.iter().enumerate().filter(links).map(|(_, b)| b.mass).sum();
+    let heavy: Vec<String> = estimated
+        .bodies()
+        .iter()
+        .filter(|b| b.kind == BodyKind::Link && b.inertia.mass > 3.0 * robot)
+        .map(|b| format!("{} ({:.0} kg)", b.name, b.inertia.mass))
+        .collect();
+    Ok((!heavy.is_empty()).then(|| {
+        format!(
+            "not plausible: {} heavier than three times the whole robot (about {robot:.0} kg); its combinations with other \
+             parameters may still be right",
+            heavy.join(", ")
+        )
+    }))
 }
 
 /// Number of directions of base parameters that have a part in what the motion did not show.

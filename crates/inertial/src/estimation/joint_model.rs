@@ -72,6 +72,7 @@ impl JointModel {
             define: &file.define,
             open: RefCell::new(Vec::new()),
             failed: RefCell::new(None),
+            columns: RefCell::new(Vec::new()),
         };
         let coordinate = |name: &str, place: &str| {
             names.velocities.iter().position(|v| v == name).ok_or_else(|| {
@@ -101,6 +102,7 @@ impl JointModel {
             }
             out.given.push(given);
         }
+        out.columns = names.columns.into_inner();
         Ok(out)
     }
 }
@@ -114,6 +116,8 @@ struct Names<'f> {
     open: RefCell<Vec<String>>,
     /// What was wrong inside a definition.
     failed: RefCell<Option<Error>>,
+    /// Further columns of the log that were named.
+    columns: RefCell<Vec<String>>,
 }
 
 impl Names<'_> {
@@ -141,6 +145,15 @@ impl Names<'_> {
                     None
                 }
             };
+        }
+        if let Some(column) = name.strip_prefix("log.").filter(|c| !c.is_empty()) {
+            let mut columns = self.columns.borrow_mut();
+            let known = columns.iter().position(|c| c == column);
+            let index = known.unwrap_or_else(|| {
+                columns.push(column.to_owned());
+                columns.len() - 1
+            });
+            return Some(Meaning::Variable(Variable::Column(index)));
         }
         let find = |prefix: &str, names: &[String]| {
             let rest = name.strip_prefix(prefix)?;

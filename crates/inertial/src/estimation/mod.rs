@@ -23,7 +23,7 @@ mod terms;
 
 pub use consistent::ConsistentFit;
 pub use equations::Equations;
-pub use expression::{Expression, Meaning, Variable};
+pub use expression::{Expression, Meaning, State, Variable};
 pub use identify::{
     BodyEstimate, Estimator, Identification, IdentifyOptions, JointEstimate, ModelSize, ParameterEstimate,
     Tensor, identify,

@@ -100,7 +100,8 @@ pub(super) fn choose(
     let columns: Vec<DMatrix<f64>> =
         (0..motors.len()).map(|i| rest.columns(i * per_motor, per_motor).into_owned()).collect();
     let force = rest.column(width - n - 1).into_owned();
-    let mut found: Vec<Bend> = vec![Bend { speed: node((NODES / 2) as f64).exp(), exponent: 1.0 }; motors.len()];
+    let mut found: Vec<Bend> =
+        vec![Bend { speed: node((NODES / 2) as f64).exp(), exponent: 1.0 }; motors.len()];
     for _ in 0..SWEEPS {
         let mut moved: f64 = 0.0;
         for i in 0..motors.len() {
@@ -165,7 +166,8 @@ fn search(gain: impl Fn(Bend) -> f64) -> Bend {
                 (peak, top) = (k, value);
             }
         }
-        let (mut low, mut high) = (node(peak.saturating_sub(1) as f64), node((peak + 1).min(NODES - 1) as f64));
+        let (mut low, mut high) =
+            (node(peak.saturating_sub(1) as f64), node((peak + 1).min(NODES - 1) as f64));
         let (mut a, mut b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
         let (mut at_a, mut at_b) = (gain(at(a)), gain(at(b)));
         while high - low > 0.1 * SETTLED {

@@ -4,6 +4,7 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 use super::equations::{Channel, Equations};
+use super::expression::State;
 use super::terms::GivenTerm;
 use crate::dynamics::{PackedChunk, Samples};
 use crate::linalg::Triangle;
@@ -28,6 +29,8 @@ pub struct Measurements<'a> {
     pub tau_raw: Option<&'a [f64]>,
     /// Which forces count; all where absent.
     pub keep: Option<&'a [bool]>,
+    /// Further columns of the log, those of [`super::JointModel::columns`], sample after sample.
+    pub columns: Option<&'a [f64]>,
     /// The part of the samples that is independent: filtering to a band of `f` Hz leaves `2 f / rate` of them.
     pub independent: f64,
 }
@@ -35,7 +38,7 @@ pub struct Measurements<'a> {
 impl<'a> Measurements<'a> {
     /// All samples count, and are independent; `v` and `a` are those of the samples.
     pub fn new(samples: Samples<'a>, v: &'a [f64], a: &'a [f64], tau: &'a [f64]) -> Self {
-        Self { samples, v, a, tau, tau_raw: None, keep: None, independent: 1.0 }
+        Self { samples, v, a, tau, tau_raw: None, keep: None, columns: None, independent: 1.0 }
     }
 
     /// Positions of all samples.
@@ -46,6 +49,11 @@ impl<'a> Measurements<'a> {
     /// Numbers per position.
     pub(super) fn nq(&self) -> usize {
         self.q().len() / self.samples.len().max(1)
+    }
+
+    /// Further numbers per sample.
+    pub(super) fn columns_per_sample(&self) -> usize {
+        self.columns.map_or(0, |c| c.len() / self.samples.len().max(1))
     }
 
     /// Numbers per velocity.
@@ -109,6 +117,8 @@ impl Summary {
         expect("tau of the measurements", data.tau.len(), count * nv)?;
         expect("raw tau of the measurements", data.tau_raw.map_or(count * nv, <[f64]>::len), count * nv)?;
         expect("keep of the measurements", data.keep.map_or(count * nv, <[bool]>::len), count * nv)?;
+        let further = equations.joint_model().columns.len();
+        expect("further columns of the measurements", data.columns.map_or(0, <[f64]>::len), count * further)?;
         if !(data.independent > 0.0 && data.independent <= 1.0) {
             return Err(Error::Numeric(format!(
                 "the independent part of the samples is {}, expected a number above 0 and at most 1",
@@ -148,7 +158,8 @@ impl Summary {
             dynamics.packed_regressors(&mut scratch, &data.samples.part(dynamics, start, size), |chunk| {
                 for (v, (channel, factor)) in equations.channels.iter().zip(&mut out.factors).enumerate() {
                     let given = &equations.joint_model().given;
-                    let rows = Rows { data, given, first: start + chunk.first, v, nv: equations.channels.len() };
+                    let rows =
+                        Rows { data, given, first: start + chunk.first, v, nv: equations.channels.len() };
                     if let Err(e) = rows.absorb(channel, &chunk, &mut memory, factor) {
                         failed = Err(e);
                     }
@@ -275,7 +286,8 @@ fn fingerprint(equations: &Equations<'_>) -> u64 {
         for k in 1..4 {
             let state = |n: usize| (0..n).map(|i| f64::from(k) * 0.37 + 0.11 * i as f64).collect::<Vec<_>>();
             let (q, v) = (state(mechanism.nq()), state(mechanism.nv()));
-            add(given.expression.value(&q, &v, &v, &mut Vec::new()));
+            let columns = state(equations.joint_model().columns.len());
+            add(given.expression.value(&State { q: &q, v: &v, a: &v, columns: &columns }, &mut Vec::new()));
         }
     }
     hash

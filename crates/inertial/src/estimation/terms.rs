@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::expression::Expression;
+use super::expression::{Expression, State};
 use super::stribeck::Bend;
 use super::summary::Measurements;
 use crate::mechanism::{BodyKind, JointType, Mechanism};
@@ -117,6 +117,8 @@ pub struct JointModel {
     pub search_couplings: bool,
     /// Further terms.
     pub given: Vec<GivenTerm>,
+    /// Names of the log's further columns that these terms use.
+    pub columns: Vec<String>,
 }
 
 impl From<JointTerms> for JointModel {
@@ -179,11 +181,16 @@ impl Feature {
             (Term::Offset, _) => out.extend(samples.map(|_| 1.0)),
             (Term::Given { index, .. }, _) => {
                 let mut stack = Vec::new();
-                let nq = data.nq();
+                let (nq, columns) = (data.nq(), data.columns_per_sample());
                 out.extend(samples.map(|s| {
                     let own = s * nv..(s + 1) * nv;
-                    let q = &data.q()[s * nq..(s + 1) * nq];
-                    given[index].expression.value(q, &data.v[own.clone()], &data.a[own], &mut stack)
+                    let state = State {
+                        q: &data.q()[s * nq..(s + 1) * nq],
+                        v: &data.v[own.clone()],
+                        a: &data.a[own],
+                        columns: &data.columns.unwrap_or(&[])[s * columns..(s + 1) * columns],
+                    };
+                    given[index].expression.value(&state, &mut stack)
                 }));
             }
         }
@@ -234,8 +241,12 @@ pub(super) fn terms(mechanism: &Mechanism, model: &JointModel) -> Vec<(usize, Te
             out.extend(choices.iter().filter(|(wanted, _)| *wanted).map(|&(_, term)| (v, term)));
         }
     }
-    out.extend(model.given.iter().enumerate().map(|(index, given)| {
-        (given.coordinate, Term::Given { index, nonnegative: given.nonnegative })
-    }));
+    out.extend(
+        model
+            .given
+            .iter()
+            .enumerate()
+            .map(|(index, given)| (given.coordinate, Term::Given { index, nonnegative: given.nonnegative })),
+    );
     out
 }
