@@ -344,7 +344,7 @@ fn unseen(equations: &Equations<'_>, squares: &LeastSquares) -> String {
     )
 }
 
-fn bodies(mechanism: &Mechanism) -> Result<Vec<BodyEstimate>> {
+pub(super) fn bodies(mechanism: &Mechanism) -> Result<Vec<BodyEstimate>> {
     let with_mass = |kind: &BodyKind| matches!(kind, BodyKind::Link | BodyKind::Rotor);
     mechanism
         .bodies()
