@@ -12,7 +12,7 @@ use inertial::estimation::{
 };
 use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism, write};
 
-use crate::logs::{LogOptions, saved_summary, summarise};
+use crate::logs::{LogOptions, saved_summary, summarise_part};
 use crate::model::Model;
 use crate::options::ModelOptions;
 use crate::output::{self, Answer};
@@ -222,18 +222,18 @@ fn read(args: &Args, equations: &Equations<'_>) -> Result<(Summary, Option<Summa
             fit.merge(&summary)?;
             continue;
         }
-        let log = args.log.read_with(mechanism, path, further)?;
-        if let Some(fraction) = args.holdout {
-            let (first, last) = log.holdout(fraction)?;
-            fit.merge(&summarise(equations, &first).with_context(|| path.clone())?)?;
-            kept.merge(&summarise(equations, &last).with_context(|| path.clone())?)?;
-        } else {
-            fit.merge(&summarise(equations, &log).with_context(|| path.clone())?)?;
-        }
+        let mut log = args.log.open(mechanism, path, further)?;
+        let (first, last) = match args.holdout {
+            Some(fraction) => log.hold_out(fraction)?,
+            None => (0..log.len(), 0..0),
+        };
+        fit.merge(&summarise_part(equations, &mut log, first).with_context(|| path.clone())?)?;
+        kept.merge(&summarise_part(equations, &mut log, last).with_context(|| path.clone())?)?;
     }
     for path in &args.validate {
-        let log = args.log.read_with(mechanism, path, further)?;
-        kept.merge(&summarise(equations, &log).with_context(|| path.clone())?)?;
+        let mut log = args.log.open(mechanism, path, further)?;
+        let all = 0..log.len();
+        kept.merge(&summarise_part(equations, &mut log, all).with_context(|| path.clone())?)?;
     }
     Ok((fit, (kept.samples > 0).then_some(kept)))
 }

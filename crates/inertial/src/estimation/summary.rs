@@ -10,9 +10,6 @@ use crate::dynamics::{PackedChunk, Samples};
 use crate::linalg::Triangle;
 use crate::{Error, Result};
 
-/// Samples whose factor one thread builds. Constant, so that the result does not depend on the number of threads.
-const PART: usize = 8192;
-
 /// Samples whose rows are reduced at once: with some fifty columns they stay in a core's cache.
 const BLOCK: usize = 256;
 
@@ -94,6 +91,9 @@ impl Factor {
 }
 
 impl Summary {
+    /// Samples whose factor one thread builds. Constant, so that the result does not depend on the number of threads.
+    pub const PART: usize = 8192;
+
     /// Of no samples.
     pub fn empty(equations: &Equations<'_>) -> Self {
         let factor = |c: &Channel| Factor {
@@ -125,9 +125,9 @@ impl Summary {
                 data.independent
             )));
         }
-        let parts: Vec<Self> = (0..count.div_ceil(PART))
+        let parts: Vec<Self> = (0..count.div_ceil(Self::PART))
             .into_par_iter()
-            .map(|k| Self::of_part(equations, data, k * PART, PART.min(count - k * PART)))
+            .map(|k| Self::of_part(equations, data, k * Self::PART, Self::PART.min(count - k * Self::PART)))
             .collect::<Result<_>>()?;
         let mut out = Self::empty(equations);
         for part in &parts {
