@@ -10,7 +10,7 @@ use inertial::mechanism::{Base, BuildOptions, DEFAULT_SNAP, Mechanism};
 
 use crate::identifiability_text as text;
 use crate::model::Model;
-use crate::options::ModelOptions;
+use crate::options::{MeasuredChoice, ModelOptions};
 use crate::output::{self, Answer};
 use crate::page;
 
@@ -101,14 +101,6 @@ pub struct Args {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum MeasuredChoice {
-    JointTorques,
-    BaseWrench,
-    Both,
-    Momentum,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
 enum MethodChoice {
     Auto,
     Rpna,
@@ -128,12 +120,7 @@ impl Args {
                 MethodChoice::Numeric => Method::Numeric,
                 MethodChoice::Exact => Method::Exact,
             },
-            measured: self.measured.map(|m| match m {
-                MeasuredChoice::JointTorques => Measured::JointTorques,
-                MeasuredChoice::BaseWrench => Measured::BaseWrench,
-                MeasuredChoice::Both => Measured::Both,
-                MeasuredChoice::Momentum => Measured::Momentum,
-            }),
+            measured: self.measured.map(Measured::from),
             ballistic: self.ballistic,
             torque_joints: self.joints.clone(),
             regime: if self.at_rest {

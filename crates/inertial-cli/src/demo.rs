@@ -1,5 +1,7 @@
 //! `inertial demo`: the main job on a model that ships inside the program.
 
+mod quadruped;
+
 use std::fmt::Write as _;
 
 use anyhow::Result;
@@ -42,6 +44,10 @@ pub fn run(args: &Args) -> Result<Answer> {
     out += &dynamics(&closed)?;
     let _ = writeln!(out, "\n3. What can any experiment reveal?  (inertial analyze {})\n", model.label);
     out += &for_people(&mechanism, &analyze(&mechanism, &AnalyzeOptions::default())?, false);
+    if args.name == "quadruped" {
+        out += "\n4. What does an experiment find?  (inertial simulate, inertial identify)\n\n";
+        out += &quadruped::experiment(&mechanism)?;
+    }
     output::print(&out)?;
     Ok(Answer::Yes)
 }

@@ -12,6 +12,7 @@ mod options;
 mod output;
 mod page;
 mod report;
+mod simulate;
 mod validate;
 
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ Examples:
   inertial check robot.urdf                can these inertial parameters belong to physical bodies?
   inertial check robot.urdf --fix --out fixed.urdf
   inertial analyze robot.urdf              which of them can any experiment reveal?
+  inertial simulate robot.urdf motion.csv  what would the sensors read during that motion?
   inertial identify robot.urdf log.csv     what are they, given what was measured?
   inertial validate robot.urdf log.csv     how well does the model predict it?
   inertial bench builtin:quadruped         how fast is each kernel here?
@@ -47,6 +49,7 @@ struct Cli {
 enum Command {
     Check(check::Args),
     Analyze(analyze::Args),
+    Simulate(Box<simulate::Args>),
     Identify(Box<identify::Args>),
     Validate(validate::Args),
     Bench(bench::Args),
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
     let answer = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Analyze(args) => analyze::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Identify(args) => identify::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -1,6 +1,7 @@
 //! Options that mean the same in every command.
 
 use clap::{Args, ValueEnum};
+use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, BuildOptions, RotorModel};
 use nalgebra::Vector3;
 
@@ -30,6 +31,26 @@ enum RotorChoice {
     None,
     Symmetric,
     General,
+}
+
+/// What the sensors give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MeasuredChoice {
+    JointTorques,
+    BaseWrench,
+    Both,
+    Momentum,
+}
+
+impl From<MeasuredChoice> for Measured {
+    fn from(choice: MeasuredChoice) -> Self {
+        match choice {
+            MeasuredChoice::JointTorques => Self::JointTorques,
+            MeasuredChoice::BaseWrench => Self::BaseWrench,
+            MeasuredChoice::Both => Self::Both,
+            MeasuredChoice::Momentum => Self::Momentum,
+        }
+    }
 }
 
 impl ModelOptions {

@@ -1,13 +1,14 @@
 //! What leaves the program: standard output, the one line of an error, and files written as a whole.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Seek, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
 use inertial::consistency::significant;
+use tempfile::{NamedTempFile, SpooledTempFile};
 
 /// The answer to the question that a command asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,16 +42,6 @@ pub fn table<const N: usize>(
     let mut table = plain_table(&header, rows);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     for column in table.column_iter_mut().skip(1).take(numbers) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table.trim_fmt() + "\n"
-}
-
-/// The same with as many columns as there are, all after the first of numbers.
-pub fn wide_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut table = plain_table(header, rows);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.trim_fmt() + "\n"
@@ -113,10 +104,95 @@ pub fn usage(error: &clap::Error) -> ExitCode {
 
 /// Writes a file completely or not at all; an existing file is replaced as a whole.
 pub fn write_file(path: &Path, text: &str) -> Result<()> {
-    replace(path, text).with_context(|| path.display().to_string())
+    let mut sink = Sink::new(Some(path))?;
+    sink.write_all(text.as_bytes()).with_context(|| path.display().to_string())?;
+    sink.finish()
 }
 
-fn replace(path: &Path, text: &str) -> Result<()> {
+/// A long result, written as it is made: it appears when it is whole, or not at all.
+pub struct Sink {
+    out: BufWriter<Stage>,
+    label: String,
+}
+
+/// Where a result waits until it is whole.
+enum Stage {
+    /// Beside the file that it will replace.
+    File(NamedTempFile, PathBuf),
+    /// In memory, or on disk where that is too much, until it goes to standard output.
+    Standard(SpooledTempFile),
+}
+
+/// A result for standard output waits in memory up to this size.
+const SPOOL: usize = 64 << 20;
+
+impl Write for Stage {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file, _) => file.write(bytes),
+            Self::Standard(spool) => spool.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file, _) => file.flush(),
+            Self::Standard(spool) => spool.flush(),
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Sink {
+    /// For a file, or standard output.
+    pub fn new(path: Option<&Path>) -> Result<Self> {
+        let label = path.map_or_else(|| "standard output".to_owned(), |p| p.display().to_string());
+        let stage = match path {
+            None => Stage::Standard(SpooledTempFile::new(SPOOL)),
+            Some(path) => {
+                let (file, target) = stage(path).with_context(|| label.clone())?;
+                Stage::File(file, target)
+            }
+        };
+        Ok(Self { out: BufWriter::new(stage), label })
+    }
+
+    /// The result is whole: it takes its place.
+    pub fn finish(self) -> Result<()> {
+        let Self { out, label } = self;
+        let stage = out.into_inner().map_err(io::IntoInnerError::into_error);
+        let done = match stage {
+            Err(e) => Err(e).context("cannot be written"),
+            Ok(Stage::File(file, target)) => file
+                .as_file()
+                .sync_all()
+                .and_then(|()| file.persist(&target).map_err(|e| e.error))
+                .map(drop)
+                .context("cannot be written"),
+            Ok(Stage::Standard(mut spool)) => {
+                let mut standard = io::stdout().lock();
+                let copied = spool.rewind().and_then(|()| io::copy(&mut spool, &mut standard));
+                match copied.and_then(|_| standard.flush()) {
+                    Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e.into()),
+                    _ => Ok(()),
+                }
+            }
+        };
+        done.context(label)
+    }
+}
+
+/// A file beside the one at `path`, which it will replace, and where that really is.
+fn stage(path: &Path) -> Result<(NamedTempFile, PathBuf)> {
     anyhow::ensure!(!path.is_dir(), "is a folder: give the name of a file");
     // Through a link the file behind it is replaced, not the link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -133,9 +209,6 @@ fn replace(path: &Path, text: &str) -> Result<()> {
         let mode = target.metadata().map_or(0o666, |m| m.permissions().mode() & 0o777);
         builder.permissions(std::fs::Permissions::from_mode(mode));
     }
-    let mut file = builder.tempfile_in(folder).context("cannot be written")?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(&target).map_err(|e| e.error).context("cannot be written")?;
-    Ok(())
+    let file = builder.tempfile_in(folder).context("cannot be written")?;
+    Ok((file, target))
 }

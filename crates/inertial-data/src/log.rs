@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use crate::reader::{Reader, check_names};
-use crate::{Error, Place, Result, Source, open};
+use crate::{CsvReader, Error, Place, Result};
+
+/// Rows read at once: small beside any log, large beside the cost of a call.
+const BLOCK: usize = 8192;
 
 /// Named columns of equal length, as read. A gap is NaN; nothing else is checked yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,30 +38,29 @@ impl Log {
             let message = format!("{} rows, but the first column has {}", columns[k].len(), rows.len());
             return Err(Error::read(place.column(&names[k]), message));
         }
-        check_names(&place, &names)?;
+        if let Some(k) = (1..names.len()).find(|&k| names[..k].contains(&names[k])) {
+            return Err(Error::columns(place.column(&names[k]), "the header names it twice"));
+        }
         Ok(Self { file: file.to_owned(), names, columns, rows })
     }
 
-    /// Reads a whole file; see [`open`].
+    /// Reads a whole CSV or CSV.gz file.
     pub fn read(path: &Path) -> Result<Self> {
-        Self::collect(open(path, &Source::default())?)
+        Self::collect(CsvReader::open(path)?)
     }
 
     /// Reads what is left in a reader.
-    pub fn collect(mut reader: impl Reader) -> Result<Self> {
-        let names = reader.names().to_vec();
-        let mut columns = vec![Vec::new(); names.len()];
-        let mut rows = Vec::new();
-        while let Some(more) = reader.next_rows()? {
-            for row in more.values.chunks_exact(names.len()) {
-                columns.iter_mut().zip(row).for_each(|(column, x)| column.push(*x));
-            }
-            rows.extend(more.lines);
-        }
-        if rows.is_empty() {
+    pub fn collect(mut reader: CsvReader<'_>) -> Result<Self> {
+        let Some(mut log) = reader.next_block(BLOCK)? else {
             return Err(Error::content(Place::file(reader.file()), "has a header but no rows"));
+        };
+        while let Some(block) = reader.next_block(BLOCK)? {
+            for (all, more) in log.columns.iter_mut().zip(block.columns) {
+                all.extend(more);
+            }
+            log.rows.extend(block.rows);
         }
-        Self::with_rows(reader.file(), names, columns, rows)
+        Ok(log)
     }
 
     /// Where it was read from.
@@ -105,5 +106,9 @@ impl Log {
             columns: self.columns.iter().map(|c| c[range.clone()].to_vec()).collect(),
             rows: self.rows[range].to_vec(),
         }
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place::file(&self.file)
     }
 }

@@ -5,11 +5,11 @@
 mod common;
 
 use common::Rng;
-use inertial::dynamics::{Frame, Workspace, forward_kinematics, momentum};
+use inertial::dynamics::{ClosedMechanism, Frame, Workspace, forward_kinematics, momentum};
 use inertial::mechanism::{
     BuildOptions, JointSpec, JointType, LinkSpec, Mechanism, MechanismBuilder, WheelSpec, builtin,
 };
-use inertial::simulation::{FreeFlyer, PoseRule};
+use inertial::simulation::{Forward, FreeFlyer, JointForces, PoseRule, Prescribed, Reading};
 use inertial::spatial::{Force, Inertia, Pose};
 use nalgebra::{Matrix3, Vector3, vector};
 
@@ -168,30 +168,6 @@ fn a_robot_that_cannot_fly_is_told_so() {
 }
 
 #[test]
-fn rates_of_positions_are_what_integration_does() {
-    let mut rng = Rng(5);
-    for round in 0..60 {
-        let joint = rng.joint();
-        let (nq, nv) = (joint.nq(), joint.nv());
-        let mut q = rng.values(nq, 1.0);
-        joint.normalize(&mut q);
-        let v = rng.values(nv, 1.0);
-        let mut rates = vec![0.0; nq];
-        joint.position_rates(&q, &v, &mut rates);
-        let h = 1e-5;
-        let moved = |h: f64| {
-            let mut q = q.clone();
-            joint.integrate(&mut q, &v.iter().map(|v| v * h).collect::<Vec<_>>());
-            q
-        };
-        for ((plus, minus), rate) in moved(h).iter().zip(moved(-h)).zip(&rates) {
-            // The error of central differences is some h² = 1e-10.
-            assert!(((plus - minus) / (2.0 * h) - rate).abs() < 1e-9, "{round} {joint:?}");
-        }
-    }
-}
-
-#[test]
 fn a_wheel_must_be_one() {
     let build = |change: &dyn Fn(&mut WheelSpec)| {
         let mut builder = flying();
@@ -225,4 +201,204 @@ fn a_wheel_must_be_one() {
     assert_eq!(fixed.wheels().iter().map(|w| w.name.as_str()).collect::<Vec<_>>(), ["skew"]);
     let mut ws = Workspace::new(&fixed);
     forward_kinematics(&fixed, &mut ws, &fixed.neutral()).unwrap();
+}
+
+fn model(name: &str) -> Mechanism {
+    builtin::get(name).unwrap().build(&Default::default()).unwrap()
+}
+
+#[test]
+fn passive_motion_keeps_energy_for_a_minute() {
+    // A double pendulum that turns over (its motion is chaotic), and linkages that swing.
+    let cases: [(&str, &[f64], f64); 3] =
+        [("planar-2r", &[2.0, 1.0], 0.5), ("arm7", &[], 0.0), ("four-bar", &[], 3.0)];
+    for (name, start, speed) in cases {
+        let m = model(name);
+        let closed = ClosedMechanism::new(&m).unwrap();
+        let mut q = closed.assembled().to_vec();
+        q[..start.len()].copy_from_slice(start);
+        // The arm is simulated for a fifth of the time: it is the slowest here, and its energy is the largest.
+        let seconds = if name == "arm7" { 12 } else { 60 };
+        let mut forward = Forward::new(&closed, JointForces::none(&m), &q, &vec![speed; m.nv()]).unwrap();
+        let mut reading = Reading::new(&closed);
+        let mut worst = 0.0f64;
+        for k in 0..10 * seconds {
+            let t = 0.1 * f64::from(k);
+            forward.advance(t, t + 0.1, |_, _| {}).unwrap();
+            worst = worst.max(forward.balance().unwrap().energy);
+        }
+        forward.read(&vec![0.0; m.nv()], &mut reading).unwrap();
+        assert!(worst < 1e-9, "{name}: energy drifts by {worst:.1e} J");
+        let open = closed.residual(&mut closed.workspace(), &reading.q).unwrap();
+        assert!(open < 1e-11, "{name}: open by {open:.1e}");
+    }
+}
+
+#[test]
+fn a_thrown_robot_keeps_energy_and_momentum_whatever_acts() {
+    // Every kind of joint, falling, its motors and an external wrench at work: all of it is accounted for.
+    let mut rng = Rng(11);
+    let rod =
+        Inertia::from_com(1.5, vector![0.1, 0.05, -0.2], Matrix3::from_diagonal(&vector![0.05, 0.06, 0.04]));
+    let m = MechanismBuilder::new("thing", "world")
+        .link(
+            "body",
+            Inertia::from_com(5.0, vector![0.02, 0.0, 0.01], Matrix3::from_diagonal(&vector![0.3, 0.2, 0.4])),
+        )
+        .joint(JointSpec::new("free", JointType::Floating, "world", "body"))
+        .link("ball", rod)
+        .joint(JointSpec::new("socket", JointType::Spherical, "body", "ball").at(rng.pose()))
+        .link("slider", rod)
+        .joint(
+            JointSpec::new("table", JointType::Planar { normal: Vector3::y() }, "body", "slider")
+                .at(rng.pose()),
+        )
+        .link("nut", rod)
+        .joint(
+            JointSpec::new("screw", JointType::Helical { axis: Vector3::x(), pitch: 0.05 }, "ball", "nut")
+                .at(rng.pose()),
+        )
+        .build(&Default::default())
+        .unwrap();
+    let closed = ClosedMechanism::new(&m).unwrap();
+    let v = rng.values(m.nv(), 1.0);
+    let q = m.neutral();
+    let mut forward = Forward::new(&closed, JointForces::none(&m), &q, &v).unwrap();
+    let torque = |t: f64, tau: &mut [f64]| {
+        for (k, tau) in tau.iter_mut().enumerate() {
+            *tau = 0.4 * (2.0 * t + k as f64).sin();
+        }
+    };
+    for k in 0..30 {
+        let t = 0.1 * f64::from(k);
+        forward.advance(t, t + 0.1, torque).unwrap();
+    }
+    let balance = forward.balance().unwrap();
+    // Falling for three seconds it has some 4000 J and 300 N s.
+    assert!(balance.energy < 1e-9 && balance.momentum.unwrap() < 1e-9, "{balance:?}");
+    assert!(balance.energy_scale > 1e3, "{balance:?}");
+    // Without weight or forces, momentum itself stays what it was.
+    let free = m.clone().with_gravity(Vector3::zeros());
+    let closed = ClosedMechanism::new(&free).unwrap();
+    let mut forward = Forward::new(&closed, JointForces::none(&free), &q, &v).unwrap();
+    let mut ws = Workspace::new(&free);
+    let before = momentum(&free, &mut ws, &q, &v, Frame::World).unwrap();
+    let mut reading = Reading::new(&closed);
+    for k in 0..60 {
+        forward.advance(f64::from(k), f64::from(k + 1), |_, _| {}).unwrap();
+    }
+    forward.read(&vec![0.0; free.nv()], &mut reading).unwrap();
+    let after = momentum(&free, &mut ws, &reading.q, &reading.v, Frame::World).unwrap();
+    assert!((after - before).to_vector().amax() < 1e-9, "{:?}", after - before);
+    assert!(forward.balance().unwrap().energy < 1e-9);
+}
+
+#[test]
+fn forward_and_inverse_dynamics_agree() {
+    // Joints follow a motion; its forces, with friction and springs, make the same motion again.
+    for name in ["cheetah-leg", "2rru-1rrs", "four-bar"] {
+        let mut builder = builtin::get(name).unwrap();
+        for (k, joint) in builder.joints.iter_mut().enumerate() {
+            joint.dynamics.damping = 0.1 + 0.02 * k as f64;
+            let hinge = matches!(joint.joint_type, JointType::Revolute { .. });
+            joint.dynamics.stiffness = if hinge { 0.3 } else { 0.0 };
+            joint.dynamics.rest = 0.1;
+        }
+        let m = builder.build(&Default::default()).unwrap();
+        let closed = ClosedMechanism::new(&m).unwrap();
+        let independent = closed.independent_positions().to_vec();
+        let swing = |t: f64, reading: &mut Reading| {
+            for (i, (&q, &v)) in independent.iter().zip(closed.independent()).enumerate() {
+                let (rate, size) = (2.0 + i as f64, 0.1);
+                reading.q[q] = closed.assembled()[q] + size * (rate * t).sin();
+                reading.v[v] = size * rate * (rate * t).cos();
+                reading.a[v] = -size * rate * rate * (rate * t).sin();
+            }
+        };
+        let mut inverse = Prescribed::new(&closed, JointForces::of(&m).unwrap()).unwrap();
+        let mut given = Reading::new(&closed);
+        swing(0.0, &mut given);
+        inverse.complete(&mut given).unwrap();
+        let mut forward = Forward::new(&closed, JointForces::of(&m).unwrap(), &given.q, &given.v).unwrap();
+        let mut found = Reading::new(&closed);
+        for k in 0..5 {
+            let t = 0.1 * f64::from(k);
+            let mut at = given.clone();
+            forward
+                .advance(t, t + 0.1, |t, tau| {
+                    swing(t, &mut at);
+                    inverse.complete(&mut at).unwrap();
+                    tau.copy_from_slice(&at.tau);
+                })
+                .unwrap();
+            swing(t + 0.1, &mut given);
+            inverse.complete(&mut given).unwrap();
+            forward.read(&given.tau, &mut found).unwrap();
+            for (what, a, b) in
+                [("q", &given.q, &found.q), ("v", &given.v, &found.v), ("a", &given.a, &found.a)]
+            {
+                let apart = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                // Errors of the state grow little in half a second; accelerations are its image.
+                assert!(apart < 1e-8, "{name} {t}: {what} differs by {apart:.1e}");
+            }
+            assert!((0..6).all(|k| (given.wrench[k] - found.wrench[k]).abs() < 1e-6), "{name}");
+        }
+    }
+}
+
+#[test]
+fn free_flight_and_forward_dynamics_agree() {
+    // The forces of a free flight's motion, applied to the robot, give that flight again.
+    let mut builder = builtin::get("space-dual-arm").unwrap();
+    builder.wheels.clear();
+    let m = builder.build(&Default::default()).unwrap();
+    let closed = ClosedMechanism::new(&m).unwrap();
+    let mut flyer = FreeFlyer::new(&m).unwrap().with_momentum(total());
+    let (mut q, mut v) = (m.neutral(), vec![0.0; m.nv()]);
+    swing(0.0, &mut q, &mut v, &mut []);
+    flyer.respond(&q, &mut v, &[]).unwrap();
+    let mut forward = Forward::new(&closed, JointForces::none(&m), &q, &v).unwrap();
+    let dynamics = inertial::dynamics::InverseDynamics::new(&m);
+    let mut scratch = dynamics.scratch();
+    let mut probe = FreeFlyer::new(&m).unwrap().with_momentum(total());
+    // Accelerations by differences would be too coarse: the base's follow from no external wrench at given joint accelerations.
+    let mut mass = vec![0.0; m.nv() * m.nv()];
+    let mut ws = Workspace::new(&m);
+    let mut pose = q.clone();
+    for k in 0..10 {
+        let t = 0.05 * f64::from(k);
+        flyer.advance(t, t + 0.05, &mut q, swing).unwrap();
+        forward
+            .advance(t, t + 0.05, |s, tau| {
+                // The flight's own state at s, from its exact pose at the start of the sample.
+                let (mut qs, mut vs, mut a) = (pose.clone(), vec![0.0; m.nv()], vec![0.0; m.nv()]);
+                if s > t {
+                    probe.advance(t, s, &mut qs, swing).unwrap();
+                }
+                swing(s, &mut qs, &mut vs, &mut []);
+                probe.respond(&qs, &mut vs, &[]).unwrap();
+                for (k, a) in a[6..].iter_mut().enumerate() {
+                    let rate = 0.5 + 0.1 * k as f64;
+                    *a = -rate * rate * (rate * s + k as f64).sin();
+                }
+                let mut rest = vec![0.0; m.nv()];
+                dynamics.rnea(&mut scratch, &qs, &vs, &a, &mut rest).unwrap();
+                inertial::dynamics::mass_matrix(&m, &mut ws, &qs, &mut mass).unwrap();
+                let h = nalgebra::DMatrix::from_row_slice(m.nv(), m.nv(), &mass);
+                let base = h.view((0, 0), (6, 6)).into_owned();
+                let wanted = nalgebra::DVector::from_iterator(6, rest[..6].iter().map(|f| -f));
+                let base = base.lu().solve(&wanted).unwrap();
+                a[..6].copy_from_slice(base.as_slice());
+                dynamics.rnea(&mut scratch, &qs, &vs, &a, tau).unwrap();
+                assert!(tau[..6].iter().all(|f| f.abs() < 1e-8), "no wrench from outside");
+                tau[..6].fill(0.0);
+            })
+            .unwrap();
+        pose.copy_from_slice(&q);
+    }
+    let mut reading = Reading::new(&closed);
+    forward.read(&vec![0.0; m.nv()], &mut reading).unwrap();
+    for k in 0..m.nq() {
+        assert!((reading.q[k] - q[k]).abs() < 1e-9, "{k}: {} {}", reading.q[k], q[k]);
+    }
 }

@@ -3,7 +3,7 @@
 use nalgebra::Vector3;
 
 use super::Extrapolation;
-use crate::dynamics::{Workspace, body_velocities};
+use crate::dynamics::{Frame, Workspace, body_velocities, momentum};
 use crate::mechanism::{Base, JointType, Mechanism};
 use crate::spatial::{Force, Inertia, Motion, Pose};
 use crate::{Error, Result};
@@ -204,6 +204,28 @@ impl<'m> FreeFlyer<'m> {
         }
         motion(to, q, v, wheels);
         Ok(())
+    }
+
+    /// Total momentum of robot and wheels (at the world's origin, in world axes), mass and centre of mass: what the flight
+    /// must keep, computed without knowing that.
+    pub fn totals(
+        &mut self,
+        q: &[f64],
+        v: &[f64],
+        wheels: &[f64],
+    ) -> Result<(Force<f64>, f64, Vector3<f64>)> {
+        let mut total = momentum(self.mechanism, &mut self.workspace, q, v, Frame::World)?;
+        check("wheel rate vector", wheels.len(), self.mechanism.wheels().len())?;
+        let poses = self.workspace.poses();
+        for (wheel, rate) in self.mechanism.wheels().iter().zip(wheels) {
+            total.angular += poses[wheel.body].rotation * wheel.axis * (wheel.inertia * rate);
+        }
+        let (mut mass, mut moment) = (0.0, Vector3::zeros());
+        for (body, pose) in self.mechanism.bodies().iter().zip(poses) {
+            mass += body.inertia.mass;
+            moment += pose.translation * body.inertia.mass + pose.rotation * body.inertia.first_moment;
+        }
+        Ok((total, mass, moment / mass))
     }
 
     /// The base's frame in the world.

@@ -1,10 +1,24 @@
 //! What a mechanism does and its sensors read when its joints follow a trajectory or feel given forces.
 //!
-//! Everything advances sample by sample in constant memory: [`FreeFlyer`] finds the motion of a floating base from the
-//! conservation of momentum.
+//! A [`Course`] prescribes motion or forces over time. From it, sample by sample in constant memory, [`Prescribed`] finds
+//! the forces of a given motion, [`Forward`] the motion of given forces, and [`FreeFlyer`] the motion of a floating base
+//! from the conservation of momentum. [`Sensors`] add bias, noise and quantisation.
 
+mod course;
+mod curve;
 mod extrapolation;
+mod forward;
 mod free_flying;
+mod joint_forces;
+mod prescribed;
+mod rates;
+mod sensors;
 
+pub use course::Course;
+pub use curve::Curve;
 pub use extrapolation::Extrapolation;
+pub use forward::{Balance, Forward};
 pub use free_flying::{FreeFlyer, PoseRule};
+pub use joint_forces::{JointForces, Standstill};
+pub use prescribed::{Prescribed, Reading};
+pub use sensors::{Sensors, Settings};

@@ -1,0 +1,96 @@
+//! Forces in the joints besides those of their actuators: friction, damping and springs.
+
+use crate::mechanism::{JointType, Mechanism};
+use crate::{Error, Place, Result};
+
+/// Speed (rad/s or m/s) at which Coulomb friction has three quarters of its force where motion is computed from forces:
+/// `tanh(v/c)` stands for the sign of the velocity, which no integrator can follow through zero.
+const CREEP: f64 = 0.01;
+
+/// What the joints of a mechanism take from their actuators, by velocity coordinate.
+#[derive(Debug, Clone)]
+pub struct JointForces {
+    viscous: Vec<f64>,
+    coulomb: Vec<f64>,
+    springs: Vec<Spring>,
+}
+
+/// `stiffness · (ratio q + offset)` at one coordinate.
+#[derive(Debug, Clone, Copy)]
+struct Spring {
+    q: usize,
+    v: usize,
+    stiffness: f64,
+    ratio: f64,
+    offset: f64,
+}
+
+/// How Coulomb friction acts near standstill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standstill {
+    /// By the sign of the velocity (zero at zero).
+    Sign,
+    /// Smoothly, so that motion can be integrated.
+    Smooth,
+}
+
+impl JointForces {
+    /// No forces.
+    pub fn none(mechanism: &Mechanism) -> Self {
+        let zeros = vec![0.0; mechanism.nv()];
+        Self { viscous: zeros.clone(), coulomb: zeros, springs: Vec::new() }
+    }
+
+    /// Those that the model describes; what a follower feels acts on its leader's coordinate.
+    pub fn of(mechanism: &Mechanism) -> Result<Self> {
+        let mut out = Self::none(mechanism);
+        for joint in mechanism.joints() {
+            let drive = mechanism.bodies()[joint.body].drive;
+            let d = &joint.dynamics;
+            for v in joint.v_range() {
+                out.viscous[v] += d.damping * drive.ratio * drive.ratio;
+                out.coulomb[v] += d.friction * drive.ratio.abs();
+            }
+            if d.stiffness == 0.0 {
+                continue;
+            }
+            let simple = matches!(
+                joint.joint_type,
+                JointType::Revolute { .. } | JointType::Prismatic { .. } | JointType::Helical { .. }
+            );
+            if !simple {
+                let place = Place::element(format!("joint \"{}\"", joint.name));
+                return Err(Error::unsupported(place, "the spring of a joint with several axes"));
+            }
+            out.springs.push(Spring {
+                q: joint.q,
+                v: joint.v,
+                stiffness: d.stiffness * drive.ratio,
+                ratio: drive.ratio,
+                offset: drive.offset - d.rest,
+            });
+        }
+        Ok(out)
+    }
+
+    /// Whether there are any.
+    pub fn is_empty(&self) -> bool {
+        self.springs.is_empty() && self.viscous.iter().chain(&self.coulomb).all(|x| *x == 0.0)
+    }
+
+    /// Adds to `tau` what actuators need besides moving the bodies, at the tree's `q` and `v`.
+    pub fn add(&self, q: &[f64], v: &[f64], standstill: Standstill, tau: &mut [f64]) {
+        let coefficients = self.viscous.iter().zip(&self.coulomb);
+        for ((tau, v), (viscous, coulomb)) in tau.iter_mut().zip(v).zip(coefficients) {
+            let sign = match standstill {
+                Standstill::Smooth => (v / CREEP).tanh(),
+                Standstill::Sign if *v == 0.0 => 0.0,
+                Standstill::Sign => v.signum(),
+            };
+            *tau += viscous * v + coulomb * sign;
+        }
+        for s in &self.springs {
+            tau[s.v] += s.stiffness * (s.ratio * q[s.q] + s.offset);
+        }
+    }
+}
