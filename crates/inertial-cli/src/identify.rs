@@ -7,17 +7,17 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use inertial::consistency::significant;
 use inertial::estimation::{
-    Equations, Estimator, Identification, IdentifyOptions, JointTerms, Prior, Residual, Summary, identify,
+    Equations, Estimator, Identification, IdentifyOptions, JointEstimate, JointModel, JointTerms, Prior,
+    Residual, Summary, identify,
 };
 use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism, write};
 
-use crate::logs::{LogOptions, saved_summary, summarise};
+use crate::logs::{LogOptions, saved_summary, summarise_part};
 use crate::model::Model;
 use crate::options::ModelOptions;
 use crate::output::{self, Answer};
 
-const HELP: &str = "\
-LOG is CSV or CSV.gz with a header: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where
+const HELP: &str = r#"LOG is CSV or CSV.gz with a header: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where
 measured, dq.JOINT and ddq.JOINT. A file ending in .summary is what --summary-out wrote: it
 stands for its logs.
 
@@ -34,11 +34,27 @@ error. none leaves a trace (1e-6) so that what nothing shows stays bounded.
 --rotors symmetric adds a reflected rotor inertia to each joint whose rotor the model does not
 have.
 
+--friction asymmetric has a Coulomb friction for each direction; stribeck adds friction at rest,
+F exp(-(|v|/vs)^d), with vs and d (1 or 2) found from the data.
+
+--coupling auto looks for drives that turn with two neighbouring joints (as in many wrists) and
+adopts what the data leave no doubt of; a note says so. --joint-model gives couplings, springs
+and other terms in TOML:
+  [[coupling]]
+  motor = "joint6"
+  turns_with = { joint5 = 1, joint6 = 1 }
+  [define]
+  angle = "q.joint2 - pi/2"
+  [[term]]                   # joint2's torque contains k * sin(angle), k unknown
+  joint = "joint2"
+  name = "spring"
+  formula = "sin(angle)"     # of q.J, dq.J, ddq.J, log.COLUMN
+
 Examples:
   inertial identify robot.urdf log.csv.gz --friction coulomb+viscous --offset
   inertial identify robot.urdf a.csv b.csv --validate c.csv --json
   inertial identify robot.urdf log.csv --holdout 0.3 --out identified.urdf
-  inertial identify robot.urdf long.csv --summary-out long.summary";
+  inertial identify robot.urdf long.csv --summary-out long.summary"#;
 
 /// What are the parameters, given what was measured?
 #[derive(Debug, clap::Args)]
@@ -56,6 +72,12 @@ pub struct Args {
     /// Friction of the joints
     #[arg(long, value_enum, default_value = "none")]
     friction: FrictionChoice,
+    /// Drives that turn with two neighbouring joints: looked for in the data, or only those of --joint-model
+    #[arg(long, value_enum, default_value = "auto")]
+    coupling: CouplingChoice,
+    /// Couplings, springs, counterbalances and other terms of the joints, in TOML
+    #[arg(long, value_name = "PATH")]
+    joint_model: Option<PathBuf>,
     /// Estimate a constant offset of each joint's torque
     #[arg(long)]
     offset: bool,
@@ -101,6 +123,16 @@ pub enum FrictionChoice {
     Coulomb,
     #[value(name = "coulomb+viscous")]
     Both,
+    /// Viscous, and Coulomb friction of each direction apart
+    Asymmetric,
+    /// Coulomb, viscous, and more at rest
+    Stribeck,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CouplingChoice {
+    Auto,
+    None,
 }
 
 /// Weight of the prior that is as good as none.
@@ -109,13 +141,8 @@ const TRACE: f64 = 1e-6;
 pub fn run(args: &Args) -> Result<Answer> {
     let model = Model::load(&args.model)?;
     let mechanism = model.build(&args.options.build_options())?;
-    let terms = JointTerms {
-        viscous: matches!(args.friction, FrictionChoice::Viscous | FrictionChoice::Both),
-        coulomb: matches!(args.friction, FrictionChoice::Coulomb | FrictionChoice::Both),
-        offset: args.offset,
-        rotor_inertia: args.options.wants_rotors(),
-    };
-    let equations = Equations::new(&mechanism, terms, DEFAULT_SNAP).with_context(|| model.label.clone())?;
+    let equations = Equations::new(&mechanism, joint_model(args, &mechanism)?, DEFAULT_SNAP)
+        .with_context(|| model.label.clone())?;
     let options = options(args, &mechanism)?;
     let (summary, validation) = read(args, &equations)?;
     let result = identify(&equations, &summary, validation.as_ref(), &options)
@@ -133,6 +160,28 @@ pub fn run(args: &Args) -> Result<Answer> {
         output::print(&text(&result))?;
     }
     Ok(Answer::Yes)
+}
+
+/// What the call says of the joints.
+fn joint_model(args: &Args, mechanism: &Mechanism) -> Result<JointModel> {
+    use FrictionChoice::{Asymmetric, Both, Coulomb, Stribeck, Viscous};
+    let terms = JointTerms {
+        viscous: matches!(args.friction, Viscous | Both | Asymmetric | Stribeck),
+        coulomb: matches!(args.friction, Coulomb | Both | Stribeck),
+        offset: args.offset,
+        rotor_inertia: args.options.wants_rotors(),
+    };
+    let mut out = match &args.joint_model {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+            JointModel::parse(mechanism, terms, &text).with_context(|| path.display().to_string())?
+        }
+        None => JointModel::from(terms),
+    };
+    out.asymmetric = matches!(args.friction, Asymmetric);
+    out.stribeck = matches!(args.friction, Stribeck);
+    out.search_couplings = args.coupling == CouplingChoice::Auto;
+    Ok(out)
 }
 
 fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {
@@ -163,7 +212,7 @@ fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {
 
 /// What the logs to fit and those to validate with say.
 fn read(args: &Args, equations: &Equations<'_>) -> Result<(Summary, Option<Summary>)> {
-    let mechanism = equations.mechanism();
+    let (mechanism, further) = (equations.mechanism(), &equations.joint_model().columns[..]);
     let mut fit = Summary::empty(equations);
     let mut kept = Summary::empty(equations);
     for path in &args.logs {
@@ -173,18 +222,18 @@ fn read(args: &Args, equations: &Equations<'_>) -> Result<(Summary, Option<Summa
             fit.merge(&summary)?;
             continue;
         }
-        let log = args.log.read(mechanism, path)?;
-        if let Some(fraction) = args.holdout {
-            let (first, last) = log.holdout(fraction)?;
-            fit.merge(&summarise(equations, &first).with_context(|| path.clone())?)?;
-            kept.merge(&summarise(equations, &last).with_context(|| path.clone())?)?;
-        } else {
-            fit.merge(&summarise(equations, &log).with_context(|| path.clone())?)?;
-        }
+        let mut log = args.log.open(mechanism, path, further)?;
+        let (first, last) = match args.holdout {
+            Some(fraction) => log.hold_out(fraction)?,
+            None => (0..log.len(), 0..0),
+        };
+        fit.merge(&summarise_part(equations, &mut log, first).with_context(|| path.clone())?)?;
+        kept.merge(&summarise_part(equations, &mut log, last).with_context(|| path.clone())?)?;
     }
     for path in &args.validate {
-        let log = args.log.read(mechanism, path)?;
-        kept.merge(&summarise(equations, &log).with_context(|| path.clone())?)?;
+        let mut log = args.log.open(mechanism, path, further)?;
+        let all = 0..log.len();
+        kept.merge(&summarise_part(equations, &mut log, all).with_context(|| path.clone())?)?;
     }
     Ok((fit, (kept.samples > 0).then_some(kept)))
 }
@@ -213,7 +262,6 @@ fn written(args: &Args, model: &Model, mechanism: &Mechanism, result: &Identific
 
 fn text(result: &Identification) -> String {
     let number = |x: f64| significant(x, 5);
-    let maybe = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), number);
     let mut out = format!(
         "{}: {} samples, {} of {} base parameters shown by this motion ({})\n\n",
         result.model.name, result.samples, result.excited, result.rank, result.estimator
@@ -224,11 +272,8 @@ fn text(result: &Identification) -> String {
         [b.name.clone(), number(b.mass), com, verdict.to_owned()]
     });
     out += &output::table(["body", "mass (kg)", "centre of mass (m)", "can exist"], 2, bodies);
-    let joints = result.joints.iter().map(|j| {
-        [j.name.clone(), maybe(j.viscous), maybe(j.coulomb), maybe(j.offset), maybe(j.rotor_inertia)]
-    });
     out += "\n";
-    out += &output::table(["joint", "viscous", "Coulomb", "offset", "rotor inertia"], 4, joints);
+    out += &joints(&result.joints);
     let parameters =
         result.base_parameters.iter().map(|p| [p.name.clone(), number(p.value), significant(p.std_error, 2)]);
     out += "\n";
@@ -241,6 +286,44 @@ fn text(result: &Identification) -> String {
     }
     for warning in &result.warnings {
         let _ = writeln!(out, "note: {warning}");
+    }
+    out
+}
+
+/// A table of the joints' own terms: those that were asked for.
+fn joints(joints: &[JointEstimate]) -> String {
+    type Read = fn(&JointEstimate) -> Option<f64>;
+    let all: [(&str, Read); 9] = [
+        ("viscous", |j| j.viscous),
+        ("Coulomb", |j| j.coulomb),
+        ("forward", |j| j.coulomb_positive),
+        ("backward", |j| j.coulomb_negative),
+        ("Stribeck", |j| j.stribeck),
+        ("at speed", |j| j.stribeck_velocity),
+        ("exponent", |j| j.stribeck_exponent),
+        ("offset", |j| j.offset),
+        ("rotor inertia", |j| j.rotor_inertia),
+    ];
+    let shown: Vec<_> =
+        all.into_iter().filter(|(_, read)| joints.iter().any(|j| read(j).is_some())).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let header: Vec<&str> = std::iter::once("joint").chain(shown.iter().map(|(title, _)| *title)).collect();
+    let rows = joints.iter().map(|j| {
+        let values = shown.iter().map(|(_, read)| read(j).map_or_else(|| "-".into(), |x| significant(x, 5)));
+        std::iter::once(j.name.clone()).chain(values).collect()
+    });
+    let mut out = output::wide_table(&header, rows);
+    for joint in joints {
+        for (name, value) in &joint.terms {
+            let _ = writeln!(out, "{}.{name}: {}", joint.name, significant(*value, 5));
+        }
+        if !joint.turns_with.is_empty() {
+            let parts: Vec<String> =
+                joint.turns_with.iter().map(|(name, x)| format!("{} {name}", output::number(*x))).collect();
+            let _ = writeln!(out, "the drive of {} turns with {}", joint.name, parts.join(" + "));
+        }
     }
     out
 }

@@ -1,13 +1,14 @@
 //! Logs and summaries from files.
 
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, Measurements, Summary};
 use inertial::mechanism::Mechanism;
-use inertial_data::{Cutoff, Log, Options, Prepared, prepare};
+use inertial_data::{Cutoff, Options, Prepared, PreparedLog, Source, open};
 
 use crate::output;
 
@@ -44,20 +45,25 @@ fn cutoff(text: &str) -> Result<Choice, String> {
 }
 
 impl LogOptions {
-    /// Reads and prepares a log; what was repaired or chosen is said on standard error.
+    /// Reads and prepares a whole log; what was repaired or chosen is said on standard error.
     pub fn read(&self, mechanism: &Mechanism, path: &str) -> Result<Prepared> {
+        Ok(self.open(mechanism, path, &[])?.whole()?)
+    }
+
+    /// The same with further columns, to be read in parts: memory does not depend on the log's length.
+    pub fn open(&self, mechanism: &Mechanism, path: &str, extra: &[String]) -> Result<PreparedLog> {
         let options = Options {
             cutoff: self.cutoff.0,
             slow: self.slow,
             torque_joints: self.joints.clone(),
             trust_units: self.trust_units,
+            extra: extra.to_vec(),
             ..Options::default()
         };
-        let prepared = prepare(mechanism, &Log::read(Path::new(path))?, &options)?;
-        for note in &prepared.notes {
-            output::say(&format!("{path}: {note}"));
-        }
-        Ok(prepared)
+        let mut reader = open(Path::new(path), &Source::default())?;
+        let log = PreparedLog::new(mechanism, &mut reader, &options)?;
+        log.notes().iter().for_each(|note| output::say(&format!("{path}: {note}")));
+        Ok(log)
     }
 }
 
@@ -68,9 +74,30 @@ pub fn summarise(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
     let mut data = Measurements::new(samples, &log.v, &log.a, &log.tau);
     data.tau_raw = Some(&log.tau_raw);
     data.keep = Some(&log.keep);
-    // A band of f Hz carries 2 f independent numbers per second.
-    data.independent = log.cutoff_hz.map_or(1.0, |f| (2.0 * f / log.rate_hz).min(1.0));
+    if !equations.joint_model().columns.is_empty() {
+        data.columns = Some(&log.extra);
+    }
+    data.independent = log.independent();
     Ok(Summary::new(equations, &data)?)
+}
+
+/// Numbers of a log held at once: the forces of some ten thousand samples of an arm.
+const HELD: usize = 1 << 19;
+
+/// What some samples of a log say of the unknowns, read part by part. The parts depend on the model alone, so the result
+/// does not depend on the machine.
+pub fn summarise_part(
+    equations: &Equations<'_>,
+    log: &mut PreparedLog,
+    range: Range<usize>,
+) -> Result<Summary> {
+    let size = (HELD / equations.mechanism().nv().max(1)).next_multiple_of(Summary::PART);
+    let mut out = Summary::empty(equations);
+    for start in range.clone().step_by(size) {
+        let part = log.read(start..range.end.min(start + size))?;
+        out.merge(&summarise(equations, &part)?)?;
+    }
+    Ok(out)
 }
 
 /// Summaries have some kilobytes per joint.

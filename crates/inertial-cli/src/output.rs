@@ -47,6 +47,16 @@ pub fn table<const N: usize>(
     table.trim_fmt() + "\n"
 }
 
+/// The same with as many columns as there are, all after the first of numbers.
+pub fn wide_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = plain_table(header, rows);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.trim_fmt() + "\n"
+}
+
 /// Rows in narrow columns of symbols after the first, never wrapped.
 pub fn symbol_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = plain_table(header, rows);

@@ -5,7 +5,7 @@ use inertial::estimation::{Equations, JointTerms, Summary, validate};
 use inertial::mechanism::DEFAULT_SNAP;
 
 use crate::identify::residuals;
-use crate::logs::{LogOptions, summarise};
+use crate::logs::{LogOptions, summarise_part};
 use crate::model::Model;
 use crate::options::ModelOptions;
 use crate::output::{self, Answer};
@@ -51,8 +51,9 @@ pub fn run(args: &Args) -> Result<Answer> {
         Equations::with_all_terms(&mechanism, terms, DEFAULT_SNAP).with_context(|| model.label.clone())?;
     let mut summary = Summary::empty(&equations);
     for path in &args.logs {
-        let log = args.log.read(&mechanism, path)?;
-        summary.merge(&summarise(&equations, &log).with_context(|| path.clone())?)?;
+        let mut log = args.log.open(&mechanism, path, &[])?;
+        let all = 0..log.len();
+        summary.merge(&summarise_part(&equations, &mut log, all).with_context(|| path.clone())?)?;
     }
     let result =
         validate(&equations, &summary, &equations.model_values()?).with_context(|| args.logs.join(", "))?;

@@ -1,9 +1,8 @@
 //! Logs that say nothing, or say it in other units.
 
-use inertial::mechanism::Mechanism;
-
-use crate::columns::is_angle;
-use crate::{Columns, Error, Log, Result};
+use crate::layout::Layout;
+use crate::survey::Survey;
+use crate::{Error, Place, Result};
 
 /// Rates below this are no rates of a control computer: the unit of time is doubted.
 const SLOWEST_HZ: f64 = 6.0;
@@ -17,9 +16,11 @@ const FAST: f64 = 30.0;
 const STILL: f64 = 1e-3;
 /// Share of samples at a torque's extreme value that counts as saturation, and that makes a log useless.
 const SATURATED: (f64, f64) = (0.02, 0.2);
+/// Samples on end at an extreme value: a coarse torque may touch it often, but does not stay there.
+const STAYS: usize = 5;
 
 /// Is the time in seconds?
-pub(crate) fn time_unit(log: &Log, t: usize, step: f64) -> Result<()> {
+pub(crate) fn time_unit(layout: &Layout, step: f64) -> Result<()> {
     if step * SLOWEST_HZ <= 1.0 {
         return Ok(());
     }
@@ -30,24 +31,20 @@ pub(crate) fn time_unit(log: &Log, t: usize, step: f64) -> Result<()> {
     };
     let message =
         format!("a step of {step:.4} s is too long for a robot's log: are these {unit}? Expected seconds");
-    Err(Error::units(log.place().column(&log.names()[t]), message))
+    Err(Error::units(layout.place().column(&layout.time), message))
 }
 
 /// Are the angles in radians?
-pub(crate) fn angle_units(
-    mechanism: &Mechanism,
-    log: &Log,
-    columns: &Columns,
-    q: &[Vec<f64>],
-    rate: f64,
-) -> Result<()> {
-    for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
-        for k in joint.q_range().filter(|&k| is_angle(mechanism, k)) {
-            let (low, high) = range(&q[k]);
+pub(crate) fn angle_units(layout: &Layout, survey: &Survey) -> Result<()> {
+    for joint in &layout.joints {
+        for k in joint.positions().filter(|&k| layout.angles[k]) {
+            let Some(place) = layout.q[k] else { continue };
+            let channel = &survey.channels[place];
+            let (low, high) = channel.logged;
             let reach = low.abs().max(high.abs());
-            let limit = joint.limits.lower.abs().max(joint.limits.upper.abs());
+            let limit = joint.limit;
             let limited = limit.is_finite() && limit > 0.0 && joint.joint_type.nq() == 1;
-            let speed = q[k].windows(2).map(|w| (w[1] - w[0]).abs()).fold(0.0, f64::max) * rate;
+            let speed = channel.jump * survey.mean_rate();
             let doubtful = if limited { reach > BEYOND * limit } else { high - low > WIDE && speed > FAST };
             if doubtful {
                 let why =
@@ -55,33 +52,37 @@ pub(crate) fn angle_units(
                 let message = format!(
                     "an angle of {reach:.1} rad ({why}) is unlikely: are these degrees? Expected radians"
                 );
-                let place = log.place();
-                let place = match columns.q[k] {
-                    Some(c) => place.column(&log.names()[c]),
-                    None => place,
-                };
-                return Err(Error::units(place, message));
+                return Err(Error::units(layout.column(place), message));
             }
         }
     }
     Ok(())
 }
 
+/// How a measured velocity compares with the position's derivative: sums of products.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Slip {
+    measured: f64,
+    both: f64,
+    derived: f64,
+}
+
+impl Slip {
+    pub fn add(&mut self, measured: f64, derived: f64) {
+        self.measured += measured * measured;
+        self.both += measured * derived;
+        self.derived += derived * derived;
+    }
+}
+
 /// Does a measured velocity fit the position's derivative? Unit slips are refused, the rest is worth a note.
-pub(crate) fn velocity_unit(
-    log: &Log,
-    column: usize,
-    measured: &[f64],
-    derived: &[f64],
-) -> Result<Option<String>> {
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let (mm, md, dd) = (dot(measured, measured), dot(measured, derived), dot(derived, derived));
-    if mm == 0.0 || dd == 0.0 {
+pub(crate) fn velocity_unit(place: &Place, slip: &Slip) -> Result<Option<String>> {
+    let Slip { measured, both, derived } = *slip;
+    if measured == 0.0 || derived == 0.0 {
         return Ok(None);
     }
-    let correlation = md / (mm * dd).sqrt();
-    let ratio = (mm / dd).sqrt();
-    let name = &log.names()[column];
+    let correlation = both / (measured * derived).sqrt();
+    let ratio = (measured / derived).sqrt();
     let slips = [
         (180.0 / std::f64::consts::PI, "degrees per second, or its position in other units"),
         (std::f64::consts::PI / 180.0, "radians per second while its position is in degrees"),
@@ -93,86 +94,78 @@ pub(crate) fn velocity_unit(
     {
         let message =
             format!("is {ratio:.4} times the derivative of its position: is it {unit}? Expected SI units");
-        return Err(Error::units(log.place().column(name), message));
+        return Err(Error::units(place.clone(), message));
     }
     let off = correlation < 0.9 || (ratio - 1.0).abs() > 0.2;
+    let name = place.column.as_deref().unwrap_or_default();
     Ok(off.then(|| {
         format!("column {name} differs from the derivative of its position (correlation {correlation:.2}, ratio {ratio:.2})")
     }))
 }
 
 /// Is there any motion, and a torque for every joint that should have one?
-pub(crate) fn content(
-    mechanism: &Mechanism,
-    log: &Log,
-    columns: &Columns,
-    q: &[Vec<f64>],
-) -> Result<Vec<String>> {
-    let n = log.len();
-    let measured = columns.tau.iter().flatten().count();
-    if measured > 0 && n * measured < mechanism.parameter_count() {
+pub(crate) fn content(layout: &Layout, survey: &Survey) -> Result<Vec<String>> {
+    let (n, parameters) = (survey.count, layout.parameters);
+    let measured = layout.tau.iter().flatten().count();
+    if measured > 0 && n * measured < parameters {
         let message = format!(
-            "{n} samples of {measured} torques are fewer than the {} parameters of the model",
-            mechanism.parameter_count()
+            "{n} samples of {measured} torques are fewer than the {parameters} parameters of the model"
         );
-        return Err(Error::content(log.place(), message));
+        return Err(Error::content(layout.place(), message));
     }
-    for &c in columns.tau.iter().flatten() {
-        let (low, high) = range(log.column_at(c));
+    let range = |place: usize| survey.channels[place].range;
+    for &place in layout.tau.iter().flatten() {
+        let (low, high) = range(place);
         if low == high {
             let message = format!("the torque is constant ({low}): was it measured?");
-            return Err(Error::content(log.place().column(&log.names()[c]), message));
+            return Err(Error::content(layout.column(place), message));
         }
     }
-    let widest = q.iter().map(|q| range(q)).map(|(low, high)| high - low).fold(0.0, f64::max);
-    if widest < STILL && !q.is_empty() {
+    let extent = |&place: &usize| range(place).1 - range(place).0;
+    let widest = layout.q.iter().flatten().map(extent).fold(0.0, f64::max);
+    if widest < STILL && layout.nq() > 0 {
         let message = format!("nothing moves: the widest range of any position is {widest:.1e}");
-        return Err(Error::content(log.place(), message));
+        return Err(Error::content(layout.place(), message));
     }
-    let names = mechanism.position_names();
     let mut notes = Vec::new();
-    for (k, q) in q.iter().enumerate().filter(|(k, _)| columns.q[*k].is_some()) {
-        let (low, high) = range(q);
-        if high - low < STILL {
-            notes.push(format!("{} does not move", names[k]));
-        } else if let Some(c) = velocity_column(mechanism, columns, k)
-            && range(log.column_at(c)).0 == range(log.column_at(c)).1
-        {
+    for (k, name) in layout.positions.iter().enumerate() {
+        let Some(place) = layout.q[k] else { continue };
+        if extent(&place) < STILL {
+            notes.push(format!("{name} does not move"));
+        } else if let Some(velocity) = velocity_place(layout, k).filter(|v| extent(v) == 0.0) {
             let message = "the velocity is constant although the position changes";
-            return Err(Error::content(log.place().column(&log.names()[c]), message));
+            return Err(Error::content(layout.column(velocity), message));
         }
     }
     Ok(notes)
 }
 
-/// Marks samples where a torque stands at its extreme value: the sensor or the drive gave no more.
-pub(crate) fn saturation(log: &Log, column: usize, tau: &[f64]) -> Result<Option<Vec<bool>>> {
-    let (low, high) = range(tau);
-    let extreme: Vec<bool> = tau.iter().map(|&x| x == low || x == high).collect();
-    // A coarse torque may touch its extreme often, but does not stay there.
-    let stays = extreme.windows(5).any(|w| w.iter().all(|&x| x));
-    let share = extreme.iter().filter(|&&x| x).count() as f64 / tau.len().max(1) as f64;
-    if !stays || share < SATURATED.0 {
-        return Ok(None);
+/// Velocity coordinates whose force stands at its extreme values (the sensor or the drive gave no more), and those values.
+pub(crate) fn saturation(layout: &Layout, survey: &Survey) -> Result<Vec<(usize, [f64; 2])>> {
+    let mut out = Vec::new();
+    for (v, place) in layout.tau.iter().enumerate() {
+        let Some(place) = *place else { continue };
+        let plateaus = &survey.channels[place].plateaus;
+        let stays = plateaus.iter().any(|p| p.longest >= STAYS);
+        let share = plateaus.iter().map(|p| p.count).sum::<usize>() as f64 / survey.count as f64;
+        let [low, high] = [plateaus[0].value, plateaus[1].value];
+        if !stays || share < SATURATED.0 {
+            continue;
+        }
+        if share > SATURATED.1 {
+            let message = format!(
+                "{:.0} % of the torques stand at {low} or {high}: the signal is saturated",
+                100.0 * share
+            );
+            return Err(Error::content(layout.column(place), message));
+        }
+        out.push((v, [low, high]));
     }
-    if share > SATURATED.1 {
-        let message = format!(
-            "{:.0} % of the torques stand at {low} or {high}: the signal is saturated",
-            100.0 * share
-        );
-        return Err(Error::content(log.place().column(&log.names()[column]), message));
-    }
-    Ok(Some(extreme))
+    Ok(out)
 }
 
 /// The measured velocity of a joint with one coordinate.
-pub(crate) fn velocity_column(mechanism: &Mechanism, columns: &Columns, q: usize) -> Option<usize> {
-    let joint =
-        mechanism.joints().iter().find(|j| j.follows.is_none() && j.q == q && j.joint_type.nq() == 1)?;
-    columns.dq[joint.v]
-}
-
-/// Least and greatest value, gaps left out.
-fn range(values: &[f64]) -> (f64, f64) {
-    values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &x| (low.min(x), high.max(x)))
+fn velocity_place(layout: &Layout, q: usize) -> Option<usize> {
+    let joint = layout.joints.iter().find(|j| j.q == q && j.joint_type.nq() == 1)?;
+    layout.dq[joint.v]
 }

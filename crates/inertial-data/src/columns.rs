@@ -2,7 +2,7 @@
 
 use inertial::mechanism::{Base, JointType, Mechanism};
 
-use crate::{Error, Log, Need, Options, Result};
+use crate::{Error, Log, Need, Options, Place, Result};
 
 /// Suffixes of a floating base's columns, in the order of its coordinates.
 const BASE_Q: [&str; 7] = ["x", "y", "z", "qx", "qy", "qz", "qw"];
@@ -41,18 +41,21 @@ enum Style {
 }
 
 impl Columns {
-    /// Matches a log's columns with the coordinates of `mechanism`.
+    /// Matches the columns of a log with the coordinates of `mechanism`.
+    pub fn of(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Self> {
+        Self::matching(mechanism, log.file(), log.names(), options)
+    }
+
+    /// Matches the columns `names` of a log with the coordinates of `mechanism`.
     ///
     /// Torques are required (unless the options say otherwise) for the joints in `torque_joints`; where that is empty, for
     /// every joint of the mechanism that is not marked as dependent in a loop. Torque columns of other joints are used where
     /// they are there.
-    pub fn of(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Self> {
-        let column = |name: &str| log.names().iter().position(|n| n == name);
-        let error = |message: String| Error::columns(log.place(), message);
-        let t = column("t").ok_or_else(|| {
-            error(format!("there is no column t (time in seconds){}", nearest_hint("t", log.names())))
-        })?;
-        let style = style_of(log)?;
+    pub fn matching(mechanism: &Mechanism, file: &str, names: &[String], options: &Options) -> Result<Self> {
+        let column = |name: &str| names.iter().position(|n| n == name);
+        let error = |message: String| Error::columns(Place::file(file), message);
+        let Self { t, extra, .. } = Self::named(file, names, options)?;
+        let (all, style) = (names, style_of(file, names)?);
         let floating = mechanism.base() == Base::Floating;
         let (base_q, base_v) = if floating { (7, 6) } else { (0, 0) };
         let (q_names, v_names) = (mechanism.position_names(), mechanism.velocity_names());
@@ -68,7 +71,7 @@ impl Columns {
             (0..v_names.len()).map(|k| column(&name_of(quantity, &v_names, base_v, k))).collect()
         };
         let missing = |name: &str, names: &[String], k: usize| {
-            let hint = nearest_hint(name, log.names());
+            let hint = nearest_hint(name, all);
             error(format!("there is no column {name} for {}{hint}", names[k]))
         };
         let mut q = Vec::with_capacity(q_names.len());
@@ -94,7 +97,6 @@ impl Columns {
                 ));
             }
         }
-        let extra = extra(log, &options.extra)?;
         let mut notes = Vec::new();
         let (mut dq, mut ddq) = (optional("dq"), optional("ddq"));
         if base_q > 0 && !posed && dq[..base_v].contains(&None) {
@@ -108,29 +110,36 @@ impl Columns {
             drop_partial(mechanism, quantity, found, &mut notes);
         }
         let unused: Vec<&str> =
-            (0..log.names().len()).filter(|k| !used.contains(k)).map(|k| log.names()[k].as_str()).collect();
+            (0..all.len()).filter(|k| !used.contains(k)).map(|k| all[k].as_str()).collect();
         // A number beyond the model's means that all numbers may count other joints than the model has.
-        let numbered = |n: &&&str| matches!(quantity_of(n), Some((_, Style::Numbered)));
-        if let Some(beyond) = unused.iter().find(numbered).filter(|_| !v_names.is_empty()) {
+        if let Some(beyond) = unused.iter().find(|n| matches!(quantity_of(n), Some((_, Style::Numbered)))) {
             let message = format!("the model has {} joint coordinates", v_names.len() - base_v);
-            return Err(Error::columns(log.place().column(*beyond), message));
+            return Err(Error::columns(Place::file(file).column(*beyond), message));
         }
         if !unused.is_empty() {
             notes.push(format!("columns that are not used: {}", unused.join(" ")));
         }
         Ok(Self { t, q, dq, ddq, tau, extra, notes })
     }
-}
 
-/// Columns by their names, all of which must be there.
-fn extra(log: &Log, names: &[String]) -> Result<Vec<usize>> {
-    let column = |name: &String| {
-        log.names().iter().position(|n| n == name).ok_or_else(|| {
-            let hint = nearest_hint(name, log.names());
-            Error::columns(log.place(), format!("there is no column {name}{hint}"))
+    /// The time and the further columns alone, for logs that belong to no mechanism.
+    pub fn named(file: &str, names: &[String], options: &Options) -> Result<Self> {
+        let column = |wanted: &str, what: &str| {
+            names.iter().position(|n| n == wanted).ok_or_else(|| {
+                let hint = nearest_hint(wanted, names);
+                Error::columns(Place::file(file), format!("there is no column {wanted}{what}{hint}"))
+            })
+        };
+        Ok(Self {
+            t: column("t", " (time in seconds)")?,
+            q: Vec::new(),
+            dq: Vec::new(),
+            ddq: Vec::new(),
+            tau: Vec::new(),
+            extra: options.extra.iter().map(|name| column(name, "")).collect::<Result<_>>()?,
+            notes: Vec::new(),
         })
-    };
-    names.iter().map(column).collect()
+    }
 }
 
 /// A joint with several coordinates needs all of its velocities or none: half a twist cannot be completed.
@@ -180,11 +189,11 @@ fn quantity_of(name: &str) -> Option<(&'static str, Style)> {
     })
 }
 
-fn style_of(log: &Log) -> Result<Style> {
-    let first = |style| log.names().iter().find(|n| quantity_of(n).is_some_and(|(_, s)| s == style));
+fn style_of(file: &str, names: &[String]) -> Result<Style> {
+    let first = |style| names.iter().find(|n| quantity_of(n).is_some_and(|(_, s)| s == style));
     match (first(Style::Named), first(Style::Numbered)) {
         (Some(named), Some(numbered)) => Err(Error::columns(
-            log.place(),
+            Place::file(file),
             format!(
                 "columns are named both by joint ({named}) and by number ({numbered}); use one of the two"
             ),

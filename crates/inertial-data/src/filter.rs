@@ -11,6 +11,17 @@ struct Section {
     a: [f64; 2],
 }
 
+impl Section {
+    /// Logarithmic decrement per sample of the slower pole.
+    fn decay(&self) -> f64 {
+        // z² + a₀ z + a₁: a pair of modulus √a₁, or two real poles.
+        let discriminant = self.a[0] * self.a[0] - 4.0 * self.a[1];
+        let radius =
+            if discriminant < 0.0 { self.a[1].sqrt() } else { 0.5 * (self.a[0].abs() + discriminant.sqrt()) };
+        -radius.ln()
+    }
+}
+
 /// Butterworth low-pass, applied forward and backward: no phase, gain `1/(1 + (tan πf/r / tan πf₀/r)^2n)` at the frequency
 /// `f` for the order `n`, the cut-off `f₀` and the rate `r`; so one half (−6 dB) at the cut-off.
 ///
@@ -25,6 +36,7 @@ struct Section {
 pub struct LowPass {
     sections: Vec<Section>,
     settling: usize,
+    forgetting: usize,
 }
 
 impl LowPass {
@@ -60,7 +72,38 @@ impl LowPass {
         // The slowest pair decays as exp(−2π f₀ sin(π/2n) t): to 1e-3 after this many samples.
         let decay = 2.0 * PI * cutoff_hz * (PI / (2 * order) as f64).sin();
         let settling = count((1e3_f64.ln() / decay * rate_hz).ceil());
-        Ok(Self { sections, settling })
+        // The bilinear transform bends that at high cut-offs: what must be sure is taken from the poles themselves.
+        let slowest = sections.iter().map(Section::decay).fold(f64::INFINITY, f64::min);
+        let forgetting = count((1e18_f64.ln() / slowest).ceil());
+        Ok(Self { sections, settling, forgetting })
+    }
+
+    /// Samples after which a disturbance is less than the rounding of a number.
+    pub(crate) fn forgetting(&self) -> usize {
+        self.forgetting
+    }
+
+    /// States in which every column rests at the value it has in `row`: for each section, two numbers per column.
+    pub(crate) fn rest(&self, row: &[f64]) -> Vec<f64> {
+        let first = |s: &Section| s.b[1] - s.a[0] + s.b[2] - s.a[1];
+        let second = |s: &Section| s.b[2] - s.a[1];
+        let parts = self.sections.iter().flat_map(|s| [first(s), second(s)]);
+        parts.flat_map(|gain| row.iter().map(move |x| gain * x)).collect()
+    }
+
+    /// One step of all columns of a row (transposed direct form II).
+    #[inline]
+    pub(crate) fn step(&self, row: &mut [f64], states: &mut [f64]) {
+        let width = row.len();
+        for (s, states) in self.sections.iter().zip(states.chunks_exact_mut(2 * width)) {
+            let (first, second) = states.split_at_mut(width);
+            for ((x, z0), z1) in row.iter_mut().zip(first).zip(second) {
+                let y = s.b[0] * *x + *z0;
+                *z0 = s.b[1] * *x - s.a[0] * y + *z1;
+                *z1 = s.b[2] * *x - s.a[1] * y;
+                *x = y;
+            }
+        }
     }
 
     /// Samples until a disturbance has decayed to a thousandth.
@@ -81,31 +124,11 @@ impl LowPass {
         long.extend((1..=pad).rev().map(|k| 2.0 * first - x[k]));
         long.extend_from_slice(x);
         long.extend((1..=pad).map(|k| 2.0 * last - x[n - 1 - k]));
-        self.pass(long.iter_mut());
-        self.pass(long.iter_mut().rev());
-        x.copy_from_slice(&long[pad..pad + n]);
-    }
-
-    /// One pass, all sections at once (transposed direct form II).
-    fn pass<'a>(&self, signal: impl Iterator<Item = &'a mut f64>) {
-        let mut signal = signal.peekable();
-        let Some(start) = signal.peek().map(|x| **x) else { return };
-        // Each section has gain one at rest, so the steady state of all is that of the first value.
-        let mut states: Vec<[f64; 2]> = self
-            .sections
-            .iter()
-            .map(|s| {
-                let second = (s.b[2] - s.a[1]) * start;
-                [(s.b[1] - s.a[0]) * start + second, second]
-            })
-            .collect();
-        for x in signal {
-            for (s, z) in self.sections.iter().zip(&mut states) {
-                let y = s.b[0] * *x + z[0];
-                z[0] = s.b[1] * *x - s.a[0] * y + z[1];
-                z[1] = s.b[2] * *x - s.a[1] * y;
-                *x = y;
-            }
+        for _ in 0..2 {
+            let mut states = self.rest(&long[..1]);
+            long.chunks_exact_mut(1).for_each(|x| self.step(x, &mut states));
+            long.reverse();
         }
+        x.copy_from_slice(&long[pad..pad + n]);
     }
 }

@@ -1,28 +1,44 @@
 //! Logs of robots: read, repaired, filtered, ready for identification.
 //!
-//! [`CsvReader`] streams a file → [`Log`] holds its columns → [`Columns`] matches them with a mechanism's coordinates →
-//! [`prepare`] puts them on one uniform time grid, filters all signals alike and computes what was not measured.
+//! [`open`] recognises a file and gives a [`Reader`] of its rows → [`Columns`] matches the columns with a mechanism's
+//! coordinates → [`PreparedLog`] puts them on one uniform time grid, filters all signals alike and computes what was not
+//! measured; it is read in parts of any size ([`Prepared`]). All of it works in memory that does not depend on the log's
+//! length. [`Log`] and [`prepare`] are for logs that fit into memory.
 //! Columns that are no coordinate of a mechanism (`ft.fx`, `acc.x`, `wrench.fx`, `momentum.px` …) come along by name in
 //! [`Options::extra`], filtered like the rest; [`prepare_columns`] needs no mechanism at all.
 //! Bad input gives one [`Error`] that names the file, the row and the column.
 
+mod ahead;
 mod checks;
 mod columns;
 mod csv;
+mod derive;
 mod error;
 mod filter;
+mod grid;
+mod input;
+mod layout;
 mod log;
+mod options;
 mod prepare;
+mod reader;
+mod smooth;
 mod spectrum;
-mod time;
+mod spool;
+mod survey;
+mod window;
 
 pub use columns::{Columns, nearest_hint};
 pub use csv::CsvReader;
 pub use error::{Error, Place, Result};
 pub use filter::LowPass;
+pub use input::{Source, open};
 pub use log::Log;
-pub use prepare::{Cutoff, Need, Options, Prepared, prepare, prepare_columns};
+pub use options::{Cutoff, Filter, Need, Options};
+pub use prepare::{Prepared, PreparedLog, prepare, prepare_columns};
+pub use reader::{Reader, Rows};
 pub use spectrum::motion_bandwidth;
+pub use window::SavitzkyGolay;
 
 /// A count from a number that is not negative; huge ones saturate.
 #[allow(clippy::cast_sign_loss)]

@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use crate::{CsvReader, Error, Place, Result};
-
-/// Rows read at once: small beside any log, large beside the cost of a call.
-const BLOCK: usize = 8192;
+use crate::reader::{Reader, check_names};
+use crate::{Error, Place, Result, Source, open};
 
 /// Named columns of equal length, as read. A gap is NaN; nothing else is checked yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,29 +36,30 @@ impl Log {
             let message = format!("{} rows, but the first column has {}", columns[k].len(), rows.len());
             return Err(Error::read(place.column(&names[k]), message));
         }
-        if let Some(k) = (1..names.len()).find(|&k| names[..k].contains(&names[k])) {
-            return Err(Error::columns(place.column(&names[k]), "the header names it twice"));
-        }
+        check_names(&place, &names)?;
         Ok(Self { file: file.to_owned(), names, columns, rows })
     }
 
-    /// Reads a whole CSV or CSV.gz file.
+    /// Reads a whole file; see [`open`].
     pub fn read(path: &Path) -> Result<Self> {
-        Self::collect(CsvReader::open(path)?)
+        Self::collect(open(path, &Source::default())?)
     }
 
     /// Reads what is left in a reader.
-    pub fn collect(mut reader: CsvReader<'_>) -> Result<Self> {
-        let Some(mut log) = reader.next_block(BLOCK)? else {
-            return Err(Error::content(Place::file(reader.file()), "has a header but no rows"));
-        };
-        while let Some(block) = reader.next_block(BLOCK)? {
-            for (all, more) in log.columns.iter_mut().zip(block.columns) {
-                all.extend(more);
+    pub fn collect(mut reader: impl Reader) -> Result<Self> {
+        let names = reader.names().to_vec();
+        let mut columns = vec![Vec::new(); names.len()];
+        let mut rows = Vec::new();
+        while let Some(more) = reader.next_rows()? {
+            for row in more.values.chunks_exact(names.len()) {
+                columns.iter_mut().zip(row).for_each(|(column, x)| column.push(*x));
             }
-            log.rows.extend(block.rows);
+            rows.extend(more.lines);
         }
-        Ok(log)
+        if rows.is_empty() {
+            return Err(Error::content(Place::file(reader.file()), "has a header but no rows"));
+        }
+        Self::with_rows(reader.file(), names, columns, rows)
     }
 
     /// Where it was read from.
@@ -106,9 +105,5 @@ impl Log {
             columns: self.columns.iter().map(|c| c[range.clone()].to_vec()).collect(),
             rows: self.rows[range].to_vec(),
         }
-    }
-
-    pub(crate) fn place(&self) -> Place {
-        Place::file(&self.file)
     }
 }

@@ -6,9 +6,9 @@ mod common;
 
 use std::f64::consts::PI;
 
-use common::{arm, clean, columns_at, motion, torque};
+use common::{arm, clean, columns_at, csv, motion, torque};
 use inertial::mechanism::{Base, BuildOptions, MechanismBuilder, builtin};
-use inertial_data::{Cutoff, Log, Need, Options, Prepared, prepare};
+use inertial_data::{CsvReader, Cutoff, Log, Need, Options, Prepared, PreparedLog, prepare};
 
 fn log(names: Vec<String>, columns: Vec<Vec<f64>>) -> Log {
     Log::new("log.csv", names, columns).unwrap()
@@ -158,16 +158,36 @@ fn slow_samples_and_the_ends_are_not_kept() {
 #[test]
 fn the_holdout_is_the_end_and_shares_nothing() {
     let (names, columns) = clean(2000, 200.0);
-    let p = prepare(&arm(), &log(names, columns), &Options::default()).unwrap();
-    let (first, last) = p.holdout(0.25).unwrap();
-    assert_eq!(first.len() + last.len(), p.len());
+    let text = csv(&names, &columns);
+    let mut reader = CsvReader::new(text.as_bytes(), "log.csv").unwrap();
+    let mut log = PreparedLog::new(&arm(), &mut reader, &Options::default()).unwrap();
+    let p = log.whole().unwrap();
+    let (first, last) = log.hold_out(0.25).unwrap();
+    assert_eq!((first.start, first.end, last.end), (0, last.start, p.len()));
     assert!((last.len() as f64 / p.len() as f64 - 0.25).abs() < 0.01);
-    assert!(first.t[first.len() - 1] < last.t[0]);
-    assert_eq!(last.q[..], p.q[3 * first.len()..]);
-    assert!(!first.keep[first.keep.len() - 3..].contains(&true) && !last.keep[..3].contains(&true));
-    for fraction in [0.0, 1.0, -0.5, f64::NAN] {
-        assert!(p.holdout(fraction).is_err());
+    let (fit, kept) = (log.read(first.clone()).unwrap(), log.read(last).unwrap());
+    assert_eq!(kept.q[..], p.q[3 * first.len()..]);
+    assert!(fit.t[fit.len() - 1] < kept.t[0]);
+    for marks in [&fit.keep[fit.keep.len() - 3..], &kept.keep[..3], &fit.sound[fit.len() - 1..]] {
+        assert!(!marks.contains(&true));
     }
+    assert!(fit.keep.contains(&true) && kept.keep.contains(&true));
+    for fraction in [0.0, 1.0, -0.5, f64::NAN] {
+        assert!(log.hold_out(fraction).is_err());
+    }
+}
+
+#[test]
+fn parts_are_those_of_the_whole() {
+    let (names, columns) = clean(3000, 200.0);
+    let mut reader = CsvReader::new(csv(&names, &columns).leak().as_bytes(), "log.csv").unwrap();
+    let mut log = PreparedLog::new(&arm(), &mut reader, &Options::default()).unwrap();
+    let whole = prepare(&arm(), &Log::new("log.csv", names, columns).unwrap(), &Options::default()).unwrap();
+    assert_eq!(log.whole().unwrap(), whole);
+    let part = log.read(7..20).unwrap();
+    assert_eq!((&part.t[..], &part.a[..]), (&whole.t[7..20], &whole.a[21..60]));
+    assert_eq!((&part.tau_raw[..], &part.keep[..]), (&whole.tau_raw[21..60], &whole.keep[21..60]));
+    assert!(log.read(whole.len()..whole.len() + 5).unwrap().is_empty());
 }
 
 #[test]

@@ -41,6 +41,7 @@ fn truth_of(term: Term, coordinate: usize) -> f64 {
         Term::Coulomb => 0.5 / k,
         Term::Offset => 0.2 - 0.1 * k,
         Term::RotorInertia => 0.05 * k,
+        _ => 0.0,
     }
 }
 
@@ -202,6 +203,7 @@ fn cost(
                     Term::Coulomb => v[i].signum(),
                     Term::Offset => 1.0,
                     Term::RotorInertia => a[i],
+                    _ => 0.0,
                 };
         }
         for i in 0..nv {

@@ -50,6 +50,11 @@ impl<'a> Samples<'a> {
         self.count == 0
     }
 
+    /// Positions of all samples.
+    pub(crate) fn q(&self) -> &'a [f64] {
+        self.q
+    }
+
     /// Samples `first..first + count`, both within these.
     pub(crate) fn part(&self, dynamics: &InverseDynamics, first: usize, count: usize) -> Self {
         let (nq, nv, end) = (dynamics.nq(), dynamics.nv(), first + count);

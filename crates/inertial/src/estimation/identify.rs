@@ -1,13 +1,17 @@
 //! All the way from a summary to the result that people read.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::consistent::ConsistentFit;
-use super::equations::{Equations, Term};
+use super::equations::Equations;
 use super::least_squares::{LeastSquares, Weighting};
 use super::prior::Prior;
 use super::residuals::{Residual, validate};
 use super::summary::Summary;
+use super::terms::Term;
+use super::{coupling, stribeck};
 use crate::Result;
 use crate::consistency::{DEFAULT_TOLERANCE, judge};
 use crate::linalg::singular_values;
@@ -105,12 +109,33 @@ pub struct JointEstimate {
     /// Coulomb friction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coulomb: Option<f64>,
+    /// Coulomb friction of forward motion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coulomb_positive: Option<f64>,
+    /// Coulomb friction of backward motion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coulomb_negative: Option<f64>,
+    /// Friction at rest above the Coulomb friction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stribeck: Option<f64>,
+    /// The speed at which it has fallen to 1/e.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stribeck_velocity: Option<f64>,
+    /// The exponent with which it falls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stribeck_exponent: Option<f64>,
     /// Constant offset of the measured torque.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<f64>,
     /// Rotor inertia, reflected to the joint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotor_inertia: Option<f64>,
+    /// What its drive turns with, where that is not this joint alone.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub turns_with: BTreeMap<String, f64>,
+    /// The user's own terms.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub terms: BTreeMap<String, f64>,
 }
 
 /// A base parameter as estimated.
@@ -174,6 +199,14 @@ pub fn identify(
     validation: Option<&Summary>,
     options: &IdentifyOptions,
 ) -> Result<Identification> {
+    if equations.is_wide() {
+        let (chosen, notes) = choose(equations, summary)?;
+        let narrow = |s: &Summary| s.project(equations, &chosen);
+        let validation = validation.map(narrow).transpose()?;
+        let mut out = identify(&chosen, &narrow(summary)?, validation.as_ref(), options)?;
+        out.warnings.extend(notes);
+        return Ok(out);
+    }
     let mechanism = equations.mechanism();
     let mut warnings = mechanism.warnings().to_vec();
     let weighting =
@@ -222,6 +255,7 @@ pub fn identify(
     let fit = validate(equations, summary, &values)?;
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
     let estimated = mechanism.clone().with_parameters(&parameters)?;
+    warnings.extend(implausible(mechanism, &estimated)?);
     let std_errors = squares.std_errors();
     let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(std_errors);
     Ok(Identification {
@@ -251,6 +285,42 @@ pub fn identify(
     })
 }
 
+/// The model of the joints that the data speak for, among those whose columns the summary holds; and what people should know.
+fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<(Equations<'m>, Vec<String>)> {
+    let mut found = coupling::search(wide, summary)?;
+    if wide.joint_model().stribeck {
+        let plain = wide.with_motors(found.motors.clone());
+        let own: Vec<usize> = wide.stribeck_motors(&found.motors);
+        for (v, bend) in stribeck::choose(wide, summary, &plain, &own)? {
+            found.motors[v].bend = Some(bend);
+        }
+    }
+    let mut chosen = wide.with_motors(found.motors);
+    chosen.absorb_terms()?;
+    Ok((chosen, found.notes))
+}
+
+/// Names links heavier than three times the whole robot, as its model or the distances between its joints have it: the data
+/// cannot mean that.
+fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<String>> {
+    let links = |(i, _): &(usize, &Inertia<f64>)| mechanism.bodies()[*i].kind == BodyKind::Link;
+    let prior = Prior::new(mechanism)?;
+    let robot: f64 = prior.bodies.iter().enumerate().filter(links).map(|(_, b)| b.mass).sum();
+    let heavy: Vec<String> = estimated
+        .bodies()
+        .iter()
+        .filter(|b| b.kind == BodyKind::Link && b.inertia.mass > 3.0 * robot)
+        .map(|b| format!("{} ({:.0} kg)", b.name, b.inertia.mass))
+        .collect();
+    Ok((!heavy.is_empty()).then(|| {
+        format!(
+            "not plausible: {} heavier than three times the whole robot (about {robot:.0} kg); its combinations with other \
+             parameters may still be right",
+            heavy.join(", ")
+        )
+    }))
+}
+
 /// Number of directions of base parameters that have a part in what the motion did not show.
 fn hidden(equations: &Equations<'_>, squares: &LeastSquares) -> Result<usize> {
     let base = squares.unseen.rows(0, equations.rank()).into_owned();
@@ -274,7 +344,7 @@ fn unseen(equations: &Equations<'_>, squares: &LeastSquares) -> String {
     )
 }
 
-fn bodies(mechanism: &Mechanism) -> Result<Vec<BodyEstimate>> {
+pub(super) fn bodies(mechanism: &Mechanism) -> Result<Vec<BodyEstimate>> {
     let with_mass = |kind: &BodyKind| matches!(kind, BodyKind::Link | BodyKind::Rotor);
     mechanism
         .bodies()
@@ -312,10 +382,25 @@ fn joints(equations: &Equations<'_>, estimated: &Mechanism, values: &[f64]) -> V
         let place = match term {
             Term::Viscous => &mut joint.viscous,
             Term::Coulomb => &mut joint.coulomb,
+            Term::CoulombPositive => &mut joint.coulomb_positive,
+            Term::CoulombNegative => &mut joint.coulomb_negative,
+            Term::Stribeck => {
+                joint.stribeck_velocity = equations.bend(v).map(|b| b.speed);
+                joint.stribeck_exponent = equations.bend(v).map(|b| b.exponent);
+                &mut joint.stribeck
+            }
             Term::Offset => &mut joint.offset,
             Term::RotorInertia => &mut joint.rotor_inertia,
+            Term::Given { index, .. } => {
+                joint.terms.insert(equations.joint_model().given[index].name.clone(), value);
+                continue;
+            }
         };
         *place = Some(value);
+    }
+    let names = estimated.velocity_names();
+    for (v, motor) in equations.motors().iter().enumerate().filter(|(v, m)| m.shaft != [(*v, 1.0)]) {
+        out[v].turns_with = motor.shaft.iter().map(|&(k, factor)| (names[k].clone(), factor)).collect();
     }
     for rotor in estimated.bodies().iter().filter(|b| b.kind == BodyKind::SymmetricRotor) {
         let reflected = rotor.drive.ratio.powi(2) * rotor.inertia.rotational[(2, 2)];

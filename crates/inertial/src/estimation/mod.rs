@@ -5,18 +5,27 @@
 //! [`consistent`], residuals of any parameters) works on summaries and costs milliseconds, however long the log was.
 //! [`identify`] goes all the way.
 
+mod candidates;
 pub mod consistent;
+mod coupling;
 mod equations;
 mod errors_in_variables;
+mod expression;
+pub mod flown;
 mod identify;
+mod joint_model;
 pub mod least_squares;
 pub mod momentum;
+pub mod momentum_identification;
 mod prior;
 mod residuals;
+mod stribeck;
 mod summary;
+mod terms;
 
 pub use consistent::ConsistentFit;
-pub use equations::{Equations, JointTerms, Term};
+pub use equations::Equations;
+pub use expression::{Expression, Meaning, State, Variable};
 pub use identify::{
     BodyEstimate, Estimator, Identification, IdentifyOptions, JointEstimate, ModelSize, ParameterEstimate,
     Tensor, identify,
@@ -24,4 +33,6 @@ pub use identify::{
 pub use least_squares::{LeastSquares, Weighting};
 pub use prior::Prior;
 pub use residuals::{Residual, Validation, validate};
+pub use stribeck::Bend;
 pub use summary::{Measurements, Summary};
+pub use terms::{Coupling, GivenTerm, JointModel, JointTerms, Term};

@@ -4,12 +4,11 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 use super::equations::{Channel, Equations};
+use super::expression::State;
+use super::terms::GivenTerm;
 use crate::dynamics::{PackedChunk, Samples};
 use crate::linalg::Triangle;
 use crate::{Error, Result};
-
-/// Samples whose factor one thread builds. Constant, so that the result does not depend on the number of threads.
-const PART: usize = 8192;
 
 /// Samples whose rows are reduced at once: with some fifty columns they stay in a core's cache.
 const BLOCK: usize = 256;
@@ -20,13 +19,15 @@ const SCHEMA: &str = "inertial/summary/1";
 #[derive(Debug, Clone, Copy)]
 pub struct Measurements<'a> {
     samples: Samples<'a>,
-    v: &'a [f64],
-    a: &'a [f64],
+    pub(super) v: &'a [f64],
+    pub(super) a: &'a [f64],
     tau: &'a [f64],
     /// The forces as the sensors gave them; those of the fit where they are not kept apart.
     pub tau_raw: Option<&'a [f64]>,
     /// Which forces count; all where absent.
     pub keep: Option<&'a [bool]>,
+    /// Further columns of the log, those of [`super::JointModel::columns`], sample after sample.
+    pub columns: Option<&'a [f64]>,
     /// The part of the samples that is independent: filtering to a band of `f` Hz leaves `2 f / rate` of them.
     pub independent: f64,
 }
@@ -34,7 +35,27 @@ pub struct Measurements<'a> {
 impl<'a> Measurements<'a> {
     /// All samples count, and are independent; `v` and `a` are those of the samples.
     pub fn new(samples: Samples<'a>, v: &'a [f64], a: &'a [f64], tau: &'a [f64]) -> Self {
-        Self { samples, v, a, tau, tau_raw: None, keep: None, independent: 1.0 }
+        Self { samples, v, a, tau, tau_raw: None, keep: None, columns: None, independent: 1.0 }
+    }
+
+    /// Positions of all samples.
+    pub(super) fn q(&self) -> &'a [f64] {
+        self.samples.q()
+    }
+
+    /// Numbers per position.
+    pub(super) fn nq(&self) -> usize {
+        self.q().len() / self.samples.len().max(1)
+    }
+
+    /// Further numbers per sample.
+    pub(super) fn columns_per_sample(&self) -> usize {
+        self.columns.map_or(0, |c| c.len() / self.samples.len().max(1))
+    }
+
+    /// Numbers per velocity.
+    pub(super) fn nv(&self) -> usize {
+        self.v.len() / self.samples.len().max(1)
     }
 }
 
@@ -70,6 +91,9 @@ impl Factor {
 }
 
 impl Summary {
+    /// Samples whose factor one thread builds. Constant, so that the result does not depend on the number of threads.
+    pub const PART: usize = 8192;
+
     /// Of no samples.
     pub fn empty(equations: &Equations<'_>) -> Self {
         let factor = |c: &Channel| Factor {
@@ -93,15 +117,17 @@ impl Summary {
         expect("tau of the measurements", data.tau.len(), count * nv)?;
         expect("raw tau of the measurements", data.tau_raw.map_or(count * nv, <[f64]>::len), count * nv)?;
         expect("keep of the measurements", data.keep.map_or(count * nv, <[bool]>::len), count * nv)?;
+        let further = equations.joint_model().columns.len();
+        expect("further columns of the measurements", data.columns.map_or(0, <[f64]>::len), count * further)?;
         if !(data.independent > 0.0 && data.independent <= 1.0) {
             return Err(Error::Numeric(format!(
                 "the independent part of the samples is {}, expected a number above 0 and at most 1",
                 data.independent
             )));
         }
-        let parts: Vec<Self> = (0..count.div_ceil(PART))
+        let parts: Vec<Self> = (0..count.div_ceil(Self::PART))
             .into_par_iter()
-            .map(|k| Self::of_part(equations, data, k * PART, PART.min(count - k * PART)))
+            .map(|k| Self::of_part(equations, data, k * Self::PART, Self::PART.min(count - k * Self::PART)))
             .collect::<Result<_>>()?;
         let mut out = Self::empty(equations);
         for part in &parts {
@@ -131,7 +157,9 @@ impl Summary {
             let mut failed = Ok(());
             dynamics.packed_regressors(&mut scratch, &data.samples.part(dynamics, start, size), |chunk| {
                 for (v, (channel, factor)) in equations.channels.iter().zip(&mut out.factors).enumerate() {
-                    let rows = Rows { data, first: start + chunk.first, v, nv: equations.channels.len() };
+                    let given = &equations.joint_model().given;
+                    let rows =
+                        Rows { data, given, first: start + chunk.first, v, nv: equations.channels.len() };
                     if let Err(e) = rows.absorb(channel, &chunk, &mut memory, factor) {
                         failed = Err(e);
                     }
@@ -178,6 +206,7 @@ impl Summary {
 /// Some rows of one coordinate.
 struct Rows<'d> {
     data: &'d Measurements<'d>,
+    given: &'d [GivenTerm],
     /// First sample.
     first: usize,
     v: usize,
@@ -203,8 +232,12 @@ impl Rows<'_> {
         for &entry in &channel.entries {
             memory.extend(kept.iter().map(|&s| groups[s / 4][entry].0[s % 4]));
         }
-        for term in &channel.terms {
-            memory.extend(kept.iter().map(|&s| term.value(data.v[index(s)], data.a[index(s)])));
+        for (factor, feature) in &channel.features {
+            let start = memory.len();
+            feature.fill(self.given, data, kept.iter().map(|s| self.first + s), memory);
+            if *factor != 1.0 {
+                memory[start..].iter_mut().for_each(|x| *x *= factor);
+            }
         }
         for tau in [data.tau, data.tau_raw.unwrap_or(data.tau)] {
             memory.extend(kept.iter().map(|&s| tau[index(s)]));
@@ -237,6 +270,25 @@ fn fingerprint(equations: &Equations<'_>) -> u64 {
         }
         add(body.drive.ratio);
         add(body.drive.offset);
+    }
+    for motor in equations.motors() {
+        motor.shaft.iter().for_each(|&(v, factor)| {
+            add(v as f64);
+            add(factor);
+        });
+        motor.bend.iter().for_each(|bend| {
+            add(bend.speed);
+            add(bend.exponent);
+        });
+    }
+    // Formulas are the same where they agree at a few states.
+    for given in &equations.joint_model().given {
+        for k in 1..4 {
+            let state = |n: usize| (0..n).map(|i| f64::from(k) * 0.37 + 0.11 * i as f64).collect::<Vec<_>>();
+            let (q, v) = (state(mechanism.nq()), state(mechanism.nv()));
+            let columns = state(equations.joint_model().columns.len());
+            add(given.expression.value(&State { q: &q, v: &v, a: &v, columns: &columns }, &mut Vec::new()));
+        }
     }
     hash
 }

@@ -1,4 +1,5 @@
 //! Optimisers that know nothing of robots.
 
 pub mod barrier;
+pub mod lbfgs;
 pub mod sqp;

@@ -24,7 +24,7 @@ macro_rules! models {
     };
 }
 
-static MODELS: [Model; 10] = models! {
+static MODELS: [Model; 11] = models! {
     "puma560": "six-axis arm with a spherical wrist",
     "scara": "four-axis SCARA arm",
     "cheetah-leg": "three-joint leg with geared rotors",
@@ -35,6 +35,7 @@ static MODELS: [Model; 10] = models! {
     "2rru-1rrs": "parallel mechanism with two universal loop joints",
     "2prs-1psr": "parallel mechanism driven by slides",
     "space-dual-arm": "free-flying robot with two arms, published inertias",
+    "space-dual-arm-offset": "the same as its designers believed it to be",
 };
 
 /// Names of all models.

@@ -1,0 +1,211 @@
+//! The published design: cycloidal intervals over direction combinations, from two seeds per joint (paper 002, section V).
+
+use super::basis::{Basis, Profile};
+use super::flight::Flight;
+use super::trajectory::Trajectory;
+use crate::mechanism::Mechanism;
+use crate::optimize::lbfgs;
+use crate::{Error, Result};
+
+/// More coordinates have more than a million combinations.
+const MOST_COORDINATES: usize = 21;
+
+/// Least part of the greatest range that a joint moves in an interval: a range is above zero (eq. 37).
+const LEAST_RANGE: f64 = 0.02;
+
+/// Weight of the barrier that holds the ends of all intervals within the joints' limits (eq. 33).
+const BARRIER: f64 = 1e-3;
+
+/// All direction combinations of `n` coordinates, `2^(n−1)` of them: the first keeps its direction (the paper does not say
+/// which does; in its table 3 the first joint alone has a small range), the others count in binary, the second fastest.
+pub fn direction_combinations(n: usize) -> Result<Vec<Vec<f64>>> {
+    if !(1..=MOST_COORDINATES).contains(&n) {
+        return Err(Error::Numeric(format!(
+            "{n} coordinates, expected 1 to {MOST_COORDINATES} for direction combinations"
+        )));
+    }
+    let sign = |number: usize, j: usize| if j == 0 || number >> (j - 1) & 1 == 0 { 1.0 } else { -1.0 };
+    Ok((0..1usize << (n - 1)).map(|k| (0..n).map(|j| sign(k, j)).collect()).collect())
+}
+
+/// The published parametrisation of a free-flying robot's motion: where each joint starts and how far it goes in an interval,
+/// in the direction that the interval's combination says (eqs 28–31). Wheels go at their greatest range.
+#[derive(Debug, Clone)]
+pub struct SeededFlight<'m> {
+    /// The motion as point-to-point movements.
+    pub flight: Flight<'m>,
+    directions: Vec<Vec<f64>>,
+    interval: f64,
+    /// Greatest range of each coordinate in an interval: half its speed limit times the interval (eq. 34).
+    greatest: Vec<f64>,
+    joints: usize,
+}
+
+/// Seeds and what they reach.
+#[derive(Debug, Clone)]
+pub struct Seeds {
+    /// Where each joint starts.
+    pub start: Vec<f64>,
+    /// How far it goes in an interval.
+    pub range: Vec<f64>,
+    /// Condition number of the regressor.
+    pub condition: f64,
+    /// Eq. 32.
+    pub cost: f64,
+}
+
+impl<'m> SeededFlight<'m> {
+    /// For the base parameters in `columns`, sampled `rate` times a second.
+    pub fn new(
+        mechanism: &'m Mechanism,
+        columns: &[usize],
+        directions: Vec<Vec<f64>>,
+        interval: f64,
+        rate: f64,
+    ) -> Result<Self> {
+        let count = directions.len();
+        let knots: Vec<f64> = (0..=count).map(|k| k as f64 * interval).collect();
+        let duration = knots[count];
+        let basis = Basis::PointToPoint { knots, profile: Profile::Cycloid };
+        let flight = Flight::new(mechanism, columns, basis, duration, rate)?;
+        let n = flight.moved.len();
+        if directions.iter().any(|d| d.len() != n) {
+            return Err(Error::Dimension {
+                what: "directions of an interval",
+                expected: n,
+                found: directions.iter().map(Vec::len).find(|l| *l != n).unwrap_or(0),
+            });
+        }
+        if let Some(moved) = flight.moved.iter().find(|m| !m.limits.velocity.is_finite()) {
+            return Err(Error::Numeric(format!("{} has no limit of its speed, expected one", moved.name)));
+        }
+        let greatest = flight.moved.iter().map(|m| 0.5 * m.limits.velocity * interval).collect();
+        let joints = flight.moved.iter().filter(|m| m.joint.is_some()).count();
+        Ok(Self { flight, directions, interval, greatest, joints })
+    }
+
+    /// Positions at the ends of all intervals, by interval and coordinate.
+    fn coefficients(&self, start: &[f64], range: &[f64]) -> Vec<f64> {
+        let n = self.greatest.len();
+        let range = |j: usize| if j < self.joints { range[j] } else { self.greatest[j] };
+        let mut at: Vec<f64> = (0..n).map(|j| if j < self.joints { start[j] } else { 0.0 }).collect();
+        let mut out = at.clone();
+        for direction in &self.directions {
+            for j in 0..n {
+                at[j] += direction[j] * range(j);
+            }
+            out.extend_from_slice(&at);
+        }
+        out
+    }
+
+    /// The motion of seeds, for a [`Flight`] or a controller.
+    pub fn trajectory(&self, seeds: &Seeds) -> Result<Trajectory> {
+        self.flight.trajectory(&self.coefficients(&seeds.start, &seeds.range))
+    }
+
+    /// The triangular factor of each interval's regressor; with noise of the rates, of its information.
+    pub fn intervals(&self, seeds: &Seeds, noise: Option<&[f64]>) -> Result<Vec<crate::linalg::Triangle>> {
+        let per = (self.flight.samples() - 1) / self.directions.len();
+        self.flight.factors(&self.coefficients(&seeds.start, &seeds.range), noise, per)
+    }
+
+    /// Minimises eq. 32 with the weight `w` over the seeds, from given starts at full range. The limits (eqs 33, 37) hold
+    /// throughout: a range is a squared sine of its greatest, positions are held by a barrier.
+    pub fn optimize(&self, start: &[f64], w: f64, steps: usize) -> Result<Seeds> {
+        let n = self.joints;
+        if start.len() != n {
+            return Err(Error::Dimension { what: "starts of the joints", expected: n, found: start.len() });
+        }
+        let mut x = start.to_vec();
+        x.resize(2 * n, 0.9);
+        // From ranges that fit: limits may not leave room for the greatest.
+        while self.barrier(&x, &mut vec![0.0; 2 * n]).is_infinite() {
+            x[n..].iter_mut().for_each(|x| *x *= 0.8);
+            if x[n] < 1e-3 {
+                return Err(Error::Numeric(
+                    "no ranges fit between the joints' limits and these starts, expected starts inside"
+                        .into(),
+                ));
+            }
+        }
+        let options = lbfgs::Options { steps, gain: 1e-4, ..lbfgs::Options::default() };
+        let found = lbfgs::minimize(&x, &options, |x, g| self.cost(x, w, g).map(|c| c.0), |_, _| true)?;
+        let (cost, condition) = self.cost(&found.x, w, &mut vec![0.0; 2 * n])?;
+        Ok(Seeds { start: found.x[..n].to_vec(), range: self.ranges(&found.x), condition, cost })
+    }
+
+    fn ranges(&self, x: &[f64]) -> Vec<f64> {
+        let part = |x: f64| LEAST_RANGE + (1.0 - LEAST_RANGE) * x.sin().powi(2);
+        (0..self.joints).map(|j| self.greatest[j] * part(x[self.joints + j])).collect()
+    }
+
+    /// Cost with its barrier, and condition number.
+    fn cost(&self, x: &[f64], w: f64, gradient: &mut [f64]) -> Result<(f64, f64)> {
+        let n = self.joints;
+        gradient.fill(0.0);
+        let barrier = self.barrier(x, gradient);
+        if barrier.is_infinite() {
+            return Ok((barrier, f64::INFINITY));
+        }
+        let ranges = self.ranges(x);
+        let coefficients = self.coefficients(&x[..n], &ranges);
+        let mut slope = vec![0.0; coefficients.len()];
+        let found = self.flight.published_cost(&coefficients, w, &mut slope)?;
+        let all = self.greatest.len();
+        let mut gone = vec![0.0; n];
+        for k in 0..=self.directions.len() {
+            for j in 0..n {
+                if k > 0 {
+                    gone[j] += self.directions[k - 1][j];
+                }
+                let s = slope[k * all + j];
+                gradient[j] += s;
+                gradient[n + j] += s * gone[j] * self.range_slope(x, j);
+            }
+        }
+        Ok((found.cost + barrier, found.condition))
+    }
+
+    fn range_slope(&self, x: &[f64], j: usize) -> f64 {
+        self.greatest[j] * (1.0 - LEAST_RANGE) * (2.0 * x[self.joints + j]).sin()
+    }
+
+    /// `−μ Σ log(distance to a limit)` over the ends of all intervals: movements are monotonic, so ends are enough.
+    fn barrier(&self, x: &[f64], gradient: &mut [f64]) -> f64 {
+        let (n, ranges) = (self.joints, self.ranges(x));
+        let mut sum = 0.0;
+        for j in 0..n {
+            let limits = &self.flight.moved[j].limits;
+            let mut gone = 0.0;
+            for k in 0..=self.directions.len() {
+                if k > 0 {
+                    gone += self.directions[k - 1][j];
+                }
+                let q = x[j] + gone * ranges[j];
+                for (distance, sign) in [(q - limits.lower, -1.0), (limits.upper - q, 1.0)] {
+                    if distance <= 0.0 {
+                        return f64::INFINITY;
+                    }
+                    if distance.is_finite() {
+                        sum -= BARRIER * distance.ln();
+                        let slope = sign * BARRIER / distance;
+                        gradient[j] += slope;
+                        gradient[n + j] += slope * gone * self.range_slope(x, j);
+                    }
+                }
+            }
+        }
+        sum
+    }
+
+    /// The directions of its intervals.
+    pub fn directions(&self) -> &[Vec<f64>] {
+        &self.directions
+    }
+
+    /// Length of an interval (s).
+    pub fn interval(&self) -> f64 {
+        self.interval
+    }
+}

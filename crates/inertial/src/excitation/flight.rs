@@ -1,0 +1,379 @@
+//! A motion of a free-flying robot as a function of its coefficients: regressors, information, and their derivatives.
+
+use nalgebra::{DMatrix, Matrix6};
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+
+use super::basis::Basis;
+use super::free_flight::{Instant, InstantGradient};
+use super::trajectory::Trajectory;
+use crate::linalg::{Svd, Triangle};
+use crate::mechanism::{Limits, Mechanism};
+use crate::{Error, Result};
+
+/// Samples that one thread takes at once. Constant, so that sums do not depend on the number of threads.
+const PART: usize = 64;
+
+/// One coordinate that a motion may move.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moved {
+    /// Name of the joint or wheel.
+    pub name: String,
+    /// Position and velocity coordinate of a joint; none of a wheel.
+    pub joint: Option<(usize, usize)>,
+    /// Limits of motion and speed.
+    pub limits: Limits,
+}
+
+/// A free-flying robot that moves its joints and wheels by the functions of a basis, sampled at a rate.
+#[derive(Debug, Clone)]
+pub struct Flight<'m> {
+    mechanism: &'m Mechanism,
+    /// Columns of the base parameters.
+    columns: Vec<usize>,
+    /// Joints of one axis, then wheels.
+    pub moved: Vec<Moved>,
+    basis: Basis,
+    duration: f64,
+    /// For each sample the functions that are not zero, with their values and derivatives.
+    functions: Vec<Vec<(usize, f64, f64)>>,
+}
+
+impl<'m> Flight<'m> {
+    /// For the base parameters in the given columns of the full parameter vector. Joints of several degrees of freedom rest.
+    pub fn new(
+        mechanism: &'m Mechanism,
+        columns: &[usize],
+        basis: Basis,
+        duration: f64,
+        rate: f64,
+    ) -> Result<Self> {
+        Instant::new(mechanism, columns)?;
+        check_wheels(mechanism)?;
+        let joints = mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type.nv() == 1);
+        let mut moved: Vec<Moved> = joints
+            .map(|j| Moved { name: j.name.clone(), joint: Some((j.q, j.v)), limits: j.limits })
+            .collect();
+        moved.extend(mechanism.wheels().iter().map(|w| Moved {
+            name: w.name.clone(),
+            joint: None,
+            limits: w.limits,
+        }));
+        // A trajectory checks basis, duration and rate.
+        let names = moved.iter().map(|m| m.name.clone()).collect();
+        let still = vec![vec![0.0; basis.len()]; moved.len()];
+        let count = Trajectory::new(names, duration, basis.clone(), &still)?.samples(rate)?;
+        let at = |t: usize| {
+            let mut out = Vec::new();
+            basis.visit((t as f64 / rate).min(duration), |k, [x, dx, _]| out.push((k, x, dx)));
+            out
+        };
+        let functions = (0..count).map(at).collect();
+        Ok(Self { mechanism, columns: columns.to_vec(), moved, basis, duration, functions })
+    }
+
+    /// Number of samples.
+    pub fn samples(&self) -> usize {
+        self.functions.len()
+    }
+
+    /// Number of coefficients: one per function and coordinate, coordinates of a function together.
+    pub fn coefficients(&self) -> usize {
+        self.basis.len() * self.moved.len()
+    }
+
+    /// Number of base parameters.
+    pub fn parameters(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The trajectory of given coefficients.
+    pub fn trajectory(&self, coefficients: &[f64]) -> Result<Trajectory> {
+        let n = self.moved.len();
+        let names = self.moved.iter().map(|m| m.name.clone()).collect();
+        let rows: Vec<Vec<f64>> =
+            (0..n).map(|j| coefficients.iter().skip(j).step_by(n).copied().collect()).collect();
+        Trajectory::new(names, self.duration, self.basis.clone(), &rows)
+    }
+
+    /// Position and rate of coordinate `j` at sample `t`.
+    pub fn state(&self, coefficients: &[f64], t: usize, j: usize) -> (f64, f64) {
+        let n = self.moved.len();
+        let functions = self.functions[t].iter();
+        functions.fold((0.0, 0.0), |(q, v), &(k, x, dx)| {
+            let c = coefficients[k * n + j];
+            (q + x * c, v + dx * c)
+        })
+    }
+
+    /// Adds to a gradient with respect to coefficients that with respect to position and rate of coordinate `j` at sample `t`.
+    pub fn add_gradient(&self, t: usize, j: usize, q: f64, v: f64, sum: &mut [f64]) {
+        let n = self.moved.len();
+        for &(k, x, dx) in &self.functions[t] {
+            sum[k * n + j] += x * q + dx * v;
+        }
+    }
+
+    /// Calls `each` with the instant of every sample, in parts that run in parallel; returns what the parts made.
+    fn each<R: Send>(
+        &self,
+        coefficients: &[f64],
+        start: impl Fn() -> R + Sync,
+        each: impl Fn(&mut Instant<'m>, usize, &State, &mut R) -> Result<()> + Sync,
+    ) -> Result<Vec<R>> {
+        if coefficients.len() != self.coefficients() {
+            return Err(Error::Dimension {
+                what: "coefficients of the motion",
+                expected: self.coefficients(),
+                found: coefficients.len(),
+            });
+        }
+        let count = self.samples();
+        (0..count.div_ceil(PART))
+            .into_par_iter()
+            .map(|part| {
+                let mut instant = Instant::new(self.mechanism, &self.columns)?;
+                let mut state = State {
+                    q: self.mechanism.assembly().to_vec(),
+                    v: vec![0.0; self.mechanism.nv()],
+                    wheels: vec![0.0; self.mechanism.wheels().len()],
+                };
+                let mut out = start();
+                for t in part * PART..count.min((part + 1) * PART) {
+                    let mut wheel = 0;
+                    for (j, moved) in self.moved.iter().enumerate() {
+                        let (position, rate) = self.state(coefficients, t, j);
+                        if let Some((q, v)) = moved.joint {
+                            (state.q[q], state.v[v]) = (position, rate);
+                        } else {
+                            state.wheels[wheel] = rate;
+                            wheel += 1;
+                        }
+                    }
+                    instant.set(&state.q, &state.v, &state.wheels)?;
+                    each(&mut instant, t, &state, &mut out)?;
+                }
+                Ok(out)
+            })
+            .collect()
+    }
+
+    /// Triangular factors of the regressors (times `C^{-½}` for given noise of the rates) of groups of `group` samples; a
+    /// last one that is alone belongs to the group before it.
+    pub fn factors(
+        &self,
+        coefficients: &[f64],
+        noise: Option<&[f64]>,
+        group: usize,
+    ) -> Result<Vec<Triangle>> {
+        let rank = self.parameters();
+        let rows =
+            self.each(coefficients, Vec::new, |instant, t, _, out: &mut Vec<(usize, DMatrix<f64>)>| {
+                let mut k = instant.k.clone();
+                if let Some(noise) = noise {
+                    let whiten = whitening(&instant.covariance(noise))?;
+                    k.gemm(1.0, &dynamic(&whiten), &instant.k, 0.0);
+                }
+                out.push((t, k));
+                Ok(())
+            })?;
+        let mut out = vec![Triangle::new(rank); self.samples().saturating_sub(1).div_ceil(group).max(1)];
+        for (t, k) in rows.into_iter().flatten() {
+            let at = (t / group).min(out.len() - 1);
+            out[at].absorb(&mut k.as_slice().to_vec(), 6)?;
+        }
+        Ok(out)
+    }
+
+    /// The triangular factor of all samples.
+    pub fn factor(&self, coefficients: &[f64], noise: Option<&[f64]>) -> Result<Triangle> {
+        let mut out = Triangle::new(self.parameters());
+        for part in self.factors(coefficients, noise, PART)? {
+            out.merge(&part)?;
+        }
+        Ok(out)
+    }
+
+    /// The Fisher information of the base parameters for given noise of the rates, `Σ KᵀC⁻¹K`.
+    pub fn information(&self, coefficients: &[f64], noise: &[f64]) -> Result<DMatrix<f64>> {
+        let rank = self.parameters();
+        let parts = self.each(
+            coefficients,
+            || (DMatrix::zeros(rank, rank), DMatrix::zeros(6, rank)),
+            |instant, _, _, (sum, rows): &mut (DMatrix<f64>, DMatrix<f64>)| {
+                let whiten = whitening(&instant.covariance(noise))?;
+                rows.gemm(1.0, &dynamic(&whiten), &instant.k, 0.0);
+                sum.gemm_tr(1.0, rows, rows, 1.0);
+                Ok(())
+            },
+        )?;
+        Ok(parts.into_iter().fold(DMatrix::zeros(rank, rank), |sum, (part, _)| sum + part))
+    }
+
+    /// The gradient with respect to the coefficients of `tr(W Σ KᵀC⁻¹K)`, with the symmetric `weight` W held.
+    pub fn information_gradient(
+        &self,
+        coefficients: &[f64],
+        noise: &[f64],
+        weight: &DMatrix<f64>,
+    ) -> Result<Vec<f64>> {
+        let (rank, nv) = (self.parameters(), self.mechanism.nv());
+        let memory =
+            || (self.start(), DMatrix::zeros(rank, 6), DMatrix::zeros(rank, 6), DMatrix::zeros(6, nv));
+        let parts = self.each(coefficients, memory, |instant, t, _, (sum, left, g, y)| {
+            let whiten = whitening(&instant.covariance(noise))?;
+            let inverse = whiten.transpose() * whiten;
+            // f = tr(C⁻¹ K W Kᵀ): its derivative by K is G = 2 W Kᵀ C⁻¹, by A it is −2 C⁻¹ K W Kᵀ C⁻¹ A Σ.
+            left.gemm_tr(1.0, &instant.k, &dynamic(&inverse), 0.0);
+            g.gemm(2.0, weight, left, 0.0);
+            let inner = &instant.k * &*g;
+            let both = inverse * inner.fixed_view::<6, 6>(0, 0);
+            y.gemm(1.0, &dynamic(&both), instant.momentum_matrix(), 0.0);
+            for (mut column, sigma) in y.column_iter_mut().zip(noise) {
+                column *= sigma * sigma;
+            }
+            instant.pull(g, Some(y), None, &mut sum.instant);
+            self.collect(t, sum);
+            Ok(())
+        })?;
+        Ok(self.total(parts.into_iter().map(|(sum, ..)| sum)))
+    }
+
+    /// `κ + w N_t N_m / Σ h²` (paper 002, eq. 32), with the condition number `κ` of the regressor and all rates `h`, the
+    /// base's included; and its gradient.
+    pub fn published_cost(
+        &self,
+        coefficients: &[f64],
+        w: f64,
+        gradient: &mut [f64],
+    ) -> Result<PublishedCost> {
+        let factor = self.factor(coefficients, None)?;
+        let svd = Svd::new(&factor.matrix())?;
+        let rank = self.parameters();
+        let (largest, smallest) = (svd.values[0], svd.values[rank - 1]);
+        if smallest <= 1e-14 * largest {
+            return Ok(PublishedCost { cost: f64::INFINITY, condition: f64::INFINITY });
+        }
+        let condition = largest / smallest;
+        let squares: f64 = self
+            .each(
+                coefficients,
+                || 0.0,
+                |instant, _, state, sum| {
+                    *sum += instant.base_twist().to_vector().norm_squared();
+                    *sum += state.v[6..].iter().map(|v| v * v).sum::<f64>();
+                    Ok(())
+                },
+            )?
+            .into_iter()
+            .sum();
+        let numbers = (self.mechanism.nv() * self.samples()) as f64;
+        let (v1, vn) = (svd.v.column(0).into_owned(), svd.v.column(rank - 1).into_owned());
+        // dσ = uᵀ dK v with u = K v/σ; d(1/Σh²) = −2 Σ h dh/(Σh²)².
+        let slope = -2.0 * w * numbers / (squares * squares);
+        let memory = || (self.start(), DMatrix::zeros(rank, 6));
+        let parts = self.each(coefficients, memory, |instant, t, state, (sum, g)| {
+            let u1 = &instant.k * &v1;
+            let un = &instant.k * &vn;
+            g.ger(condition / (largest * largest), &v1, &u1, 0.0);
+            g.ger(-condition / (smallest * smallest), &vn, &un, 1.0);
+            let twist = instant.base_twist().to_vector() * slope;
+            instant.pull(g, None, Some(&twist), &mut sum.instant);
+            for (k, v) in state.v.iter().enumerate().skip(6) {
+                sum.instant.v[k] += slope * v;
+            }
+            self.collect(t, sum);
+            Ok(())
+        })?;
+        gradient.copy_from_slice(&self.total(parts.into_iter().map(|(sum, _)| sum)));
+        Ok(PublishedCost { cost: condition + w * numbers / squares, condition })
+    }
+
+    fn start(&self) -> Collected {
+        let instant = InstantGradient::new(self.mechanism);
+        Collected { instant, sum: vec![0.0; self.coefficients()] }
+    }
+
+    /// Takes an instant's gradient back to the coefficients.
+    fn collect(&self, t: usize, into: &mut Collected) {
+        let mut wheel = 0;
+        for (j, moved) in self.moved.iter().enumerate() {
+            let (q, v) = if let Some((_, v)) = moved.joint {
+                (into.instant.q[v], into.instant.v[v])
+            } else {
+                wheel += 1;
+                (0.0, into.instant.wheels[wheel - 1])
+            };
+            self.add_gradient(t, j, q, v, &mut into.sum);
+        }
+    }
+
+    fn total(&self, parts: impl Iterator<Item = Collected>) -> Vec<f64> {
+        parts.fold(vec![0.0; self.coefficients()], |mut sum, part| {
+            sum.iter_mut().zip(&part.sum).for_each(|(s, x)| *s += x);
+            sum
+        })
+    }
+}
+
+/// Of [`Flight::published_cost`].
+#[derive(Debug, Clone, Copy)]
+pub struct PublishedCost {
+    /// Eq. 32; infinite where the regressor has not full rank.
+    pub cost: f64,
+    /// Its first term.
+    pub condition: f64,
+}
+
+/// State at one sample.
+struct State {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    wheels: Vec<f64>,
+}
+
+/// A gradient with respect to coefficients on its way.
+struct Collected {
+    instant: InstantGradient,
+    sum: Vec<f64>,
+}
+
+/// `L⁻¹` with `C = L Lᵀ`.
+fn whitening(c: &Matrix6<f64>) -> Result<Matrix6<f64>> {
+    c.cholesky().and_then(|c| c.l().solve_lower_triangular(&Matrix6::identity())).ok_or_else(|| {
+        Error::Numeric(
+            "the noise does not reach every component of the momentum, expected noise of the base's twist"
+                .into(),
+        )
+    })
+}
+
+/// The same matrix for products with others of dynamic size, without allocating.
+fn dynamic(m: &Matrix6<f64>) -> nalgebra::DMatrixView<'_, f64> {
+    nalgebra::DMatrixView::from_slice(m.as_slice(), 6, 6)
+}
+
+/// Whether the wheels can give any momentum.
+fn check_wheels(mechanism: &Mechanism) -> Result<()> {
+    let wheels = mechanism.wheels();
+    if wheels.is_empty() {
+        return Err(Error::Numeric(
+            "the robot has no reaction wheels: without momentum from them only ratios of parameters show; expected \
+             wheels in the mechanism file"
+                .into(),
+        ));
+    }
+    let axes =
+        nalgebra::Matrix3xX::from_iterator(wheels.len(), wheels.iter().flat_map(|w| w.axis.iter().copied()));
+    let spread = axes.clone() * axes.transpose();
+    let values = crate::linalg::symmetric_eigen(&spread)?;
+    // Axes within about a tenth of a degree of one plane need a thousand times the momentum to turn the robot about its normal.
+    if values.values.min() < 3e-6 * values.values.max() {
+        let names: Vec<_> = wheels.iter().map(|w| w.name.as_str()).collect();
+        return Err(Error::Numeric(format!(
+            "the axes of the reaction wheels {} lie in one plane: no momentum about its normal, expected axes that span \
+             space",
+            names.join(", ")
+        )));
+    }
+    Ok(())
+}

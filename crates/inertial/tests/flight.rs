@@ -1,0 +1,281 @@
+//! Motions of free-flying robots: derivatives, designs, and the published method's pieces (paper 002, section V).
+
+mod common;
+
+use common::{Rng, assert_close};
+use inertial::excitation::cycloid::{SeededFlight, direction_combinations};
+use inertial::excitation::pruning::{PruneOptions, prune, select};
+use inertial::excitation::{
+    Basis, Flight, FlightCriterion, FlightOptions, Instant, InstantGradient, design_flight,
+};
+use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
+use inertial::linalg::Triangle;
+use inertial::mechanism::{
+    JointSpec, JointType, Limits, LinkSpec, Mechanism, MechanismBuilder, Mimic, WheelSpec,
+};
+use inertial::simulation::FreeFlyer;
+use inertial::spatial::Pose;
+use nalgebra::{DMatrix, Vector3, Vector6};
+
+/// A floating base with a few bodies on joints of every type, a joint that follows another, and wheels on base and arm.
+fn robot(rng: &mut Rng, size: usize, mut joint: impl FnMut(&mut Rng) -> JointType) -> Mechanism {
+    let limits = Limits { lower: -2.0, upper: 2.0, velocity: 0.4, effort: f64::INFINITY };
+    let mut out = MechanismBuilder::new("flyer", "space");
+    out.gravity = Vector3::zeros();
+    for k in 0..=size {
+        let name = format!("link{k}");
+        out.links.push(LinkSpec { name: name.clone(), inertia: Some(rng.inertia()), line: None });
+        let (kind, parent, at) = match k {
+            0 => (JointType::Floating, "space".to_owned(), Pose::identity()),
+            _ => (joint(rng), format!("link{}", rng.below(k)), rng.pose()),
+        };
+        let mut spec = JointSpec::new(format!("joint{k}"), kind, parent, &name).at(at);
+        spec.limits = limits;
+        if k == 3 && kind.nv() == 1 && out.joints[1].joint_type.nv() == 1 {
+            spec.mimic = Some(Mimic { joint: "joint1".into(), ratio: -1.5, offset: 0.2 });
+        }
+        out.joints.push(spec);
+    }
+    for k in 0..4 {
+        out.wheels.push(WheelSpec {
+            name: format!("wheel{k}"),
+            carrier: format!("link{}", if k == 3 { size } else { 0 }),
+            axis: rng.unit::<3>().into(),
+            inertia: rng.range(0.01, 0.1),
+            limits: Limits { velocity: 20.0, ..Limits::default() },
+            line: None,
+        });
+    }
+    out.build(&Default::default()).unwrap()
+}
+
+fn base_columns(robot: &Mechanism) -> Vec<usize> {
+    let options = AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() };
+    analyze(robot, &options).unwrap().regrouping.base
+}
+
+#[test]
+fn an_instant_is_that_of_the_simulator() {
+    let mut rng = Rng(1);
+    for case in 0..6 {
+        let robot = robot(&mut rng, 1 + case % 5, Rng::joint);
+        let (q, mut v) = (rng.positions(&robot), rng.values(robot.nv(), 1.0));
+        let wheels = rng.values(4, 10.0);
+        let mut instant = Instant::new(&robot, &base_columns(&robot)).unwrap();
+        instant.set(&q, &v, &wheels).unwrap();
+        FreeFlyer::new(&robot).unwrap().respond(&q, &mut v, &wheels).unwrap();
+        let twist = instant.base_twist();
+        let found: Vec<f64> = twist.linear.iter().chain(&twist.angular).copied().collect();
+        assert_close(&found, &v[..6], 1e-10, "twist of the base");
+    }
+}
+
+#[test]
+fn instants_differentiate() {
+    let mut rng = Rng(2);
+    for case in 0..8 {
+        let robot = robot(&mut rng, 1 + case % 5, Rng::joint);
+        let columns = base_columns(&robot);
+        let (q, v) = (rng.positions(&robot), rng.values(robot.nv(), 1.0));
+        let wheels = rng.values(4, 10.0);
+        let g = DMatrix::from_fn(columns.len(), 6, |_, _| rng.range(-1.0, 1.0));
+        let y = DMatrix::from_fn(6, robot.nv(), |_, _| rng.range(-1.0, 1.0));
+        let w = Vector6::from_fn(|_, _| rng.range(-1.0, 1.0));
+        let mut instant = Instant::new(&robot, &columns).unwrap();
+        let mut value = |q: &[f64], v: &[f64], wheels: &[f64]| {
+            instant.set(q, v, wheels).unwrap();
+            (&instant.k * &g).trace() - y.dot(instant.momentum_matrix())
+                + w.dot(&instant.base_twist().to_vector())
+        };
+        let h = 1e-5;
+        let mut slopes = [Vec::new(), Vec::new(), Vec::new()];
+        for k in 0..robot.nv() {
+            let moved = |h: f64| {
+                let (mut q, mut step) = (q.clone(), vec![0.0; robot.nv()]);
+                step[k] = h;
+                robot.integrate(&mut q, &step);
+                q
+            };
+            slopes[0].push((value(&moved(h), &v, &wheels) - value(&moved(-h), &v, &wheels)) / (2.0 * h));
+            let faster = |h: f64| {
+                let mut v = v.clone();
+                v[k] += h;
+                v
+            };
+            slopes[1].push((value(&q, &faster(h), &wheels) - value(&q, &faster(-h), &wheels)) / (2.0 * h));
+        }
+        for k in 0..4 {
+            let spun = |h: f64| {
+                let mut wheels = wheels.clone();
+                wheels[k] += h;
+                wheels
+            };
+            slopes[2].push((value(&q, &v, &spun(h)) - value(&q, &v, &spun(-h))) / (2.0 * h));
+        }
+        instant.set(&q, &v, &wheels).unwrap();
+        let mut gradient = InstantGradient::new(&robot);
+        instant.pull(&g, Some(&y), Some(&w), &mut gradient);
+        // The base's own coordinates do nothing: it follows.
+        let [dq, dv, dw] = slopes;
+        // Central differences of numbers about a hundred are good to h² and ε/h, some 1e-9.
+        assert_close(&gradient.q[6..], &dq[6..], 1e-7, "by positions");
+        assert_close(&gradient.v[6..], &dv[6..], 1e-7, "by rates");
+        assert_close(&gradient.wheels, &dw, 1e-7, "by wheels");
+        assert!(dq[..6].iter().chain(&dv[..6]).all(|s| s.abs() < 1e-5));
+    }
+}
+
+/// Hinges and sliders, of which trajectories move each.
+fn simple(rng: &mut Rng) -> JointType {
+    let axis = rng.axis();
+    if rng.chance(0.3) { JointType::Prismatic { axis } } else { JointType::Revolute { axis } }
+}
+
+#[test]
+fn motions_differentiate() {
+    let mut rng = Rng(3);
+    let robot = robot(&mut rng, 3, simple);
+    let columns = base_columns(&robot);
+    let basis = Basis::VelocityKnots { knots: (0..=20).map(f64::from).collect() };
+    let flight = Flight::new(&robot, &columns, basis, 20.0, 4.0).unwrap();
+    let c = rng.values(flight.coefficients(), 0.4);
+    let noise: Vec<f64> = (0..robot.nv()).map(|_| rng.range(0.5, 1.0)).collect();
+    let some = DMatrix::from_fn(columns.len(), columns.len(), |_, _| rng.range(-1.0, 1.0));
+    let weight = &some * some.transpose();
+    let information = |c: &[f64]| (&weight * flight.information(c, &noise).unwrap()).trace();
+    let found = flight.information_gradient(&c, &noise, &weight).unwrap();
+    let mut published = vec![0.0; c.len()];
+    flight.published_cost(&c, 0.01, &mut published).unwrap();
+    let cost = |c: &[f64]| flight.published_cost(c, 0.01, &mut vec![0.0; c.len()]).unwrap().cost;
+    for k in (0..c.len()).step_by(11) {
+        let moved = |h: f64| {
+            let mut c = c.clone();
+            c[k] += h;
+            c
+        };
+        let h = 1e-5;
+        let slope = |f: &dyn Fn(&[f64]) -> f64| (f(&moved(h)) - f(&moved(-h))) / (2.0 * h);
+        let scale = found.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        assert!((slope(&information) - found[k]).abs() < 1e-6 * scale, "information, {k}");
+        let scale = published.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        assert!((slope(&cost) - published[k]).abs() < 1e-5 * scale, "eq. 32, {k}");
+    }
+    // And the information is that of the factor.
+    let r = flight.factor(&c, Some(&noise)).unwrap().matrix();
+    let m = flight.information(&c, &noise).unwrap();
+    assert_close((r.transpose() * r).as_slice(), m.as_slice(), 1e-11, "RᵀR");
+}
+
+#[test]
+fn a_design_keeps_the_limits_and_beats_its_start() {
+    let mut rng = Rng(4);
+    let robot = robot(&mut rng, 3, simple);
+    let columns = base_columns(&robot);
+    let values = vec![1.0; columns.len()];
+    let mut options = FlightOptions {
+        duration: 20.0,
+        interval: 1.0,
+        rate: 5.0,
+        noise: vec![1e-4; robot.nv()],
+        criterion: FlightCriterion::Determinant,
+        starts: 2,
+        steps: 0,
+        seed: 1,
+    };
+    let start = design_flight(&robot, &columns, &values, &options, |_, _| true).unwrap();
+    options.steps = 60;
+    let better = design_flight(&robot, &columns, &values, &options, |_, _| true).unwrap();
+    assert_eq!(better.rank, columns.len());
+    assert!(better.criterion <= start.criterion, "{} {}", better.criterion, start.criterion);
+    // Ten units of ½ log det of some thirty parameters are a third off every standard error.
+    let basis = Basis::VelocityKnots { knots: (0..=20).map(f64::from).collect() };
+    let flight = Flight::new(&robot, &columns, basis, 20.0, 5.0).unwrap();
+    for _ in 0..5 {
+        let limit = |i: usize| if i % flight.moved.len() < 2 { 0.4 } else { 20.0 };
+        let c: Vec<f64> = (0..flight.coefficients()).map(|i| limit(i) * rng.range(-1.0, 1.0)).collect();
+        let r = flight.factor(&c, Some(&options.noise)).unwrap();
+        let random: f64 = -(0..columns.len()).map(|i| r.at(i, i).ln()).sum::<f64>();
+        assert!(better.criterion < random - 10.0, "{} {random}", better.criterion);
+    }
+    let again = design_flight(&robot, &columns, &values, &options, |_, _| true).unwrap();
+    assert_eq!(again.trajectory, better.trajectory);
+    options.criterion = FlightCriterion::RelativeErrors;
+    let relative = design_flight(&robot, &columns, &values, &options, |_, _| true).unwrap();
+    let mean = |errors: &[f64]| errors.iter().map(|e| e * e).sum::<f64>();
+    assert!(mean(&relative.std_errors) < mean(&better.std_errors));
+    for trajectory in [&better.trajectory, &relative.trajectory] {
+        let n = trajectory.joints().len();
+        let (mut q, mut v, mut a) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+        for t in 0..=20_000 {
+            trajectory.evaluate(f64::from(t) * 1e-3, &mut q, &mut v, &mut a);
+            for (j, name) in trajectory.joints().iter().enumerate() {
+                let limit = if name.starts_with("wheel") { 20.0 } else { 0.4 };
+                assert!(v[j].abs() <= limit * (1.0 + 1e-12), "{name}");
+                assert!(name.starts_with("wheel") || q[j].abs() <= 2.0, "{name}");
+            }
+        }
+        assert!(v.iter().all(|v| v.abs() < 1e-12), "ends at rest");
+    }
+    // What cannot be.
+    let says = |options: &FlightOptions, robot: &Mechanism, words: &str| {
+        let found = design_flight(robot, &columns, &values, options, |_, _| true).map(|_| ());
+        let message = found.unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    };
+    says(&FlightOptions { interval: 0.0, ..options.clone() }, &robot, "intervals");
+    says(&FlightOptions { duration: 2.0, rate: 1.0, ..options.clone() }, &robot, "longer motion");
+    says(&FlightOptions { noise: vec![0.0; robot.nv()], ..options.clone() }, &robot, "noise");
+}
+
+#[test]
+fn wheels_are_needed_and_must_span() {
+    let mut builder = inertial::mechanism::builtin::get("space-dual-arm").unwrap();
+    let basis = || Basis::VelocityKnots { knots: vec![0.0, 1.0, 2.0] };
+    let says = |builder: &MechanismBuilder, words: &str| {
+        let robot = builder.build(&Default::default()).unwrap();
+        let message = Flight::new(&robot, &[0], basis(), 2.0, 10.0).map(|_| ()).unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    };
+    builder.wheels[2].axis = Vector3::new(1.0, 1.0, 0.0);
+    says(&builder, "lie in one plane");
+    builder.wheels.clear();
+    says(&builder, "no reaction wheels");
+}
+
+#[test]
+fn directions_and_pruning() {
+    let all = direction_combinations(9).unwrap();
+    assert_eq!(all.len(), 256);
+    assert!(all.iter().all(|d| d[0] == 1.0 && d.iter().all(|x| x.abs() == 1.0)));
+    assert!((1..256).all(|i| all[i] != all[i - 1]) && direction_combinations(40).is_err());
+
+    let mut rng = Rng(5);
+    let robot = robot(&mut rng, 2, |r| JointType::Revolute { axis: r.axis() });
+    let columns = base_columns(&robot);
+    let flight = SeededFlight::new(&robot, &columns, direction_combinations(6).unwrap(), 1.0, 10.0).unwrap();
+    let first = flight.optimize(&[0.1, -0.2], 0.01, 0).unwrap();
+    let seeds = flight.optimize(&[0.1, -0.2], 0.01, 15).unwrap();
+    assert!(seeds.cost < first.cost && seeds.range.iter().all(|r| *r > 0.0 && *r <= 0.2));
+    let intervals = flight.intervals(&seeds, None).unwrap();
+    assert_eq!(intervals.len(), 32);
+    let printed = prune(&intervals, 60, &PruneOptions { refresh: false, ..PruneOptions::default() }).unwrap();
+    let refreshed = prune(&intervals, 60, &PruneOptions::default()).unwrap();
+    assert!(refreshed.len() <= printed.len(), "{} of {}", refreshed.len(), printed.len());
+    // As printed every interval is better than the first: nothing is pruned.
+    assert!(printed.len() >= 30);
+
+    let told = |kept: &[usize]| {
+        let mut sum = Triangle::new(columns.len());
+        kept.iter().for_each(|&i| sum.merge(&intervals[i]).unwrap());
+        (0..columns.len()).map(|i| sum.at(i, i).ln()).sum::<f64>()
+    };
+    let ours = select(&intervals, 8).unwrap();
+    assert_eq!(ours.len(), 8);
+    assert!(ours.is_sorted());
+    assert!((0..40).all(|_| {
+        let mut others: Vec<usize> = (0..32).collect();
+        (0..8).for_each(|i| others.swap(i, i + rng.below(32 - i)));
+        told(&others[..8]) <= told(&ours)
+    }));
+    assert!(select(&intervals, 33).is_err());
+}

@@ -1,0 +1,275 @@
+//! Joint models: coupled drives, Stribeck and asymmetric friction, terms by formula, from simulated logs of known truth.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Rng, reference_rnea};
+use inertial::dynamics::{InverseDynamics, Samples};
+use inertial::estimation::{
+    Coupling, Equations, Estimator, Identification, IdentifyOptions, JointModel, JointTerms, LeastSquares,
+    Measurements, Summary, Term, Weighting, identify,
+};
+use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
+
+const ALL: JointTerms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
+
+fn model(name: &str) -> Mechanism {
+    let mut builder = builtin::get(name).unwrap();
+    builder.joints.iter_mut().for_each(|j| j.dynamics.armature = 0.0);
+    builder.build(&BuildOptions::default()).unwrap()
+}
+
+struct Log {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    a: Vec<f64>,
+    tau: Vec<f64>,
+    columns: Vec<f64>,
+}
+
+/// Random states; `joints` adds what the joints do to the forces.
+fn simulate(
+    mechanism: &Mechanism,
+    count: usize,
+    rng: &mut Rng,
+    mut joints: impl FnMut(&[f64], &[f64], &[f64], f64, &mut [f64]),
+) -> Log {
+    let nv = mechanism.nv();
+    let mut log = Log { q: vec![], v: vec![], a: vec![], tau: vec![], columns: vec![] };
+    for _ in 0..count {
+        let q = rng.positions(mechanism);
+        let (v, a) = (rng.values(nv, 2.0), rng.values(nv, 5.0));
+        let pressure = rng.range(-1.0, 1.0);
+        let mut tau = reference_rnea(mechanism, &q, &v, &a);
+        joints(&q, &v, &a, pressure, &mut tau);
+        log.q.extend(q);
+        log.v.extend(v);
+        log.a.extend(a);
+        log.tau.extend(tau);
+        log.columns.push(pressure);
+    }
+    log
+}
+
+impl Log {
+    fn summary(&self, equations: &Equations<'_>) -> Summary {
+        let dynamics = InverseDynamics::new(equations.mechanism());
+        let count = self.columns.len();
+        let samples = Samples::new(&dynamics, count, &self.q, &self.v, &self.a).unwrap();
+        let mut data = Measurements::new(samples, &self.v, &self.a, &self.tau);
+        if !equations.joint_model().columns.is_empty() {
+            data.columns = Some(&self.columns);
+        }
+        Summary::new(equations, &data).unwrap()
+    }
+
+    fn noisy(mut self, sigma: f64, rng: &mut Rng) -> Self {
+        // Box and Muller.
+        let mut normal = || {
+            let (u, w) = (rng.range(1e-300, 1.0), rng.range(0.0, std::f64::consts::TAU));
+            (-2.0 * u.ln()).sqrt() * w.cos()
+        };
+        self.tau.iter_mut().for_each(|t| *t += sigma * normal());
+        self
+    }
+}
+
+/// Friction and rotor inertia of drives that turn with `shafts`, by virtual work.
+fn drives(shafts: &[Vec<(usize, f64)>], v: &[f64], a: &[f64], tau: &mut [f64]) {
+    for (i, shaft) in shafts.iter().enumerate() {
+        let k = 1.0 + i as f64;
+        let along = |x: &[f64]| shaft.iter().map(|(j, c)| c * x[*j]).sum::<f64>();
+        let force = 0.3 * k * along(v) + 2.0 / k * along(v).signum() + 0.05 * k * along(a);
+        shaft.iter().for_each(|(j, c)| tau[*j] += c * force);
+    }
+}
+
+fn own_shafts(nv: usize) -> Vec<Vec<(usize, f64)>> {
+    (0..nv).map(|v| vec![(v, 1.0)]).collect()
+}
+
+fn plain(equations: &Equations<'_>, summary: &Summary) -> Identification {
+    let options = IdentifyOptions { estimator: Estimator::Wls, ..IdentifyOptions::default() };
+    identify(equations, summary, None, &options).unwrap()
+}
+
+#[test]
+fn a_known_coupling_returns_the_truth() {
+    let mechanism = model("puma560");
+    let mut shafts = own_shafts(6);
+    // A coefficient other than one, and three joints in one drive.
+    shafts[5] = vec![(3, -0.5), (4, 1.0), (5, 1.0)];
+    let log = simulate(&mechanism, 400, &mut Rng(1), |_, v, a, _, tau| drives(&shafts, v, a, tau));
+    let mut joints = JointModel::from(ALL);
+    joints.couplings.push(Coupling { motor: 5, shaft: vec![(5, 1.0), (3, -0.5), (4, 1.0)] });
+    let equations = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
+    let found = LeastSquares::new(&equations, &log.summary(&equations), Weighting::Weighted).unwrap();
+    assert_eq!(found.seen, equations.len());
+    for (&(v, term), x) in equations.terms.iter().zip(&found.values.as_slice()[equations.rank()..]) {
+        let k = 1.0 + v as f64;
+        let truth = match term {
+            Term::Viscous => 0.3 * k,
+            Term::Coulomb => 2.0 / k,
+            Term::RotorInertia => 0.05 * k,
+            _ => 0.0,
+        };
+        assert!((x - truth).abs() < 1e-9, "{v} {term:?}: {x} {truth}");
+    }
+}
+
+#[test]
+fn couplings_are_found_from_the_data_and_only_where_they_are() {
+    let mechanism = model("puma560");
+    let joints = JointModel { search_couplings: true, ..JointModel::from(ALL) };
+    let equations = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
+    let mut rng = Rng(2);
+    let (sum, difference) = (vec![(4, 1.0), (5, 1.0)], vec![(4, -1.0), (5, 1.0)]);
+    for (fifth, sixth) in [
+        (vec![(4, 1.0)], sum.clone()),
+        (vec![(4, 1.0)], difference.clone()),
+        (sum.clone(), vec![(5, 1.0)]),
+        (sum, difference),
+    ] {
+        let mut shafts = own_shafts(6);
+        (shafts[4], shafts[5]) = (fifth, sixth);
+        let log = simulate(&mechanism, 400, &mut rng, |_, v, a, _, tau| drives(&shafts, v, a, tau));
+        let found = plain(&equations, &log.noisy(0.2, &mut rng).summary(&equations));
+        for (v, shaft) in shafts.iter().enumerate() {
+            let names = mechanism.velocity_names();
+            let expected = if shaft.len() == 1 {
+                std::collections::BTreeMap::new()
+            } else {
+                shaft.iter().map(|&(k, c)| (names[k].clone(), c)).collect()
+            };
+            assert_eq!(found.joints[v].turns_with, expected);
+        }
+        assert!(found.warnings.iter().any(|w| w.contains("turns with")), "{:?}", found.warnings);
+        assert!((found.joints[5].coulomb.unwrap() - 2.0 / 6.0).abs() < 0.1);
+    }
+    // Without couplings the fall of the weighted squares is about chi-square of a few degrees of freedom: above 30 less than
+    // once in 1e5 pairs; here are 50.
+    for _ in 0..10 {
+        let log = simulate(&mechanism, 400, &mut rng, |_, v, a, _, tau| drives(&own_shafts(6), v, a, tau));
+        let found = plain(&equations, &log.noisy(2.0, &mut rng).summary(&equations));
+        assert!(found.joints.iter().all(|j| j.turns_with.is_empty()));
+        assert!(!found.warnings.iter().any(|w| w.contains("turns with")), "{:?}", found.warnings);
+    }
+}
+
+#[test]
+fn a_chosen_model_answers_like_one_that_was_given() {
+    let mechanism = model("puma560");
+    let mut shafts = own_shafts(6);
+    shafts[5] = vec![(4, 1.0), (5, 1.0)];
+    let mut rng = Rng(3);
+    let log = simulate(&mechanism, 300, &mut rng, |_, v, a, _, tau| drives(&shafts, v, a, tau));
+    let log = log.noisy(0.1, &mut rng);
+    let mut joints = JointModel { search_couplings: true, ..JointModel::from(ALL) };
+    let wide = Equations::new(&mechanism, joints.clone(), DEFAULT_SNAP).unwrap();
+    joints.search_couplings = false;
+    joints.couplings.push(Coupling { motor: 5, shaft: shafts[5].clone() });
+    let told = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
+    let (x, y) = (plain(&wide, &log.summary(&wide)), plain(&told, &log.summary(&told)));
+    assert_eq!(x.values.len(), y.values.len());
+    for (x, y) in x.values.iter().zip(&y.values) {
+        // Two reductions of the same data: rounding.
+        assert!((x - y).abs() < 1e-9, "{x} {y}");
+    }
+}
+
+#[test]
+fn stribeck_speed_shape_and_force_are_found() {
+    let mechanism = model("planar-2r");
+    let joints =
+        JointModel { stribeck: true, ..JointModel::from(JointTerms { rotor_inertia: false, ..ALL }) };
+    let equations = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
+    for (speeds, exponent) in [([0.05, 0.4], 2.0), ([0.2, 0.03], 1.0)] {
+        let friction = |_: &[f64], v: &[f64], _: &[f64], _: f64, tau: &mut [f64]| {
+            for i in 0..2 {
+                let rest = 1.5 * (-(v[i].abs() / speeds[i]).powf(exponent)).exp();
+                tau[i] += 0.3 * v[i] + (0.8 + rest) * v[i].signum();
+            }
+        };
+        let log = simulate(&mechanism, 4000, &mut Rng(4), friction);
+        let found = plain(&equations, &log.summary(&equations));
+        for (joint, speed) in found.joints.iter().zip(speeds) {
+            assert_eq!(joint.stribeck_exponent, Some(exponent));
+            // The column is interpolated to two thousandths of its height.
+            assert!((joint.stribeck_velocity.unwrap() / speed - 1.0).abs() < 0.01, "{joint:?}");
+            assert!((joint.stribeck.unwrap() / 1.5 - 1.0).abs() < 0.01, "{joint:?}");
+            assert!(
+                (joint.coulomb.unwrap() - 0.8).abs() < 0.003 && (joint.viscous.unwrap() - 0.3).abs() < 0.003
+            );
+        }
+    }
+}
+
+#[test]
+fn friction_of_each_direction_is_found_apart() {
+    let mechanism = model("planar-2r");
+    let terms = JointTerms { viscous: true, ..JointTerms::default() };
+    let joints = JointModel { asymmetric: true, ..JointModel::from(terms) };
+    let equations = Equations::new(&mechanism, joints.clone(), DEFAULT_SNAP).unwrap();
+    let log = simulate(&mechanism, 200, &mut Rng(5), |_, v, _, _, tau| {
+        for i in 0..2 {
+            tau[i] += 0.3 * v[i] + if v[i] > 0.0 { 0.7 } else { -0.4 };
+        }
+    });
+    for joint in plain(&equations, &log.summary(&equations)).joints {
+        assert!((joint.coulomb_positive.unwrap() - 0.7).abs() < 1e-9);
+        assert!((joint.coulomb_negative.unwrap() - 0.4).abs() < 1e-9);
+        assert_eq!(joint.coulomb, None);
+    }
+    let both = JointModel { terms: JointTerms { offset: true, ..terms }, ..joints };
+    assert!(Equations::new(&mechanism, both, DEFAULT_SNAP).is_err());
+}
+
+#[test]
+fn terms_by_formula_take_part() {
+    let mechanism = model("planar-2r");
+    let names = mechanism.velocity_names();
+    let text = format!(
+        r#"
+        [define]
+        angle = "q.{0} - offset"
+        offset = "pi/3"
+        [[term]]
+        joint = "{0}"
+        name = "spring"
+        formula = "angle^3"
+        nonnegative = true
+        [[term]]
+        joint = "{1}"
+        name = "balance"
+        formula = "log.pressure * dq2"
+        "#,
+        names[0], names[1]
+    );
+    let terms = JointTerms { viscous: true, ..JointTerms::default() };
+    let joints = JointModel::parse(&mechanism, terms, &text).unwrap();
+    assert_eq!(joints.columns, ["pressure"]);
+    let equations = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
+    let log = simulate(&mechanism, 200, &mut Rng(6), |q, v, _, pressure, tau| {
+        tau[0] += 0.2 * v[0] + 1.3 * (q[0] - std::f64::consts::FRAC_PI_3).powi(3);
+        tau[1] += 0.2 * v[1] - 0.6 * pressure * v[1];
+    });
+    let found = plain(&equations, &log.summary(&equations));
+    assert!((found.joints[0].terms["spring"] - 1.3).abs() < 1e-9);
+    assert!((found.joints[1].terms["balance"] + 0.6).abs() < 1e-9);
+
+    for (bad, message) in [
+        ("[[term]]\njoint = \"x\"\nname = \"n\"\nformula = \"1\"", "no joint x"),
+        ("[[term]]\nname = \"n\"\nformula = \"1\"", "missing field `joint`"),
+        (
+            "[define]\na = \"b\"\nb = \"a\"\n[[term]]\njoint = \"J\"\nname = \"n\"\nformula = \"a\"",
+            "defined by itself",
+        ),
+        ("[[term]]\njoint = \"J\"\nname = \"n\"\nformula = \"q9\"", "nothing named q9"),
+        ("spring = 1", "line 1"),
+    ] {
+        let text = bad.replace('J', &names[0]);
+        let error = JointModel::parse(&mechanism, terms, &text).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+}
