@@ -10,7 +10,9 @@ use faer::perm::PermRef;
 use faer::{Conj, MatMut, MatRef, Par, Side};
 use nalgebra::{DMatrix, DVector, SMatrix, SVector};
 
+mod definite;
 mod triangle;
+pub use definite::Definite;
 pub use triangle::Triangle;
 
 /// What can be wrong with a matrix.

@@ -11,15 +11,15 @@
 //! the default `W = 1` what is known to ten percent moves by a tenth of its error, what is known better by less, and what
 //! the data do not show stays at the prior.
 
-use nalgebra::{DMatrix, DVector, Matrix4};
+use nalgebra::{DMatrix, DVector};
 
 use super::equations::Equations;
 use super::least_squares::{LeastSquares, stacked};
 use super::prior::Prior;
 use super::summary::Summary;
 use crate::mechanism::BodyKind;
-use crate::optimize::barrier::{Cone, ConicLeastSquares, Options};
-use crate::spatial::{Inertia, Parameters, PseudoInertia};
+use crate::optimize::{Cone, ConicLeastSquares, Options};
+use crate::spatial::PseudoInertia;
 use crate::{Error, Result};
 
 /// Noise is taken as at least so much of a joint's force: the solver's squared factors carry no more digits.
@@ -110,9 +110,9 @@ impl Problem {
             constant: 0.5 * b.norm_squared(),
             cones: Vec::new(),
             nonnegative: Vec::new(),
+            inequalities: Vec::new(),
         };
         let mut start = DVector::zeros(width);
-        let basis = basis();
         let largest = conic.gram.diagonal().amax().max(f64::MIN_POSITIVE);
         for block in mechanism.parameter_blocks() {
             let body = &prior.bodies[block.body];
@@ -127,19 +127,14 @@ impl Problem {
                 } else {
                     (0.0, RIDGE * largest)
                 };
-                pull(&mut conic, j, value, strength);
+                conic.pull(j, value, strength);
             } else {
                 let given = PseudoInertia::from(body).0;
                 let inverse = given
                     .cholesky()
                     .ok_or_else(|| Error::Numeric("a prior body is not strictly possible".into()))?;
                 start.rows_mut(block.offset, 10).copy_from(&body.parameters());
-                conic.cones.push(Cone {
-                    offset: block.offset,
-                    basis,
-                    prior_weight,
-                    prior: inverse.inverse(),
-                });
+                conic.cones.push(Cone { offset: block.offset, prior_weight, prior: inverse.inverse() });
             }
         }
         for (i, &(_, term)) in equations.terms.iter().enumerate() {
@@ -152,17 +147,10 @@ impl Problem {
                 let unit = if seen > 0.0 { (2.0 * conic.constant / seen).sqrt() } else { 1.0 };
                 start[j] = found.max(1e-3 * unit).max(f64::MIN_POSITIVE);
             }
-            pull(&mut conic, j, 0.0, RIDGE * if seen > 0.0 { seen } else { largest });
+            conic.pull(j, 0.0, RIDGE * if seen > 0.0 { seen } else { largest });
         }
         Ok(Self { conic, start, to_unknowns })
     }
-}
-
-/// Adds `½ strength (x_j − value)²` to the cost.
-fn pull(conic: &mut ConicLeastSquares, j: usize, value: f64, strength: f64) {
-    conic.gram[(j, j)] += strength;
-    conic.rhs[j] += strength * value;
-    conic.constant += 0.5 * strength * value * value;
 }
 
 fn bounded_weights(summary: &Summary, noise: &LeastSquares) -> Vec<f64> {
@@ -173,13 +161,4 @@ fn bounded_weights(summary: &Summary, noise: &LeastSquares) -> Vec<f64> {
             if tau > 0.0 { weight.min((factor.count as f64 / tau).sqrt() / LEAST_NOISE) } else { weight }
         })
         .collect()
-}
-
-/// The pseudo-inertia of each unit parameter.
-fn basis() -> [Matrix4<f64>; 10] {
-    std::array::from_fn(|i| {
-        let mut unit = Parameters::zeros();
-        unit[i] = 1.0;
-        PseudoInertia::from(&Inertia::from_parameters(&unit)).0
-    })
 }

@@ -10,7 +10,7 @@ mod ldl;
 pub use echelon::{Echelon, Gap, Pivot};
 pub use field::{First, Gf, Number, Second, Shadow, SplitMix};
 pub use inertial_dense::{
-    Cholesky, PivotedQr, Rank, Svd, SymmetricEigen, Triangle, null_space, rank, singular_values,
+    Cholesky, Definite, PivotedQr, Rank, Svd, SymmetricEigen, Triangle, null_space, rank, singular_values,
     symmetric_eigen, symmetric_eigenvalues,
 };
 pub(crate) use ldl::{ldl, ldl_solve};

@@ -1,5 +1,12 @@
-//! Optimisers that know nothing of robots.
+//! Optimisers: some know of possible bodies (4×4 pseudo-inertias), none of robots.
 
 pub mod barrier;
+pub mod chart;
+pub mod conic;
 pub mod lbfgs;
+pub mod log_cholesky;
+pub mod manifold;
+pub mod pseudo;
 pub mod sqp;
+
+pub use conic::{Cone, ConicLeastSquares, Inequality, Options, Solution};
