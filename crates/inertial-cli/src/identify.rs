@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use inertial::consistency::significant;
 use inertial::estimation::{
-    Equations, Estimator, Identification, IdentifyOptions, JointEstimate, JointModel, JointTerms, Prior,
-    Residual, Summary, identify,
+    Bounds, Equations, Estimator, Identification, IdentifyOptions, JointEstimate, JointModel, JointTerms,
+    Prior, PriorKind, Residual, Summary, identify,
 };
 use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism, write};
 
@@ -23,13 +23,24 @@ stands for its logs.
 
 --estimator lmi (default) finds parameters that bodies can have: weighted least squares over
 positive semidefinite pseudo-inertias, friction and rotor inertias not negative, with an
-entropic prior that holds what the motion does not show. ols and wls are plain least squares
-(wls divides each joint's torque by its noise); their bodies need not be possible.
+entropic prior that holds what the motion does not show. manifold and log-cholesky find the
+same optimum in other coordinates (mass, centre of mass, principal axes and moments; logarithms
+of a triangular factor). ols and wls are plain least squares (wls divides each joint's torque by
+its noise); their bodies need not be possible.
 
 --prior model (default) takes the model's own inertias as prior, and the distances between
 joints where it has none; another model file gives others. --prior-weight 1 means: known to
 about 100 %. Against what the data show to 10 % it moves the result by a tenth of its standard
-error. none leaves a trace (1e-6) so that what nothing shows stays bounded.
+error. none leaves a trace (1e-6) so that what nothing shows stays bounded. --prior-kind
+euclidean measures the distance to the prior quadratically: bodies may become rods, plates or
+points.
+
+--bounds links keeps each link's mass within a ball around its joints; a TOML file says more:
+  [bodies.link1]
+  mass = [0.5, 4.0]
+  com = { min = [-0.1, -0.1, 0.0], max = [0.1, 0.1, 0.3] }
+  box = { min = [-0.1, -0.1, -0.05], max = [0.1, 0.1, 0.4] }
+  ellipsoid = { centre = [0, 0, 0.15], semi_axes = [0.2, 0.2, 0.3], rpy = [0, 0, 0] }
 
 --rotors symmetric adds a reflected rotor inertia to each joint whose rotor the model does not
 have.
@@ -81,12 +92,18 @@ pub struct Args {
     /// Estimate a constant offset of each joint's torque
     #[arg(long)]
     offset: bool,
-    /// Prior of the lmi estimator: model, none, or a model file
+    /// Prior of estimators whose bodies can exist: model, none, or a model file
     #[arg(long, value_name = "PATH", default_value = "model")]
     prior: String,
     /// Weight of the prior [default: 1]
     #[arg(long, value_name = "W", value_parser = positive)]
     prior_weight: Option<f64>,
+    /// How the distance to the prior is measured
+    #[arg(long, value_enum, default_value = "entropic")]
+    prior_kind: PriorKindChoice,
+    /// Where the mass of bodies may be (lmi): links, or a TOML file
+    #[arg(long, value_name = "PATH")]
+    bounds: Option<String>,
     /// Logs to validate with
     #[arg(long, value_name = "LOG", num_args = 1.., conflicts_with = "holdout")]
     validate: Vec<String>,
@@ -113,6 +130,14 @@ enum EstimatorChoice {
     Ols,
     Wls,
     Lmi,
+    Manifold,
+    LogCholesky,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PriorKindChoice {
+    Entropic,
+    Euclidean,
 }
 
 /// Friction of the joints.
@@ -189,8 +214,22 @@ fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {
         EstimatorChoice::Ols => Estimator::Ols,
         EstimatorChoice::Wls => Estimator::Wls,
         EstimatorChoice::Lmi => Estimator::Lmi,
+        EstimatorChoice::Manifold => Estimator::Manifold,
+        EstimatorChoice::LogCholesky => Estimator::LogCholesky,
     };
-    let default = IdentifyOptions { estimator, ..IdentifyOptions::default() };
+    let prior_kind = match args.prior_kind {
+        PriorKindChoice::Entropic => PriorKind::Entropic,
+        PriorKindChoice::Euclidean => PriorKind::Euclidean,
+    };
+    let bounds = match args.bounds.as_deref() {
+        None => None,
+        Some("links") => Some(Bounds::of_links(mechanism)),
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| path.to_owned())?;
+            Some(Bounds::from_toml(&text).with_context(|| path.to_owned())?)
+        }
+    };
+    let default = IdentifyOptions { estimator, prior_kind, bounds, ..IdentifyOptions::default() };
     let (prior, weight) = match args.prior.as_str() {
         "model" => (None, 1.0),
         "none" => {

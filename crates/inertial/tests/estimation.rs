@@ -4,102 +4,17 @@
 
 mod common;
 
+use common::logs::{FRICTION, Log, model, normal, simulate, true_values, truth_of};
 use common::{Rng, reference_regressor, reference_rnea};
 use inertial::consistency::{DEFAULT_TOLERANCE, judge};
-use inertial::dynamics::{InverseDynamics, Samples};
+
 use inertial::estimation::{
-    ConsistentFit, Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares, Measurements, Prior,
+    Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares, Prior,
     Summary, Term, Weighting, identify, validate,
 };
-use inertial::mechanism::{Base, BodyKind, BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
+use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism};
 use inertial::spatial::PseudoInertia;
 use nalgebra::{DMatrix, DVector};
-
-const FRICTION: JointTerms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: false };
-
-fn model(name: &str) -> Mechanism {
-    let mut builder = builtin::get(name).unwrap();
-    // Rotor inertias are the tests' own affair.
-    builder.joints.iter_mut().for_each(|j| j.dynamics.armature = 0.0);
-    builder.build(&BuildOptions::default()).unwrap()
-}
-
-/// Random states, and the forces that the unknowns give.
-struct Log {
-    q: Vec<f64>,
-    v: Vec<f64>,
-    a: Vec<f64>,
-    tau: Vec<f64>,
-    count: usize,
-}
-
-/// Values of the joint terms that a test takes as true.
-fn truth_of(term: Term, coordinate: usize) -> f64 {
-    let k = 1.0 + coordinate as f64;
-    match term {
-        Term::Viscous => 0.3 * k,
-        Term::Coulomb => 0.5 / k,
-        Term::Offset => 0.2 - 0.1 * k,
-        Term::RotorInertia => 0.05 * k,
-        _ => 0.0,
-    }
-}
-
-fn simulate(mechanism: &Mechanism, terms: JointTerms, count: usize, rng: &mut Rng) -> Log {
-    let nv = mechanism.nv();
-    let first = if mechanism.base() == Base::Floating { 6 } else { 0 };
-    let mut log = Log { q: vec![], v: vec![], a: vec![], tau: vec![], count };
-    for _ in 0..count {
-        let q = rng.positions(mechanism);
-        let (v, a) = (rng.values(nv, 2.0), rng.values(nv, 5.0));
-        let mut tau = reference_rnea(mechanism, &q, &v, &a);
-        for i in first..nv {
-            if terms.viscous {
-                tau[i] += truth_of(Term::Viscous, i) * v[i];
-            }
-            if terms.coulomb {
-                tau[i] += truth_of(Term::Coulomb, i) * v[i].signum();
-            }
-            if terms.offset {
-                tau[i] += truth_of(Term::Offset, i);
-            }
-            if terms.rotor_inertia {
-                tau[i] += truth_of(Term::RotorInertia, i) * a[i];
-            }
-        }
-        log.q.extend(q);
-        log.v.extend(v);
-        log.a.extend(a);
-        log.tau.extend(tau);
-    }
-    log
-}
-
-impl Log {
-    fn summary(&self, equations: &Equations<'_>) -> Summary {
-        self.part(equations, 0, self.count)
-    }
-
-    fn part(&self, equations: &Equations<'_>, first: usize, count: usize) -> Summary {
-        let dynamics = InverseDynamics::new(equations.mechanism());
-        let (nq, nv, end) = (dynamics.nq(), dynamics.nv(), first + count);
-        let (v, a) = (&self.v[first * nv..end * nv], &self.a[first * nv..end * nv]);
-        let samples = Samples::new(&dynamics, count, &self.q[first * nq..end * nq], v, a).unwrap();
-        Summary::new(equations, &Measurements::new(samples, v, a, &self.tau[first * nv..end * nv])).unwrap()
-    }
-}
-
-fn true_values(equations: &Equations<'_>) -> Vec<f64> {
-    let mut out = equations.regrouping.regroup(&equations.mechanism().parameters()).unwrap();
-    out.extend(equations.terms.iter().map(|&(v, term)| truth_of(term, v)));
-    out
-}
-
-fn normal(rng: &mut Rng) -> f64 {
-    // Box and Muller.
-    let (u, w) = (rng.range(1e-300, 1.0), rng.range(0.0, std::f64::consts::TAU));
-    (-2.0 * u.ln()).sqrt() * w.cos()
-}
 
 #[test]
 fn noise_free_data_return_the_base_parameters() {
@@ -231,7 +146,7 @@ fn the_consistent_estimate_is_the_best_possible_body() {
     let summary = log.summary(&equations);
     let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
     let prior = Prior::new(&mechanism).unwrap();
-    let fit = ConsistentFit::new(&equations, &summary, &squares, &prior, 1.0).unwrap();
+    let fit = ConsistentFit::new(&equations, &summary, &squares, &Consistency::new(&prior, 1.0)).unwrap();
     assert!(fit.converged, "{:e} {:e}", fit.cost, fit.lower_bound);
     let rank = equations.rank();
     let measure = |parameters: &[f64], terms: &[f64]| {

@@ -1,24 +1,35 @@
-//! Parameters that bodies can have: least squares over the cones of possible bodies, with an entropic prior.
+//! Parameters that bodies can have: least squares over the cones of possible bodies, with a prior.
 //!
 //! Minimises over all parameters `π` (ten per body) and joint terms `φ`
-//! `½ Σ_c w_c² ‖Y_c (K π, φ) − τ_c‖² + W Σ_bodies (tr(P₀⁻¹ P) − log det P)` subject to `P ⪰ 0` for every body, friction and
-//! rotor inertias `≥ 0`, where `K` takes parameters to base parameters.
+//! `½ Σ_c w_c² ‖Y_c (K π, φ) − τ_c‖² + W Σ_bodies d(P₀, P)` subject to `P ⪰ 0` for every body, friction and rotor inertias `≥ 0`,
+//! and [`Bounds`], where `K` takes parameters to base parameters. The distance to the prior body is
+//! - entropic: `d = tr(P₀⁻¹ P) − log det P`, which keeps bodies strictly inside the cone;
+//! - Euclidean: `d = ½ ‖P₀^{-½} (P − P₀) P₀^{-½}‖²`, its second-order part at `P₀`. (The plain distance of parameters would
+//!   depend on units and frames; measured in the prior body it does not.) Bodies may lie on the boundary.
 //!
 //! **The prior's weight.** Forces are divided by their noise (`w_c`, from weighted least squares, counting independent
-//! samples only), so the first sum is a log-likelihood and the prior one of a body known to about `1/√W` of itself: near
-//! `P₀` it is `½ W ‖P₀^{-½} (P − P₀) P₀^{-½}‖²`. Against a direction that the data know to the relative error `ε` it moves
-//! the estimate by about `W ε` of its standard error (times the distance to the prior in units of the body itself): with
-//! the default `W = 1` what is known to ten percent moves by a tenth of its error, what is known better by less, and what
-//! the data do not show stays at the prior.
+//! samples only), so the first sum is a log-likelihood and the prior one of a body known to about `1/√W` of itself. With the
+//! data's information `A` and the prior's `B` the prior moves the estimate by `(A + B)⁻¹ B Δ`, `Δ` the distance to the prior:
+//! against a direction that the data know to the relative error `ε` by about `W ε` of its standard error (times that distance
+//! in units of the body itself). With the default `W = 1` what is known to ten percent moves by a tenth of its error, what
+//! is known better by less, and what the data do not show stays at the prior.
+//!
+//! **Solvers.** All find the same optimum of this convex problem and prove it by its lower bound: [`Method::Barrier`] in the
+//! parameters, [`Method::Manifold`] in `(m, c, Q, L)` (paper 001, for any number of bodies), [`Method::LogCholesky`] in the
+//! logarithms of a triangular factor.
 
 use nalgebra::{DMatrix, DVector};
 
+use super::bounds::Bounds;
 use super::equations::Equations;
 use super::least_squares::{LeastSquares, stacked};
 use super::prior::Prior;
 use super::summary::Summary;
+use crate::linalg::Cholesky;
 use crate::mechanism::BodyKind;
-use crate::optimize::{Cone, ConicLeastSquares, Options};
+use crate::optimize::log_cholesky::LogCholesky;
+use crate::optimize::manifold::Principal;
+use crate::optimize::{Cone, ConicLeastSquares, Options, Solution, chart, pseudo};
 use crate::spatial::PseudoInertia;
 use crate::{Error, Result};
 
@@ -29,6 +40,53 @@ const LEAST_NOISE: f64 = 1e-6;
 /// others by a hundred-millionth.
 const RIDGE: f64 = 1e-8;
 
+/// How the problem is solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Method {
+    /// Barrier Newton in the parameters.
+    #[default]
+    Barrier,
+    /// Newton on the manifold of paper 001.
+    Manifold,
+    /// Newton in log-Cholesky coordinates; needs the entropic prior.
+    LogCholesky,
+}
+
+/// How far a body is from its prior.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PriorKind {
+    /// `tr(P₀⁻¹ P) − log det P`.
+    #[default]
+    Entropic,
+    /// `½ ‖P₀^{-½} (P − P₀) P₀^{-½}‖²`.
+    Euclidean,
+}
+
+/// What is asked beside the data.
+#[derive(Debug, Clone)]
+pub struct Consistency<'a> {
+    /// The solver.
+    pub method: Method,
+    /// Prior bodies.
+    pub prior: &'a Prior,
+    /// Distance to them.
+    pub prior_kind: PriorKind,
+    /// Its weight.
+    pub prior_weight: f64,
+    /// Where bodies may be; only for [`Method::Barrier`].
+    pub bounds: Option<&'a Bounds>,
+    /// When to stop.
+    pub options: Options,
+}
+
+impl<'a> Consistency<'a> {
+    /// The default solver with an entropic prior.
+    pub fn new(prior: &'a Prior, prior_weight: f64) -> Self {
+        let (method, prior_kind) = (Method::default(), PriorKind::default());
+        Self { method, prior, prior_kind, prior_weight, bounds: None, options: Options::default() }
+    }
+}
+
 /// A consistent estimate and what proves it.
 #[derive(Debug, Clone)]
 pub struct ConsistentFit {
@@ -36,6 +94,10 @@ pub struct ConsistentFit {
     pub parameters: Vec<f64>,
     /// The unknowns of the equations: base parameters, then joint terms.
     pub values: Vec<f64>,
+    /// Their covariance: the inverse of the data's information plus the prior's curvature at the estimate. It is that of
+    /// least squares where the data are strong and as wide as the prior where they are silent. Constraints that hold with
+    /// equality would only make it smaller and are not counted.
+    pub covariance: DMatrix<f64>,
     /// Cost reached.
     pub cost: f64,
     /// No possible parameters have a cost below this.
@@ -52,45 +114,78 @@ impl ConsistentFit {
         equations: &Equations<'_>,
         summary: &Summary,
         noise: &LeastSquares,
-        prior: &Prior,
-        prior_weight: f64,
+        wanted: &Consistency<'_>,
     ) -> Result<Self> {
-        if !(prior_weight > 0.0 && prior_weight.is_finite()) {
-            return Err(Error::Numeric(format!(
-                "the prior's weight is {prior_weight}, expected a number above zero"
-            )));
-        }
-        let problem = Problem::new(equations, summary, noise, prior, prior_weight)?;
-        let solution = problem.conic.solve(&problem.start, &Options::default(), |_, _| true)?;
+        Self::watched(equations, summary, noise, wanted, |_, _| true)
+    }
+
+    /// The same; `watch` sees every iterate (all parameters, then joint terms) and its cost, and may stop by returning
+    /// `false`: what is returned then is the best so far, and possible.
+    pub fn watched(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        noise: &LeastSquares,
+        wanted: &Consistency<'_>,
+        watch: impl FnMut(&DVector<f64>, f64) -> bool,
+    ) -> Result<Self> {
+        let problem = ConsistentProblem::new(equations, summary, noise, wanted)?;
+        let solution = problem.solve(wanted, watch)?;
         let values = &problem.to_unknowns * &solution.x;
         Ok(Self {
             parameters: solution.x.as_slice()[..equations.regrouping.parameters].to_vec(),
             values: values.as_slice().to_vec(),
+            covariance: problem.covariance(&solution.x)?,
             cost: solution.cost,
             lower_bound: solution.lower_bound,
             steps: solution.steps,
             converged: solution.converged,
         })
     }
+
+    /// Standard errors of the unknowns.
+    pub fn std_errors(&self) -> Vec<f64> {
+        self.covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect()
+    }
 }
 
 /// The problem in the solver's terms.
-struct Problem {
-    conic: ConicLeastSquares,
-    start: DVector<f64>,
+#[derive(Debug, Clone)]
+pub struct ConsistentProblem {
+    /// Over all parameters, then joint terms.
+    pub conic: ConicLeastSquares,
+    /// A strictly feasible point.
+    pub start: DVector<f64>,
     /// From parameters and terms to the unknowns of the equations.
     to_unknowns: DMatrix<f64>,
 }
 
-impl Problem {
-    fn new(
+impl ConsistentProblem {
+    /// Of a log's summary and the noise found by weighted least squares.
+    pub fn new(
         equations: &Equations<'_>,
         summary: &Summary,
         noise: &LeastSquares,
-        prior: &Prior,
-        prior_weight: f64,
+        wanted: &Consistency<'_>,
     ) -> Result<Self> {
+        let weight = wanted.prior_weight;
+        if !(weight > 0.0 && weight.is_finite()) {
+            return Err(Error::Numeric(format!(
+                "the prior's weight is {weight}, expected a number above zero"
+            )));
+        }
+        let bounded = wanted.bounds.filter(|b| !b.is_empty());
+        if bounded.is_some() && wanted.method != Method::Barrier {
+            return Err(Error::Numeric("bounds on bodies need the lmi estimator".into()));
+        }
+        if wanted.method == Method::LogCholesky && wanted.prior_kind != PriorKind::Entropic {
+            return Err(Error::Numeric(
+                "log-Cholesky coordinates cannot reach the boundary: they need the entropic prior".into(),
+            ));
+        }
         let (mechanism, regrouping) = (equations.mechanism(), &equations.regrouping);
+        if let Some(bounds) = bounded {
+            bounds.check(mechanism)?;
+        }
         let (n, rank) = (regrouping.parameters, equations.rank());
         let width = n + equations.terms.len();
         let mut to_unknowns = DMatrix::zeros(equations.len(), width);
@@ -115,27 +210,39 @@ impl Problem {
         let mut start = DVector::zeros(width);
         let largest = conic.gram.diagonal().amax().max(f64::MIN_POSITIVE);
         for block in mechanism.parameter_blocks() {
-            let body = &prior.bodies[block.body];
-            if mechanism.bodies()[block.body].kind == BodyKind::SymmetricRotor {
-                let given = mechanism.bodies()[block.body].inertia.rotational[(2, 2)];
-                let j = block.offset;
-                conic.nonnegative.push(j);
-                start[j] = if given > 0.0 { given } else { body.rotational[(2, 2)] };
+            let (body, offset) = (&wanted.prior.bodies[block.body], block.offset);
+            let known = &mechanism.bodies()[block.body];
+            if known.kind == BodyKind::SymmetricRotor {
+                let given = known.inertia.rotational[(2, 2)];
+                conic.nonnegative.push(offset);
+                start[offset] = if given > 0.0 { given } else { body.rotational[(2, 2)] };
                 // Where the model gives one, known to about 1/√W of itself, as bodies are.
-                let (value, strength) = if given > 0.0 {
-                    (given, prior_weight / (given * given))
-                } else {
-                    (0.0, RIDGE * largest)
-                };
-                conic.pull(j, value, strength);
-            } else {
-                let given = PseudoInertia::from(body).0;
-                let inverse = given
-                    .cholesky()
-                    .ok_or_else(|| Error::Numeric("a prior body is not strictly possible".into()))?;
-                start.rows_mut(block.offset, 10).copy_from(&body.parameters());
-                conic.cones.push(Cone { offset: block.offset, prior_weight, prior: inverse.inverse() });
+                let (value, strength) =
+                    if given > 0.0 { (given, weight / (given * given)) } else { (0.0, RIDGE * largest) };
+                conic.pull(offset, value, strength);
+                continue;
             }
+            let given = PseudoInertia::from(body).0;
+            let inverse = given
+                .cholesky()
+                .ok_or_else(|| {
+                    Error::Numeric(format!("the prior of {} is not strictly possible", known.name))
+                })?
+                .inverse();
+            let cone = match wanted.prior_kind {
+                PriorKind::Entropic => Cone { offset, prior_weight: weight, prior: inverse },
+                PriorKind::Euclidean => {
+                    conic.pull_body(offset, &given, &inverse, weight);
+                    Cone::new(offset)
+                }
+            };
+            conic.cones.push(cone);
+            let mut inside = *body;
+            if let Some(own) = bounded.and_then(|b| b.bodies.get(&known.name)) {
+                conic.inequalities.extend(own.inequalities(offset));
+                inside = own.inside(&known.name, body)?;
+            }
+            start.rows_mut(offset, 10).copy_from(&inside.parameters());
         }
         for (i, &(_, term)) in equations.terms.iter().enumerate() {
             let (j, found) = (n + i, noise.values[rank + i]);
@@ -150,6 +257,40 @@ impl Problem {
             conic.pull(j, 0.0, RIDGE * if seen > 0.0 { seen } else { largest });
         }
         Ok(Self { conic, start, to_unknowns })
+    }
+
+    /// Solves by the wanted method.
+    pub fn solve(
+        &self,
+        wanted: &Consistency<'_>,
+        watch: impl FnMut(&DVector<f64>, f64) -> bool,
+    ) -> Result<Solution> {
+        let (problem, start, options) = (&self.conic, &self.start, &wanted.options);
+        match wanted.method {
+            Method::Barrier => problem.solve(start, options, watch),
+            Method::Manifold => chart::solve::<Principal>(problem, start, options, watch),
+            Method::LogCholesky => chart::solve::<LogCholesky>(problem, start, options, watch),
+        }
+    }
+
+    /// Of the unknowns, at the estimate `x`.
+    fn covariance(&self, x: &DVector<f64>) -> Result<DMatrix<f64>> {
+        let mut information = self.conic.gram.clone();
+        for cone in self.conic.cones.iter().filter(|c| c.prior_weight > 0.0) {
+            if let Some(factor) = cone.matrix(x).cholesky() {
+                let mut block = information.fixed_view_mut::<10, 10>(cone.offset, cone.offset);
+                block += pseudo::curvature(&factor.inverse()) * cone.prior_weight;
+            }
+        }
+        // Rows and columns differ in scale by many orders.
+        let scale = information.diagonal().map(|d| if d > 0.0 { d.sqrt().recip() } else { 1.0 });
+        for (i, j) in (0..x.len()).flat_map(|i| (0..x.len()).map(move |j| (i, j))) {
+            information[(i, j)] *= scale[i] * scale[j];
+        }
+        let map = &self.to_unknowns * DMatrix::from_diagonal(&scale);
+        let mut columns = map.transpose();
+        Cholesky::new(&information)?.solve_in_place(&mut columns)?;
+        Ok(map * columns)
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::consistent::ConsistentFit;
+use super::bounds::Bounds;
+use super::consistent::{Consistency, ConsistentFit, Method, PriorKind};
 use super::equations::Equations;
 use super::least_squares::{LeastSquares, Weighting};
 use super::prior::Prior;
@@ -28,6 +29,10 @@ pub enum Estimator {
     /// Weighted least squares over the bodies that can exist, with an entropic prior.
     #[default]
     Lmi,
+    /// The same optimum, found on the manifold of mass, centre of mass, principal axes and moments (paper 001).
+    Manifold,
+    /// The same optimum, found in log-Cholesky coordinates.
+    LogCholesky,
 }
 
 impl Estimator {
@@ -37,6 +42,18 @@ impl Estimator {
             Self::Ols => "ols",
             Self::Wls => "wls",
             Self::Lmi => "lmi",
+            Self::Manifold => "manifold",
+            Self::LogCholesky => "log-cholesky",
+        }
+    }
+
+    /// How its optimum is found, of those whose bodies can exist.
+    fn method(self) -> Option<Method> {
+        match self {
+            Self::Lmi => Some(Method::Barrier),
+            Self::Manifold => Some(Method::Manifold),
+            Self::LogCholesky => Some(Method::LogCholesky),
+            _ => None,
         }
     }
 }
@@ -50,11 +67,21 @@ pub struct IdentifyOptions {
     pub prior: Option<Prior>,
     /// Their weight, see [`super::consistent`].
     pub prior_weight: f64,
+    /// How far a body is from its prior.
+    pub prior_kind: PriorKind,
+    /// Where bodies may be.
+    pub bounds: Option<Bounds>,
 }
 
 impl Default for IdentifyOptions {
     fn default() -> Self {
-        Self { estimator: Estimator::default(), prior: None, prior_weight: 1.0 }
+        Self {
+            estimator: Estimator::default(),
+            prior: None,
+            prior_weight: 1.0,
+            prior_kind: PriorKind::default(),
+            bounds: None,
+        }
     }
 }
 
@@ -145,7 +172,7 @@ pub struct ParameterEstimate {
     pub name: String,
     /// Its value.
     pub value: f64,
-    /// Its standard error (of least squares; constraints and prior only make it smaller).
+    /// Its standard error; of consistent estimators with the prior's part, see [`ConsistentFit::covariance`].
     pub std_error: f64,
 }
 
@@ -224,13 +251,14 @@ pub fn identify(
     if missing > 0 {
         warnings.push(unseen(equations, &squares));
     }
-    let (parameters, values, gap) = match options.estimator {
-        Estimator::Ols | Estimator::Wls => {
+    let (parameters, values, gap, std_errors) = match options.estimator.method() {
+        None => {
             let values = squares.values.as_slice().to_vec();
             let base = &values[..equations.rank()];
-            (equations.regrouping.expand(base, &mechanism.parameters())?, values, None)
+            let parameters = equations.regrouping.expand(base, &mechanism.parameters())?;
+            (parameters, values, None, squares.std_errors())
         }
-        Estimator::Lmi => {
+        Some(method) => {
             let prior = match &options.prior {
                 Some(prior) => prior.clone(),
                 None => Prior::new(mechanism)?,
@@ -241,7 +269,13 @@ pub fn identify(
                     prior.guessed.join(", ")
                 ));
             }
-            let fit = ConsistentFit::new(equations, summary, &squares, &prior, options.prior_weight)?;
+            let wanted = Consistency {
+                method,
+                prior_kind: options.prior_kind,
+                bounds: options.bounds.as_ref(),
+                ..Consistency::new(&prior, options.prior_weight)
+            };
+            let fit = ConsistentFit::new(equations, summary, &squares, &wanted)?;
             if !fit.converged {
                 warnings.push(format!(
                     "the optimisation stopped with a gap of {:.1e} at cost {:.6e}",
@@ -249,14 +283,14 @@ pub fn identify(
                     fit.cost
                 ));
             }
-            (fit.parameters, fit.values, Some(fit.cost - fit.lower_bound))
+            let (gap, std_errors) = (fit.cost - fit.lower_bound, fit.std_errors());
+            (fit.parameters, fit.values, Some(gap), std_errors)
         }
     };
     let fit = validate(equations, summary, &values)?;
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
     let estimated = mechanism.clone().with_parameters(&parameters)?;
     warnings.extend(implausible(mechanism, &estimated)?);
-    let std_errors = squares.std_errors();
     let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(std_errors);
     Ok(Identification {
         schema: "inertial/identification/1",

@@ -5,6 +5,7 @@
 //! [`consistent`], residuals of any parameters) works on summaries and costs milliseconds, however long the log was.
 //! [`identify`] goes all the way.
 
+mod bounds;
 mod candidates;
 pub mod consistent;
 mod coupling;
@@ -23,7 +24,8 @@ mod stribeck;
 mod summary;
 mod terms;
 
-pub use consistent::ConsistentFit;
+pub use bounds::{BodyBounds, Bounds, Ellipsoid, Span};
+pub use consistent::{Consistency, ConsistentFit, Method, PriorKind};
 pub use equations::Equations;
 pub use expression::{Expression, Meaning, State, Variable};
 pub use identify::{

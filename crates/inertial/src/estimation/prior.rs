@@ -57,7 +57,7 @@ impl Prior {
 }
 
 /// Size and middle of each body, from the frames of the joints on it.
-fn sizes(mechanism: &Mechanism) -> Vec<(f64, Vector3<f64>)> {
+pub(super) fn sizes(mechanism: &Mechanism) -> Vec<(f64, Vector3<f64>)> {
     let bodies = mechanism.bodies();
     let arm = |i: usize| bodies[i].placement.translation.norm();
     let reach: f64 = (0..mechanism.link_bodies()).map(arm).sum();

@@ -6,6 +6,7 @@
 // Each test program uses its own part of this module.
 #![allow(dead_code)]
 
+pub mod logs;
 pub mod python;
 
 use inertial::mechanism::{
