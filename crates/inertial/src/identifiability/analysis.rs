@@ -259,7 +259,7 @@ fn analyze_closed(
                 "the recursion (RPNA) is for open chains: use drng, exact or numeric".into(),
             ));
         }
-        Method::Numeric => question.by_closed_values(&loops)?,
+        Method::Numeric => question.by_extended_precision(&loops)?,
         Method::Auto | Method::Drng => question.by_lifting(&loops, true)?,
         Method::Exact => question.by_lifting(&loops, false)?,
     };

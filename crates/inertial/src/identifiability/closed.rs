@@ -1,15 +1,14 @@
 //! Mechanisms with loops: from an exactly assembled configuration to the certified answer.
 
-use nalgebra::{DMatrix, DVector};
 use num_traits::Zero;
 
 use super::certificate::{Certificate, Finding, Question, Real};
 use super::drng::{Explanation, explain};
+use super::extended::Extended;
 use super::lifting::{Start, Stuck};
 use super::probe::{Inquiry, Lifted, lift, shared_points};
-use super::rpna::Regime;
-use crate::dynamics::{ClosedMechanism, ClosedWorkspace, gravity_regressor};
-use crate::linalg::{Echelon, First, Number, Pivot, Rank, Second, SplitMix, Svd};
+use crate::dynamics::ClosedMechanism;
+use crate::linalg::{Double, Echelon, First, Number, Pivot, Rank, Second};
 use crate::mechanism::{Assembled, Base, ExactAssembly, ExactGeometry};
 use crate::{Error, Result};
 
@@ -19,12 +18,6 @@ const STEPS: [f64; 6] = [0.0, 2.0, -2.0, 3.0, -3.0, 1.0];
 
 /// A loop open by no more than this (rad, or relative to its length) stands closed, whatever the snapping tolerance.
 const CLOSED: f64 = 1e-9;
-
-/// Singular values below this, relative to the largest, count as zero where closures are solved to about 1e-14.
-const NUMERIC_TOLERANCE: f64 = 1e-9;
-
-/// Where rounded geometry keeps the loops from closing, what they leave open enters the regressor magnified.
-const MAGNIFIED: f64 = 100.0;
 
 /// The exact answer for a mechanism with loops, before it is written down.
 #[derive(Debug)]
@@ -105,7 +98,8 @@ fn start<'a, T: Number>(
 }
 
 impl Question<'_> {
-    fn inquiry(&self) -> Inquiry<'_> {
+    /// What is asked of curves.
+    pub(super) fn inquiry(&self) -> Inquiry<'_> {
         Inquiry {
             blocks: self.mechanism.parameter_blocks(),
             experiment: self.experiment,
@@ -117,7 +111,11 @@ impl Question<'_> {
     /// the null vectors with their reasons.
     pub fn by_lifting(&self, loops: &Loops<'_>, explained: bool) -> Result<(Finding, Explanation)> {
         let (Some(assembly), Some(first)) = (&loops.assembly, &loops.rows) else {
-            return self.by_closed_values(loops);
+            let (mut finding, explanation) = self.by_extended_precision(loops)?;
+            finding.warnings.push(
+                "no exact closed configuration was found: the rank rests on numbers of 31 digits".into(),
+            );
+            return Ok((finding, explanation));
         };
         let rank = first.rows.rank();
         let again =
@@ -131,6 +129,28 @@ impl Question<'_> {
             return Err(Error::Numeric(
                 "curves of different seeds give different ranks: try another seed".into(),
             ));
+        }
+        // Where no exact numbers close the loops, the curves are those of a mechanism that differs in the last digit: enough
+        // to spoil special dimensions. Numbers of 31 digits tell.
+        let mut lower_by =
+            "independent rows of the regressor along exactly closed motions, modulo two primes of 61 bits"
+                .to_owned();
+        if !assembly.to::<First>().is_closed() {
+            let found = Extended::new(self, &loops.closed, assembly)?;
+            let Rank { rank: numeric, kept, dropped } = found.rank;
+            if numeric != rank {
+                let (mut finding, explanation) = self.numeric_answer(loops, found);
+                finding.warnings.extend(loops.closed.warnings().iter().cloned());
+                finding.warnings.push(format!(
+                    "no exact numbers close the loops; where their last digits are changed so that they do, the rank is \
+                     {rank}: the dimensions are special (or nearly so), and the rank rests on numbers of 31 digits"
+                ));
+                return Ok((finding, explanation));
+            }
+            lower_by = format!(
+                "independent rows of the regressor along closed motions, modulo two primes of 61 bits, and in 31 digits at \
+                 random closed configurations (last kept {kept:.1e}, first dropped {dropped:.1e})"
+            );
         }
         let mut explanation = Explanation::default();
         let mut upper_by = format!(
@@ -149,39 +169,28 @@ impl Question<'_> {
             )
             .replacen("which null vectors that hold", "which all hold", 1);
         }
-        let certificate = Certificate {
-            rank_lower: rank,
-            rank_upper: rank,
-            exact: rank == second,
-            lower_by:
-                "independent rows of the regressor along exactly closed motions, modulo two primes of 61 bits"
-                    .into(),
-            upper_by,
-        };
+        let certificate =
+            Certificate { rank_lower: rank, rank_upper: rank, exact: rank == second, lower_by, upper_by };
         let method = if explained { "drng" } else { "exact" };
         let mut finding = self.finish(method, real.rows, certificate, real.velocities);
         finding.warnings.extend(loops.closed.warnings().iter().cloned());
-        if let Ok(sampled) = numeric_rank(self, &loops.closed)
-            && sampled.rank < rank
-        {
-            finding.warnings.push(format!(
-                "sampled in floating point the rank is {} (last kept {:.1e}, first dropped {:.1e}), exactly it is {rank}: \
-                 the geometry is nearly special",
-                sampled.rank, sampled.kept, sampled.dropped
-            ));
-        }
         Ok((finding, explanation))
     }
 
-    /// The answer of singular values at random closed configurations, with what the principles explain of it.
-    pub fn by_closed_values(&self, loops: &Loops<'_>) -> Result<(Finding, Explanation)> {
-        let matrix = numeric_rows(self, &loops.closed)?;
-        let svd = Svd::new(&matrix)?;
-        let tolerance = tolerance(&loops.closed);
-        let rank = svd.rank(tolerance);
+    /// The answer of numbers of 31 digits at random closed configurations, with what the principles explain of it.
+    pub fn by_extended_precision(&self, loops: &Loops<'_>) -> Result<(Finding, Explanation)> {
+        let found = Extended::new(self, &loops.closed, &loops.rough)?;
+        let mut answer = self.numeric_answer(loops, found);
+        answer.0.warnings.extend(loops.closed.warnings().iter().cloned());
+        Ok(answer)
+    }
+
+    fn numeric_answer(&self, loops: &Loops<'_>, mut found: Extended) -> (Finding, Explanation) {
+        let rank = found.rank;
         let by = format!(
-            "singular values of the regressor at random closed configurations: last kept {:.1e}, first dropped {:.1e}",
-            rank.kept, rank.dropped
+            "elimination with full pivoting of the regressor at random closed configurations, in 31 digits: last kept {:.1e}, \
+             first dropped {:.1e}, loops closed to {:.1e}",
+            rank.kept, rank.dropped, found.open
         );
         let certificate = Certificate {
             rank_lower: rank.rank,
@@ -190,123 +199,19 @@ impl Question<'_> {
             lower_by: by.clone(),
             upper_by: by,
         };
-        let mut null = Echelon::new(matrix.ncols(), Pivot::Largest);
-        for column in svd.null_space(rank.rank).column_iter() {
-            null.insert(column.as_slice());
-        }
-        let mut rows = Echelon::new(matrix.ncols(), Pivot::Largest);
-        null.null_space().iter().for_each(|row| {
-            rows.insert(row);
-        });
-        let assembled = loops.rough.to::<f64>();
-        let holds = |x: &[f64]| {
-            let x = DVector::from_column_slice(x);
-            (&matrix * &x).amax() <= tolerance * x.norm()
+        let rounded = |rows: &mut dyn Iterator<Item = &[Double]>| -> Vec<Vec<f64>> {
+            rows.map(|row| row.iter().map(|&x| x.into()).collect()).collect()
         };
-        let null_space: Vec<Vec<f64>> = null.rows().map(<[f64]>::to_vec).collect();
-        let explanation = explain(self.mechanism, &assembled, &null_space, holds, Vec::new);
-        let bodies = self.mechanism.bodies().len();
-        let mut finding = self.finish("numeric", rows, certificate, vec![0; bodies]);
-        finding.warnings.extend(loops.closed.warnings().iter().cloned());
-        finding
-            .warnings
-            .push("no exact closed configuration was found: the rank rests on singular values alone".into());
-        Ok((finding, explanation))
-    }
-}
-
-/// What counts as zero among singular values: it follows from how well the loops close.
-fn tolerance(closed: &ClosedMechanism<'_>) -> f64 {
-    let open = closed.residual(&mut closed.workspace(), closed.assembled()).unwrap_or(0.0);
-    NUMERIC_TOLERANCE.max(MAGNIFIED * open).max(MAGNIFIED * closed.rank().dropped)
-}
-
-/// Rank by singular values at random closed configurations, with its margin.
-pub fn numeric_rank(question: &Question<'_>, closed: &ClosedMechanism<'_>) -> Result<Rank> {
-    Ok(Svd::new(&numeric_rows(question, closed)?)?.rank(tolerance(closed)))
-}
-
-/// Rows of the energy regressor at random closed configurations, each of unit length.
-fn numeric_rows(question: &Question<'_>, closed: &ClosedMechanism<'_>) -> Result<DMatrix<f64>> {
-    let mechanism = question.mechanism;
-    let floating = mechanism.base() == Base::Floating;
-    if !question.experiment.is_complete(floating) {
-        return Err(Error::Numeric(
-            "without an exact closed configuration only complete measurements can be analysed".into(),
-        ));
-    }
-    let width = mechanism.parameter_count();
-    // More rows than columns, so that the smallest singular values are not small by accident.
-    let count = 2 * width + 60;
-    let mut matrix = DMatrix::zeros(count, width);
-    let mut walk = Walk::new(closed, question.seed);
-    let mut row = vec![0.0; width];
-    let heavy = question.experiment.regime != Regime::Kinetic && mechanism.gravity().norm() > 0.0;
-    let moving = question.experiment.regime != Regime::Static;
-    for r in 0..count {
-        walk.step()?;
-        walk.row(moving && (r % 2 == 0 || !heavy), &mut row)?;
-        let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if norm > 0.0 {
-            row.iter().enumerate().for_each(|(c, x)| matrix[(r, c)] = x / norm);
+        let null_space = rounded(&mut found.rows.null_space().iter().map(Vec::as_slice));
+        let mut rows = Echelon::new(found.rows.width(), Pivot::Largest);
+        for row in rounded(&mut found.rows.rows()) {
+            rows.insert(&row);
         }
-    }
-    Ok(matrix)
-}
-
-/// A random walk on the closed configurations.
-struct Walk<'a, 'm> {
-    closed: &'a ClosedMechanism<'m>,
-    workspace: ClosedWorkspace,
-    source: SplitMix,
-    q: Vec<f64>,
-    rates: Vec<f64>,
-    v: Vec<f64>,
-}
-
-impl<'a, 'm> Walk<'a, 'm> {
-    fn new(closed: &'a ClosedMechanism<'m>, seed: u64) -> Self {
-        Self {
-            closed,
-            workspace: closed.workspace(),
-            source: SplitMix::new(seed),
-            q: closed.assembled().to_vec(),
-            rates: vec![0.0; closed.dof()],
-            v: vec![0.0; closed.mechanism().nv()],
-        }
-    }
-
-    fn random_velocity(&mut self) -> Result<()> {
-        self.rates.iter_mut().for_each(|r| *r = f64::random(&mut self.source));
-        self.closed.velocities(&mut self.workspace, &self.q, &self.rates, &mut self.v)
-    }
-
-    /// A step of at most a fifth of a radian (or of a metre); refused where the loops do not close there.
-    fn step(&mut self) -> Result<()> {
-        self.random_velocity()?;
-        let fastest = self.v.iter().fold(1.0f64, |m, v| m.max(v.abs()));
-        let step: Vec<f64> = self.v.iter().map(|v| 0.2 * v / fastest).collect();
-        let mut trial = self.q.clone();
-        self.closed.mechanism().integrate(&mut trial, &step);
-        if self.closed.close(&mut self.workspace, &mut trial).is_ok() {
-            self.q = trial;
-        }
-        Ok(())
-    }
-
-    /// The kinetic energy's row, or that of gravity's power, at a random velocity.
-    fn row(&mut self, kinetic: bool, out: &mut [f64]) -> Result<()> {
-        self.random_velocity()?;
-        if kinetic {
-            return self.closed.kinetic_energy_regressor(&mut self.workspace, &self.q, &self.rates, out);
-        }
-        let mut all = vec![0.0; self.v.len() * out.len()];
-        gravity_regressor(self.closed.mechanism(), &mut self.workspace.tree, &self.q, &mut all)?;
-        out.fill(0.0);
-        for (row, v) in all.chunks_exact(out.len()).zip(&self.v) {
-            out.iter_mut().zip(row).for_each(|(o, y)| *o += v * y);
-        }
-        Ok(())
+        let assembled = loops.rough.to::<f64>();
+        let explanation =
+            explain(self.mechanism, &assembled, &null_space, |x| found.annihilates(x), Vec::new);
+        let velocities = found.velocities;
+        (self.finish("numeric", rows, certificate, velocities), explanation)
     }
 }
 

@@ -12,7 +12,7 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use crate::linalg::{Echelon, Number, Pivot, SplitMix};
+use crate::linalg::{Echelon, FullPivots, Number, Pivot, SplitMix};
 use crate::mechanism::Assembled;
 use crate::spatial::{Force, Motion, Pose, skew};
 
@@ -42,7 +42,8 @@ pub struct Start<'a, T: Number> {
 }
 
 impl<'a, T: Number> Start<'a, T> {
-    /// Chooses independent coordinates: as far as the loops allow, those not marked in `prefer_dependent`.
+    /// Chooses independent coordinates: as far as the loops allow, those not marked in `prefer_dependent`. Rounded numbers
+    /// cannot tell how far that is: there the marked ones must be dependent.
     pub fn new(assembled: &'a Assembled<T>, prefer_dependent: &[bool]) -> Result<Self, Stuck> {
         let nv = assembled.nv;
         let mut start = Self {
@@ -57,16 +58,23 @@ impl<'a, T: Number> Start<'a, T> {
         let mut curve = Curve::new(&start);
         curve.push_geometry();
         let jacobian = &curve.jacobians[0];
-        let mut order: Vec<usize> = (0..nv).collect();
-        order.sort_by_key(|&v| !prefer_dependent[v]);
-        let mut span = Echelon::<T>::new(nv, Pivot::First);
-        let (mut solved, mut implied) = (Vec::new(), Vec::new());
-        for (i, row) in jacobian.chunks_exact(nv.max(1)).enumerate() {
-            let row: Vec<T> = order.iter().map(|&v| row[v]).collect();
-            if span.insert(&row) { solved.push(i) } else { implied.push(i) }
-        }
         let mut is_dependent = vec![false; nv];
-        span.pivots().iter().for_each(|&p| is_dependent[order[p]] = true);
+        let (solved, implied) = if T::TOLERANCE > 0.0 {
+            let solved = best_rows(jacobian, prefer_dependent).ok_or(Stuck::Singular)?;
+            is_dependent.copy_from_slice(prefer_dependent);
+            (0..jacobian.len() / nv.max(1)).partition(|i| solved.contains(i))
+        } else {
+            let mut order: Vec<usize> = (0..nv).collect();
+            order.sort_by_key(|&v| !prefer_dependent[v]);
+            let mut span = Echelon::<T>::new(nv, Pivot::First);
+            let (mut solved, mut implied) = (Vec::new(), Vec::new());
+            for (i, row) in jacobian.chunks_exact(nv.max(1)).enumerate() {
+                let row: Vec<T> = order.iter().map(|&v| row[v]).collect();
+                if span.insert(&row) { solved.push(i) } else { implied.push(i) }
+            }
+            span.pivots().iter().for_each(|&p| is_dependent[order[p]] = true);
+            (solved, implied)
+        };
         let dependent: Vec<usize> = (0..nv).filter(|&v| is_dependent[v]).collect();
         let independent: Vec<usize> = (0..nv).filter(|&v| !is_dependent[v]).collect();
         if independent.is_empty() {
@@ -104,6 +112,15 @@ impl<'a, T: Number> Start<'a, T> {
             put(v, -sum);
         }
     }
+}
+
+/// As many rows of a row-major matrix as columns are marked, the most independent ones in these.
+fn best_rows<T: Number>(jacobian: &[T], marked: &[bool]) -> Option<Vec<usize>> {
+    let width = marked.iter().filter(|&&m| m).count();
+    let rows = jacobian.chunks_exact(marked.len().max(1));
+    let block = rows.flat_map(|row| row.iter().zip(marked).filter(|(_, m)| **m).map(|(&x, _)| x)).collect();
+    let found = FullPivots::new(block, width, T::TOLERANCE);
+    (found.places.len() == width).then(|| found.places.iter().map(|p| p.0).collect())
 }
 
 fn path<T: Number>(assembled: &Assembled<T>, a: Option<usize>, b: Option<usize>) -> Vec<(usize, bool)> {
@@ -185,6 +202,8 @@ pub struct Curve<'a, T: Number> {
     velocities: Vec<Vec<T>>,
     /// `∂v/∂v_independent` by order: columns per independent coordinate, each of all coordinates.
     gradients: Vec<Vec<Vec<T>>>,
+    /// By how much rounded numbers leave constraints open that should follow from the others.
+    slack: f64,
 }
 
 impl<'a, T: Number> Curve<'a, T> {
@@ -205,6 +224,7 @@ impl<'a, T: Number> Curve<'a, T> {
             jacobians: Vec::new(),
             velocities: Vec::new(),
             gradients: Vec::new(),
+            slack: 0.0,
         }
     }
 
@@ -234,6 +254,7 @@ impl<'a, T: Number> Curve<'a, T> {
         let velocity = &mut self.velocities[k];
         start.solve(|row| b[row], |v, x| velocity[v] = x);
         let mut gradient = Vec::with_capacity(start.mobility());
+        let mut slack = self.slack;
         for (a, &v) in start.independent.iter().enumerate() {
             let mut column = vec![T::zero(); nv];
             if k == 0 {
@@ -248,12 +269,16 @@ impl<'a, T: Number> Curve<'a, T> {
             };
             let right: Vec<T> = (0..rows).map(|row| b(row, &column)).collect();
             start.solve(|row| right[row], |v, x| column[v] = x);
-            if start.implied.iter().any(|&row| !b(row, &column).is_zero()) {
+            let open = start.implied.iter().map(|&row| b(row, &column).weight()).fold(0.0, f64::max);
+            if T::TOLERANCE > 0.0 {
+                slack = slack.max(open);
+            } else if open > 0.0 {
                 return Err(Stuck::Singular);
             }
             gradient.push(column);
         }
         self.gradients.push(gradient);
+        self.slack = slack;
         Ok(())
     }
 
@@ -380,6 +405,11 @@ impl<'a, T: Number> Curve<'a, T> {
     /// The velocities of all coordinates at order `k` on the curve itself.
     pub(super) fn velocity(&self, k: usize) -> Vec<T> {
         self.velocities[k].clone()
+    }
+
+    /// By how much rounded numbers leave constraints open that should follow from the others; zero for exact ones.
+    pub(super) fn slack(&self) -> f64 {
+        self.slack
     }
 
     /// Direction of gravity in the world.

@@ -9,6 +9,7 @@ pub mod certificate;
 pub mod closed;
 mod compare;
 pub mod drng;
+pub mod extended;
 mod joined;
 pub mod lifting;
 pub mod momentum;

@@ -33,6 +33,12 @@ impl Inquiry<'_> {
         self.blocks.last().map_or(0, |b| b.offset + b.len)
     }
 
+    /// Whether its rows ask for two orders in time.
+    pub(super) fn needs_accelerations(&self) -> bool {
+        let e = self.experiment;
+        !e.is_complete(self.floating) && e.regime != Regime::Static && e.measured != Measured::Momentum
+    }
+
     fn senses(&self, coordinate: usize) -> bool {
         let e = self.experiment;
         if self.floating && coordinate < 6 {
@@ -50,7 +56,7 @@ impl Inquiry<'_> {
 }
 
 /// A curve together with the virtual velocities whose power with the measured forces gives the rows.
-struct Probe<'a, T: Number> {
+pub(super) struct Probe<'a, T: Number> {
     inquiry: Inquiry<'a>,
     curve: Curve<'a, T>,
     motion: Twists<T>,
@@ -60,14 +66,15 @@ struct Probe<'a, T: Number> {
 }
 
 impl<'a, T: Number> Probe<'a, T> {
-    fn random(start: &'a Start<'a, T>, inquiry: Inquiry<'a>, source: &mut SplitMix) -> Self {
+    /// With at most `most` virtual velocities.
+    pub fn random(start: &'a Start<'a, T>, inquiry: Inquiry<'a>, most: usize, source: &mut SplitMix) -> Self {
         let bodies = start.assembled.bodies.len();
         let sensed: Vec<bool> = start.independent().iter().map(|&v| inquiry.senses(v)).collect();
         let ground = inquiry.senses_ground();
         let n = sensed.iter().filter(|&&s| s).count() + if ground { 6 } else { 0 };
         let complete = inquiry.experiment.is_complete(inquiry.floating);
         // The energy is quadratic in the velocity: it has as many values as the mass matrix has entries.
-        let count = if complete { n * (n + 1) / 2 } else { n }.min(DIRECTIONS);
+        let count = if complete { n * (n + 1) / 2 } else { n }.min(most);
         let mut random = |wanted: bool| if wanted { T::random(source) } else { T::zero() };
         let rates = (0..count).map(|_| sensed.iter().map(|&s| random(s)).collect()).collect();
         let virtual_motions = (0..count)
@@ -87,7 +94,7 @@ impl<'a, T: Number> Probe<'a, T> {
     }
 
     /// Extends the curve by one order and passes an order of each row.
-    fn advance(&mut self, source: &mut SplitMix, mut pass: impl FnMut(&[T])) -> Result<(), Stuck> {
+    pub fn advance(&mut self, source: &mut SplitMix, mut pass: impl FnMut(&[T])) -> Result<(), Stuck> {
         self.curve.extend(source)?;
         let curve = &self.curve;
         curve.extend_twists(|k| curve.velocity(k), &mut self.motion);
@@ -126,6 +133,26 @@ impl<'a, T: Number> Probe<'a, T> {
             }
         }
         Ok(())
+    }
+
+    /// Passes velocities that the bodies attain, gravity among them, order by order.
+    pub fn velocities(&self, mut pass: impl FnMut(usize, &Motion<T>)) {
+        let regime = self.inquiry.experiment.regime;
+        for (i, twists) in self.motion.own.iter().enumerate() {
+            for (pose, twist) in self.curve.world(i).iter().zip(twists) {
+                if regime != Regime::Static {
+                    pass(i, twist);
+                }
+                if regime != Regime::Kinetic {
+                    pass(i, &Motion::new(Vector3::zeros(), pose.rotation.tr_mul(&self.curve.gravity())));
+                }
+            }
+        }
+    }
+
+    /// By how much rounded numbers leave constraints open that should follow from the others.
+    pub fn slack(&self) -> f64 {
+        self.curve.slack()
     }
 
     /// Gravity's power along a virtual velocity, at order `k`.
@@ -187,7 +214,7 @@ pub fn lift<T: Number>(
     let mut source = SplitMix::new(seed);
     let (mut curves, mut idle, mut order) = (0, 0, 0);
     while idle < QUIET_CURVES && !rows.is_full() {
-        let mut probe = Probe::random(start, inquiry, &mut source);
+        let mut probe = Probe::random(start, inquiry, DIRECTIONS, &mut source);
         let before = rows.rank();
         let mut k = 0;
         while k <= order + QUIET_ORDERS && !rows.is_full() {
@@ -200,17 +227,9 @@ pub fn lift<T: Number>(
             }
             k += 1;
         }
-        for (i, span) in spans.iter_mut().enumerate() {
-            for (pose, twist) in probe.curve.world(i).iter().zip(&probe.motion.own[i]) {
-                if inquiry.experiment.regime != Regime::Static {
-                    span.insert(twist.to_vector().as_slice());
-                }
-                if inquiry.experiment.regime != Regime::Kinetic {
-                    let fall = pose.rotation.tr_mul(&probe.curve.gravity());
-                    span.insert(Motion::new(Vector3::zeros(), fall).to_vector().as_slice());
-                }
-            }
-        }
+        probe.velocities(|body, v| {
+            spans[body].insert(v.to_vector().as_slice());
+        });
         curves += 1;
         idle = if rows.rank() > before { 0 } else { idle + 1 };
     }

@@ -3,10 +3,13 @@
 //! Matrices are nalgebra's; the decompositions are faer's, because nalgebra's are wrong on some rank-deficient
 //! matrices. Every rank carries its margin.
 
+mod double;
 mod echelon;
 mod field;
 mod ldl;
+mod pivoting;
 
+pub use double::Double;
 pub use echelon::{Echelon, Gap, Pivot};
 pub use field::{First, Gf, Number, Second, Shadow, SplitMix};
 pub use inertial_dense::{
@@ -14,3 +17,4 @@ pub use inertial_dense::{
     symmetric_eigen, symmetric_eigenvalues,
 };
 pub(crate) use ldl::{ldl, ldl_solve};
+pub use pivoting::FullPivots;

@@ -4,7 +4,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::geometry::{aligned, modes, turn, turns};
 use super::snap::{Turns, inclination, recognise_rotation, slack};
-use super::{Angle, BodyKind, ExactGeometry, JointType, LoopFrame, Mechanism, Pivoting, Surd};
+use super::{Angle, BodyKind, Closing, ExactGeometry, JointType, LoopFrame, Mechanism, Pivoting, Surd};
 use crate::linalg::{Echelon, Number, Pivot};
 use crate::spatial::{Force, Motion, Pose, rotation_from_quaternion};
 
@@ -22,16 +22,27 @@ struct Stand {
     quaternion: Option<[Surd; 4]>,
 }
 
-/// A loop joint's exact description. The predecessor's frame enters by the first axis of a universal joint alone: the
-/// rest of it says only where the loop is closed, and the mechanism stands closed already.
+/// A loop joint's exact description.
 #[derive(Debug, Clone)]
 struct LoopPlan {
     predecessor: Option<usize>,
     successor: Option<usize>,
-    predecessor_turns: Turns,
-    successor_turns: Turns,
-    successor_offset: [Surd; 3],
+    predecessor_end: EndPlan,
+    successor_end: EndPlan,
     joint: LoopKind,
+}
+
+/// Where a loop joint sits on a body.
+#[derive(Debug, Clone)]
+struct EndPlan {
+    turns: Turns,
+    offset: [Surd; 3],
+}
+
+impl EndPlan {
+    fn to<T: Number>(&self) -> Pose<T> {
+        Pose::new(turns(&self.turns), Vector3::from(self.offset.map(Surd::to)))
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +92,10 @@ pub struct AssembledLoop<T: Number> {
     /// Of a universal joint: its first axis in the predecessor body, its second in the successor body. Their cross
     /// product is one more constraint, a pure moment.
     pub axes: Option<[Vector3<T>; 2]>,
+    /// The joint's frames on both bodies.
+    pub ends: [Pose<T>; 2],
+    /// When it is closed.
+    pub closing: Closing<T>,
 }
 
 /// A mechanism in one closed configuration.
@@ -118,21 +133,33 @@ impl ExactAssembly {
             .loops()
             .iter()
             .map(|l| {
-                let turns = |end: &LoopFrame| recognise_rotation(&end.pose.rotation, snap);
                 let exact = |x: f64| {
                     if x.abs() <= length { Surd::ZERO } else { Surd::recognise_within(x, slack) }
+                };
+                let end = |end: &LoopFrame| EndPlan {
+                    turns: recognise_rotation(&end.pose.rotation, snap),
+                    offset: end.pose.translation.data.0[0].map(exact),
                 };
                 LoopPlan {
                     predecessor: l.predecessor.body,
                     successor: l.successor.body,
-                    predecessor_turns: turns(&l.predecessor),
-                    successor_turns: turns(&l.successor),
-                    successor_offset: l.successor.pose.translation.data.0[0].map(exact),
+                    predecessor_end: end(&l.predecessor),
+                    successor_end: end(&l.successor),
                     joint: loop_kind(&l.joint_type, snap),
                 }
             })
             .collect();
         Self { geometry: geometry.clone(), stands, loops, nv: mechanism.nv() }
+    }
+
+    /// Its geometry apart from the configuration.
+    pub fn geometry(&self) -> &ExactGeometry {
+        &self.geometry
+    }
+
+    /// A typical length of the mechanism.
+    pub fn size(&self) -> f64 {
+        self.geometry.size()
     }
 
     /// Writes it in numbers of one kind.
@@ -173,19 +200,21 @@ fn loop_kind(joint: &JointType, snap: f64) -> LoopKind {
 
 impl LoopPlan {
     fn to<T: Number>(&self) -> AssembledLoop<T> {
-        let rotation: Matrix3<T> = turns(&self.successor_turns);
-        let end = Pose::new(rotation, Vector3::from(self.successor_offset.map(Surd::to)));
-        let (free, axes) = match self.joint {
-            LoopKind::Fixed => (Vec::new(), None),
+        let (outer, end): (Pose<T>, Pose<T>) = (self.predecessor_end.to(), self.successor_end.to());
+        let (free, axes, closing) = match self.joint {
+            LoopKind::Fixed => (Vec::new(), None, Closing::Fixed),
             LoopKind::Free(pivoting, axis, pitch) => {
-                (modes(pivoting, &aligned(&axis), pitch.to())[..pivoting.freedoms()].to_vec(), None)
+                let (frame, pitch) = (aligned(&axis), pitch.to());
+                let free = modes(pivoting, &frame, pitch)[..pivoting.freedoms()].to_vec();
+                (free, None, Closing::Free(pivoting, frame, pitch))
             }
             LoopKind::Universal([first, second]) => {
                 let axis = |a: &[Angle; 2]| aligned::<T>(a).column(2).into_owned();
-                let outer: Matrix3<T> = turns(&self.predecessor_turns);
+                let axes = [axis(&first), axis(&second)];
                 // Every rotation, less the one moment that the two axes leave.
                 let ball = modes(Pivoting::Spherical, &Matrix3::identity(), T::zero())[..3].to_vec();
-                (ball, Some([outer * axis(&first), rotation * axis(&second)]))
+                let own = [outer.rotation * axes[0], end.rotation * axes[1]];
+                (ball, Some(own), Closing::Universal(axes))
             }
         };
         let modes: Vec<Motion<T>> = free.iter().map(|m| end.push_motion(m)).collect();
@@ -201,6 +230,8 @@ impl LoopPlan {
             wrenches: span.null_space().into_iter().map(wrench).collect(),
             modes,
             axes,
+            ends: [outer, end],
+            closing,
         }
     }
 }

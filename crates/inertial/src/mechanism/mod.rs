@@ -7,6 +7,7 @@ mod assembled;
 mod build;
 mod builder;
 pub mod builtin;
+mod closing;
 mod exact;
 mod geometry;
 mod joint;
@@ -21,6 +22,7 @@ pub use builder::{
     BuildOptions, JointDynamics, JointSpec, Limits, LinkSpec, LoopEnd, LoopSpec, MechanismBuilder, Mimic,
     RotorModel, RotorSpec, WheelSpec,
 };
+pub use closing::{Closing, Equations};
 pub(crate) use exact::gcd;
 pub use exact::{Angle, Surd};
 pub(crate) use geometry::turn as turn_about;

@@ -1,0 +1,429 @@
+//! Mechanisms with loops in numbers of 31 digits: for geometry that no exact number describes, and as an independent
+//! way to the rank.
+//!
+//! Random closed configurations are solved to the last digit, each gives rows of the regressor, and elimination with full pivoting
+//! decides. Constraints that contradict each other a little (rounded overconstrained machines) are met in the
+//! least-squares sense; what they leave open sets the tolerance.
+
+use nalgebra::{Matrix3, Vector3};
+use num_traits::{One, Zero};
+
+use super::certificate::Question;
+use super::lifting::Start;
+use super::probe::Probe;
+use crate::dynamics::{ClosedMechanism, ClosedWorkspace};
+use crate::linalg::{Double, Echelon, FullPivots, Number, Pivot, Rank, SplitMix};
+use crate::mechanism::{Assembled, ExactAssembly, Geometry, Pivoting, turn_about};
+use crate::spatial::{Field, Motion, Pose, rotation_from_quaternion, skew};
+use crate::{Error, Result};
+
+/// Pivots below this, relative to the first, count as zero where the loops close to the last digit: rounding leaves 1e-30.
+///
+/// True pivots can be small, because on the short path of a mechanism with one freedom many functions look alike: 1e-20 has
+/// been seen.
+const TOLERANCE: f64 = 1e-26;
+
+/// What the loops leave open enters the regressor magnified by its conditioning.
+const MAGNIFIED: f64 = 100.0;
+
+/// Configurations are added until so many in a row bring nothing new.
+const QUIET: usize = 4;
+
+/// How far a joint moves from one configuration to the next (rad, or sizes of the mechanism).
+const LONGEST_STEP: f64 = 0.2;
+
+/// Rows of the regressor at random closed configurations, eliminated.
+#[derive(Debug)]
+pub struct Extended {
+    /// The rank with its margin.
+    pub rank: Rank,
+    /// How far the loops stay open, at worst (rad, or relative to the mechanism's size).
+    pub open: f64,
+    /// What counted as zero.
+    pub tolerance: f64,
+    /// The row space, reduced.
+    pub rows: Echelon<Double>,
+    /// Dimension of the velocities that each body attains, gravity included.
+    pub velocities: Vec<usize>,
+    /// All rows in units of the mechanism's size, each with a largest entry of one.
+    samples: Vec<f64>,
+    /// What takes parameters in units of the mechanism's size to those of the file.
+    lengths: Vec<Double>,
+}
+
+impl Extended {
+    /// Samples a mechanism whose loops `closed` has assembled; `assembly` says its geometry.
+    pub fn new(
+        question: &Question<'_>,
+        closed: &ClosedMechanism<'_>,
+        assembly: &ExactAssembly,
+    ) -> Result<Self> {
+        let inquiry = question.inquiry();
+        let width = question.mechanism.parameter_count();
+        let lengths = lengths(question, assembly.size());
+        let site = Site::new(closed, assembly);
+        let mut walk = Walk::new(closed, site.size, question.seed);
+        let mut source = SplitMix::new(question.seed);
+        let orders = if inquiry.needs_accelerations() { 2 } else { 1 };
+        let mut matrix: Vec<Double> = Vec::new();
+        let mut span = Echelon::new(width, Pivot::Largest);
+        let mut spans = vec![Echelon::<f64>::new(6, Pivot::Largest); question.mechanism.bodies().len()];
+        let (mut open, mut quiet) = (0.0f64, 0);
+        // More rows than columns, so that no pivot is small by accident.
+        for _ in 0..width + 30 {
+            walk.step()?;
+            let (assembled, left) = site.refine(&walk.q)?;
+            let start = Start::new(&assembled, &site.dependent).map_err(|_| dead_point())?;
+            let mut probe = Probe::random(&start, inquiry, 1, &mut source);
+            let before = span.rank();
+            for _ in 0..orders {
+                let advanced = probe.advance(&mut source, |row| {
+                    let mut row: Vec<Double> = row.iter().zip(&lengths).map(|(&x, &l)| x * l).collect();
+                    let size = row.iter().map(|x| x.weight()).fold(0.0, f64::max);
+                    if size > 0.0 {
+                        let scale = Double::from(size.recip());
+                        row.iter_mut().for_each(|x| *x *= scale);
+                    }
+                    span.insert(&row);
+                    matrix.extend(row);
+                });
+                advanced.map_err(|_| dead_point())?;
+            }
+            probe.velocities(|body, v| {
+                spans[body].insert(v.to_vector().map(f64::from).as_slice());
+            });
+            open = open.max(left).max(probe.slack());
+            quiet = if span.rank() > before { 0 } else { quiet + 1 };
+            if quiet == QUIET {
+                break;
+            }
+        }
+        let tolerance = TOLERANCE.max(MAGNIFIED * open);
+        let samples = matrix.iter().map(|&x| f64::from(x)).collect();
+        let found = FullPivots::new(matrix, width, tolerance);
+        let mut rows = Echelon::new(width, Pivot::Largest);
+        for &(row, column) in &found.places {
+            let entries = &found.matrix[row * width..(row + 1) * width];
+            let scale = entries[column].inverse().unwrap_or_else(Double::one);
+            // Columns of earlier pivots hold what elimination skipped there.
+            let mut done: Vec<Double> = entries.iter().map(|&x| x * scale).collect();
+            for &(_, earlier) in found.places.iter().take_while(|p| p.0 != row) {
+                done[earlier] = Double::zero();
+            }
+            rows.insert(&done);
+        }
+        rows.reduce();
+        let velocities = spans.iter().map(Echelon::rank).collect();
+        Ok(Self { rank: found.rank(), open, tolerance, rows, velocities, samples, lengths }.in_file_units())
+    }
+
+    /// Back from parameters in units of the mechanism's size.
+    fn in_file_units(mut self) -> Self {
+        let mut rows = Echelon::new(self.rows.width(), Pivot::Largest);
+        for row in self.rows.rows() {
+            let row: Vec<Double> = row
+                .iter()
+                .zip(&self.lengths)
+                .map(|(&x, l)| if x.is_zero() { x } else { x * l.inverse().unwrap_or_else(Double::one) })
+                .collect();
+            rows.insert(&row);
+        }
+        self.rows = rows;
+        self
+    }
+
+    /// Whether a change of the parameters is null: it vanishes on every row to the tolerance (and to the rounding of
+    /// `f64`).
+    pub fn annihilates(&self, x: &[f64]) -> bool {
+        let x: Vec<f64> = x.iter().zip(&self.lengths).map(|(x, &l)| x / f64::from(l)).collect();
+        let size = x.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let tolerance = self.tolerance.max(1e-10) * size;
+        let mut rows = self.samples.chunks_exact(x.len().max(1));
+        rows.all(|row| row.iter().zip(&x).map(|(y, x)| y * x).sum::<f64>().abs() <= tolerance)
+    }
+}
+
+fn dead_point() -> Error {
+    Error::Numeric(
+        "a random configuration is a dead point of the independent joints: try another seed".into(),
+    )
+}
+
+/// For each parameter the power of the mechanism's size that brings masses, first moments and inertias to one scale.
+fn lengths(question: &Question<'_>, size: f64) -> Vec<Double> {
+    // A power of two rounds nothing.
+    let unit = if size > 0.0 { size.log2().round().exp2() } else { 1.0 };
+    let mut out = vec![Double::one(); question.mechanism.parameter_count()];
+    for block in question.mechanism.parameter_blocks() {
+        for (k, x) in out[block.offset..block.offset + block.len].iter_mut().enumerate() {
+            let power = match 10 - block.len + k {
+                0 => 0,
+                1..=3 => 1,
+                _ => 2,
+            };
+            *x = Double::from(unit.powi(power));
+        }
+    }
+    out
+}
+
+/// A mechanism's geometry in 31 digits, to be set up at any configuration.
+struct Site<'a, 'm> {
+    closed: &'a ClosedMechanism<'m>,
+    geometry: Geometry<Double>,
+    assembled: Assembled<Double>,
+    dependent: Vec<bool>,
+    columns: Vec<usize>,
+    size: f64,
+}
+
+impl<'a, 'm> Site<'a, 'm> {
+    fn new(closed: &'a ClosedMechanism<'m>, assembly: &ExactAssembly) -> Self {
+        let nv = closed.mechanism().nv();
+        let dependent: Vec<bool> = (0..nv).map(|v| !closed.independent().contains(&v)).collect();
+        let columns = (0..nv).filter(|&v| dependent[v]).collect();
+        let size = if assembly.size() > 0.0 { assembly.size() } else { 1.0 };
+        let (geometry, assembled) = (assembly.geometry().to(), assembly.to());
+        Self { closed, geometry, assembled, dependent, columns, size }
+    }
+
+    /// The mechanism near `q`, its loops closed to the last digit; and how far they stay open.
+    fn refine(&self, q: &[f64]) -> Result<(Assembled<Double>, f64)> {
+        let mut at = self.place(q);
+        let (mut open, mut equations) = self.equations(&at)?;
+        for _ in 0..12 {
+            if open == 0.0 || self.columns.is_empty() {
+                break;
+            }
+            let step = least_squares(&equations, self.columns.len()).ok_or_else(dead_point)?;
+            let mut next = at.clone();
+            for (body, pose) in next.bodies.iter_mut().zip(&at.bodies) {
+                let own = body.modes.iter().enumerate();
+                body.pose = own.fold(pose.pose, |pose, (k, mode)| {
+                    let place = self.columns.binary_search(&(body.v + k));
+                    place.map_or(pose, |i| pose * displacement(&(*mode * step[i])))
+                });
+            }
+            let (now, then) = self.equations(&next)?;
+            // Where rounding (or contradicting geometry) lets it fall no further.
+            if now >= open {
+                break;
+            }
+            let stalled = now > 0.5 * open;
+            (at, open, equations) = (next, now, then);
+            if stalled {
+                break;
+            }
+        }
+        Ok((at, open))
+    }
+
+    /// The mechanism at `q`, as good as `q` closes its loops.
+    fn place(&self, q: &[f64]) -> Assembled<Double> {
+        let mut out = self.assembled.clone();
+        let bodies = self.closed.mechanism().bodies().iter();
+        for ((body, exact), to) in bodies.zip(&self.geometry.bodies).zip(&mut out.bodies) {
+            let q = &q[body.drive.q..body.drive.q + body.joint_type.nq()];
+            // Coordinates that several bodies share must agree to the last digit, so must a screw's turn and advance.
+            let position = |k: usize| Double::from(q[k]) * exact.ratio;
+            let turned = |x: Double| {
+                let ((s, c), (c0, s0)) = (x.sin_cos(), exact.rest.0);
+                exact.frame * turn_about(2, (c * c0 - s * s0, s * c0 + c * s0)) * exact.frame.transpose()
+            };
+            let slid = |x: Double| exact.axis() * x;
+            let pose = match exact.pivoting {
+                Pivoting::Revolute => Pose::new(turned(position(0)), Vector3::zeros()),
+                Pivoting::Prismatic => Pose::from_translation(slid(position(0) + exact.rest.1)),
+                Pivoting::Helical => {
+                    let x = position(0);
+                    Pose::new(turned(x), slid(exact.pitch * (x + exact.rest.1)))
+                }
+                Pivoting::Cylindrical => Pose::new(turned(position(0)), slid(position(1))),
+                Pivoting::Planar | Pivoting::Spherical | Pivoting::Floating => {
+                    // Free in their motion: the nearest number of each coordinate is as good as any.
+                    let rough = body.joint_type.pose(q);
+                    let rotation = match (exact.pivoting, q) {
+                        (Pivoting::Planar, _) => turned(position(2)),
+                        (_, &[.., x, y, z, w]) => {
+                            let [x, y, z, w] = [x, y, z, w].map(Double::from);
+                            rotation_from_quaternion(x, y, z, w).unwrap_or_else(Matrix3::identity)
+                        }
+                        _ => Matrix3::identity(),
+                    };
+                    let shift = if exact.pivoting == Pivoting::Planar {
+                        let across = exact.frame.map(f64::from).tr_mul(&rough.translation);
+                        exact.frame * Vector3::new(across.x.into(), across.y.into(), Double::zero())
+                    } else {
+                        rough.translation.map(Double::from)
+                    };
+                    Pose::new(rotation, shift)
+                }
+            };
+            to.pose = exact.placement * pose;
+        }
+        out
+    }
+
+    /// How far the loops are open, and one equation per row: its coefficients in the dependent coordinates and its value.
+    fn equations(&self, at: &Assembled<Double>) -> Result<(f64, Vec<Double>)> {
+        let poses = at.world_poses();
+        let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
+        let mut out = Vec::new();
+        let mut sum = 0.0;
+        for joint in &at.loops {
+            let (near, far) = (world(joint.predecessor), world(joint.successor));
+            let found = joint
+                .equations(&near, &far, |c, s, advanced| Some(angle(c, s, advanced)))
+                .ok_or_else(dead_point)?;
+            let end = far * joint.ends[1];
+            for (value, wrench) in found {
+                let held = end.push_force(&wrench);
+                let start = out.len();
+                out.resize(start + self.columns.len() + 1, Double::zero());
+                for (side, sign) in [(joint.successor, Double::one()), (joint.predecessor, -Double::one())] {
+                    let mut body = side;
+                    while let Some(i) = body {
+                        for (k, mode) in at.bodies[i].modes.iter().enumerate() {
+                            if let Ok(place) = self.columns.binary_search(&(at.bodies[i].v + k)) {
+                                out[start + place] += poses[i].push_motion(mode).dot(&held) * sign;
+                            }
+                        }
+                        body = at.bodies[i].parent;
+                    }
+                }
+                out[start + self.columns.len()] = value;
+                let length = if wrench.linear.iter().all(Zero::is_zero) { 1.0 } else { self.size };
+                sum += (f64::from(value) / length).powi(2);
+            }
+        }
+        Ok((sum.sqrt(), out))
+    }
+}
+
+/// The angle with this cosine and sine that is nearest to what the advance says.
+fn angle(c: Double, s: Double, advanced: Double) -> Double {
+    let rough = f64::from(s).atan2(f64::from(c));
+    let turns = ((f64::from(advanced) - rough) / std::f64::consts::TAU).round();
+    let (s0, c0) = Double::from(rough).sin_cos();
+    // What is left of the angle is its own sine to more than 31 digits.
+    let left = s * c0 - c * s0;
+    Double::from(rough) + left + Double::PI * Double::from(2.0 * turns)
+}
+
+/// The pose after a small twist: the exponential's own series.
+fn displacement(twist: &Motion<Double>) -> Pose<Double> {
+    let size = twist.angular.iter().map(|x| x.weight()).fold(0.0, f64::max);
+    let k = skew(&twist.angular);
+    let (mut rotation, mut term, mut left) = (Matrix3::identity(), Matrix3::identity(), 1.0);
+    for n in 1.. {
+        left *= 2.0 * size / f64::from(n);
+        if left < 1e-34 {
+            break;
+        }
+        term = term * k * Double::from_i64(i64::from(n)).inverse().unwrap_or_else(Double::zero);
+        rotation += term;
+    }
+    // Free modes turn about the origin, or advance along their own axis.
+    Pose::new(rotation, twist.linear)
+}
+
+/// `x` with the least `‖A x + b‖`, rows `[A | b]` of `n + 1` entries: the normal equations, which 31 digits can afford.
+fn least_squares(rows: &[Double], n: usize) -> Option<Vec<Double>> {
+    let mut a = vec![Double::zero(); n * (n + 1)];
+    for row in rows.chunks_exact(n + 1) {
+        for i in 0..n {
+            for j in i..=n {
+                a[i * (n + 1) + j] += row[i] * row[j];
+            }
+        }
+    }
+    // Elimination of a symmetric positive definite matrix, upper triangle only.
+    for k in 0..n {
+        let inverse = a[k * (n + 1) + k].inverse()?;
+        for i in k + 1..n {
+            let factor = a[k * (n + 1) + i] * inverse;
+            for j in i..=n {
+                let x = a[k * (n + 1) + j];
+                a[i * (n + 1) + j] -= factor * x;
+            }
+        }
+    }
+    let mut x = vec![Double::zero(); n];
+    for k in (0..n).rev() {
+        let known = (k + 1..n).fold(a[k * (n + 1) + n], |sum, j| sum + a[k * (n + 1) + j] * x[j]);
+        x[k] = -(known * a[k * (n + 1) + k].inverse()?);
+    }
+    Some(x)
+}
+
+/// A random walk on the closed configurations, in floating point.
+struct Walk<'a, 'm> {
+    closed: &'a ClosedMechanism<'m>,
+    workspace: ClosedWorkspace,
+    source: SplitMix,
+    q: Vec<f64>,
+    rates: Vec<f64>,
+    v: Vec<f64>,
+    /// What counts as one in each coordinate: 1 rad, or the mechanism's size.
+    scale: Vec<f64>,
+}
+
+impl<'a, 'm> Walk<'a, 'm> {
+    fn new(closed: &'a ClosedMechanism<'m>, size: f64, seed: u64) -> Self {
+        let mut scale = vec![1.0; closed.mechanism().nv()];
+        for body in closed.mechanism().bodies() {
+            for (k, mode) in body.v_range().zip(&*body.joint_type.free_modes()) {
+                if mode.angular.norm_squared() == 0.0 {
+                    scale[k] = size;
+                }
+            }
+        }
+        let mut walk = Self {
+            closed,
+            workspace: closed.workspace(),
+            source: SplitMix::new(seed),
+            q: closed.assembled().to_vec(),
+            rates: vec![0.0; closed.dof()],
+            v: vec![0.0; closed.mechanism().nv()],
+            scale,
+        };
+        walk.turn();
+        walk
+    }
+
+    /// A step, mostly straight on; another way where the loops do not close.
+    fn step(&mut self) -> Result<()> {
+        if self.source.next_u64().is_multiple_of(4) {
+            self.turn();
+        }
+        // From a dead end shorter and shorter steps lead away; where none does, there is nowhere to go.
+        for trial in 0..40 {
+            let length = LONGEST_STEP / f64::from(1 + trial / 2);
+            if self.try_step(length)? {
+                return Ok(());
+            }
+            self.turn();
+        }
+        Err(Error::Numeric("no closed configuration was found near the assembled one".into()))
+    }
+
+    /// A step in which no joint turns (or slides) farther than `length`; says whether it led anywhere.
+    fn try_step(&mut self, length: f64) -> Result<bool> {
+        self.closed.velocities(&mut self.workspace, &self.q, &self.rates, &mut self.v)?;
+        let fastest = self.v.iter().zip(&self.scale).fold(1.0f64, |m, (v, s)| m.max((v / s).abs()));
+        let step: Vec<f64> = self.v.iter().map(|v| length * v / fastest).collect();
+        let mut trial = self.q.clone();
+        self.closed.mechanism().integrate(&mut trial, &step);
+        let closes = self.closed.close(&mut self.workspace, &mut trial).is_ok()
+            && self.closed.velocity_map(&mut self.workspace, &trial).is_ok();
+        if closes {
+            self.q = trial;
+        }
+        Ok(closes)
+    }
+
+    /// Chooses another direction.
+    fn turn(&mut self) {
+        self.rates.iter_mut().for_each(|r| *r = f64::random(&mut self.source));
+    }
+}

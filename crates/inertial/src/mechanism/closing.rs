@@ -1,0 +1,138 @@
+//! When a loop joint is closed: equations in the entries of poses, in any kind of number.
+//!
+//! The exact analysis moves along closed curves and needs none of this; it tells whether the curves' start is closed exactly, and where
+//! it is not, closes the loops in extended precision.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::{Assembled, AssembledLoop, Pivoting};
+use crate::linalg::Number;
+use crate::spatial::{Force, Pose};
+
+/// What a loop joint asks of the pose of its successor's frame in its predecessor's.
+#[derive(Debug, Clone, Copy)]
+pub enum Closing<T: Number> {
+    /// That the frames coincide.
+    Fixed,
+    /// What the joint type asks, about the third axis of a frame, with its pitch.
+    Free(Pivoting, Matrix3<T>, T),
+    /// That two axes keep their angle, and the origins coincide.
+    Universal([Vector3<T>; 2]),
+}
+
+/// Equations with their derivatives: a value that is zero where the loop is closed, and the wrench (in the successor's joint
+/// frame) whose power along the relative twist is its rate.
+pub type Equations<T> = Vec<(T, Force<T>)>;
+
+struct System<'a, T: Number> {
+    relative: &'a Pose<T>,
+    out: Equations<T>,
+}
+
+impl<T: Number> System<'_, T> {
+    /// The origins coincide along `u`.
+    fn point(&mut self, u: Vector3<T>) {
+        let back = self.relative.rotation.tr_mul(&u);
+        self.out.push((u.dot(&self.relative.translation), Force::new(Vector3::zeros(), back)));
+    }
+
+    /// `u · R a` is what it is at rest.
+    fn axis(&mut self, u: Vector3<T>, a: Vector3<T>) {
+        let back = self.relative.rotation.tr_mul(&u);
+        self.out.push((back.dot(&a) - u.dot(&a), Force::new(a.cross(&back), Vector3::zeros())));
+    }
+
+    /// The frames are parallel (or a half turn apart, which is never near).
+    fn orientation(&mut self) {
+        let r = &self.relative.rotation;
+        let half = T::from_decimal(1, 2, 0);
+        for k in 0..3 {
+            let (i, j) = ((k + 1) % 3, (k + 2) % 3);
+            self.out.push((
+                (r[(j, i)] - r[(i, j)]) * half,
+                Force::new(Vector3::ith(k, T::one()), Vector3::zeros()),
+            ));
+        }
+    }
+}
+
+impl<T: Number> AssembledLoop<T> {
+    /// The equations at the given poses of the two bodies in the world. `angle` tells the angle about the axis of a
+    /// helical joint from its cosine, its sine and what its advance says; `None` where it cannot.
+    pub fn equations(
+        &self,
+        near: &Pose<T>,
+        far: &Pose<T>,
+        angle: impl Fn(T, T, T) -> Option<T>,
+    ) -> Option<Equations<T>> {
+        let relative = (*near * self.ends[0]).inverse() * (*far * self.ends[1]);
+        let mut system = System { relative: &relative, out: Vec::with_capacity(6) };
+        let every = [0, 1, 2].map(|k| Vector3::ith(k, T::one()));
+        match &self.closing {
+            Closing::Fixed => {
+                system.orientation();
+                every.into_iter().for_each(|u| system.point(u));
+            }
+            Closing::Universal([first, second]) => {
+                system.axis(*first, *second);
+                every.into_iter().for_each(|u| system.point(u));
+            }
+            Closing::Free(pivoting, frame, pitch) => {
+                let [x, y, z] = [0, 1, 2].map(|k| frame.column(k).into_owned());
+                let turns_about_axis =
+                    !matches!(pivoting, Pivoting::Prismatic | Pivoting::Spherical | Pivoting::Floating);
+                if turns_about_axis {
+                    system.axis(x, z);
+                    system.axis(y, z);
+                }
+                match pivoting {
+                    Pivoting::Revolute | Pivoting::Spherical => {
+                        every.into_iter().for_each(|u| system.point(u))
+                    }
+                    Pivoting::Prismatic => {
+                        system.orientation();
+                        [x, y].into_iter().for_each(|u| system.point(u));
+                    }
+                    Pivoting::Cylindrical => [x, y].into_iter().for_each(|u| system.point(u)),
+                    Pivoting::Planar => system.point(z),
+                    Pivoting::Helical => {
+                        [x, y, z].into_iter().for_each(|u| system.point(u));
+                        let (r, t) = (&relative.rotation, &relative.translation);
+                        let turned = r * x;
+                        let advanced = z.dot(t) * pitch.inverse().unwrap_or_else(T::zero);
+                        let angle = angle(turned.dot(&x), turned.dot(&y), advanced)?;
+                        if let Some((value, wrench)) = system.out.last_mut() {
+                            *value -= *pitch * angle;
+                            wrench.angular = z * -*pitch;
+                        }
+                    }
+                    Pivoting::Floating => {}
+                }
+            }
+        }
+        Some(system.out)
+    }
+}
+
+impl<T: Number> Assembled<T> {
+    /// Poses of all bodies in the world.
+    pub fn world_poses(&self) -> Vec<Pose<T>> {
+        let mut out: Vec<Pose<T>> = Vec::with_capacity(self.bodies.len());
+        for body in &self.bodies {
+            out.push(body.parent.map_or(body.pose, |p| out[p] * body.pose));
+        }
+        out
+    }
+
+    /// Whether all loops are closed exactly. Exact numbers only; a helical joint that has turned counts as open, because no
+    /// exact number is its angle.
+    pub fn is_closed(&self) -> bool {
+        let poses = self.world_poses();
+        let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
+        self.loops.iter().all(|l| {
+            let unturned = |c: T, s: T, _: T| (c == T::one() && s.is_zero()).then(T::zero);
+            let equations = l.equations(&world(l.predecessor), &world(l.successor), unturned);
+            equations.is_some_and(|all| all.iter().all(|(value, _)| value.is_zero()))
+        })
+    }
+}
