@@ -82,7 +82,9 @@ impl Extended {
                     let size = row.iter().map(|x| x.weight()).fold(0.0, f64::max);
                     if size > 0.0 {
                         let scale = Double::from(size.recip());
-                        row.iter_mut().for_each(|x| *x *= scale);
+                        for x in &mut row {
+                            *x *= scale;
+                        }
                     }
                     span.insert(&row);
                     matrix.extend(row);

@@ -89,7 +89,7 @@ impl Double {
             term = -(term * square * (even * odd).inverse().unwrap_or_else(Self::zero));
             sin += term;
         }
-        match quarters.rem_euclid(4.0) as u8 {
+        match (quarters as i64).rem_euclid(4) {
             0 => (sin, cos),
             1 => (cos, -sin),
             2 => (-sin, -cos),

@@ -30,10 +30,12 @@ struct System<'a, T: Number> {
 }
 
 impl<T: Number> System<'_, T> {
-    /// The origins coincide along `u`.
-    fn point(&mut self, u: Vector3<T>) {
-        let back = self.relative.rotation.tr_mul(&u);
-        self.out.push((u.dot(&self.relative.translation), Force::new(Vector3::zeros(), back)));
+    /// The origins coincide along these directions.
+    fn points(&mut self, directions: &[Vector3<T>]) {
+        for u in directions {
+            let back = self.relative.rotation.tr_mul(u);
+            self.out.push((u.dot(&self.relative.translation), Force::new(Vector3::zeros(), back)));
+        }
     }
 
     /// `u · R a` is what it is at rest.
@@ -71,11 +73,11 @@ impl<T: Number> AssembledLoop<T> {
         match &self.closing {
             Closing::Fixed => {
                 system.orientation();
-                every.into_iter().for_each(|u| system.point(u));
+                system.points(&every);
             }
             Closing::Universal([first, second]) => {
                 system.axis(*first, *second);
-                every.into_iter().for_each(|u| system.point(u));
+                system.points(&every);
             }
             Closing::Free(pivoting, frame, pitch) => {
                 let [x, y, z] = [0, 1, 2].map(|k| frame.column(k).into_owned());
@@ -86,17 +88,15 @@ impl<T: Number> AssembledLoop<T> {
                     system.axis(y, z);
                 }
                 match pivoting {
-                    Pivoting::Revolute | Pivoting::Spherical => {
-                        every.into_iter().for_each(|u| system.point(u))
-                    }
+                    Pivoting::Revolute | Pivoting::Spherical => system.points(&every),
                     Pivoting::Prismatic => {
                         system.orientation();
-                        [x, y].into_iter().for_each(|u| system.point(u));
+                        system.points(&[x, y]);
                     }
-                    Pivoting::Cylindrical => [x, y].into_iter().for_each(|u| system.point(u)),
-                    Pivoting::Planar => system.point(z),
+                    Pivoting::Cylindrical => system.points(&[x, y]),
+                    Pivoting::Planar => system.points(&[z]),
                     Pivoting::Helical => {
-                        [x, y, z].into_iter().for_each(|u| system.point(u));
+                        system.points(&[x, y, z]);
                         let (r, t) = (&relative.rotation, &relative.translation);
                         let turned = r * x;
                         let advanced = z.dot(t) * pitch.inverse().unwrap_or_else(T::zero);
