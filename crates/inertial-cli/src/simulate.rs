@@ -58,7 +58,7 @@ pub struct Args {
     /// Model file, '-' for standard input, or builtin:NAME
     #[arg(value_name = "MODEL")]
     model: String,
-    /// Trajectory: CSV, ROS JointTrajectory (YAML), or a trajectory file (JSON, TOML); '-' reads standard input
+    /// Trajectory: CSV, ROS `JointTrajectory` (YAML), or a trajectory file (JSON, TOML); '-' reads standard input
     #[arg(value_name = "TRAJECTORY")]
     trajectory: String,
     /// Forces are given, motion follows
@@ -214,12 +214,18 @@ pub fn run(args: &Args) -> Result<Answer> {
     let flight = run::Flight { momentum: args.momentum.unwrap_or_default(), rule: args.pose.into() };
     let limits = (!args.ignore_limits).then(|| run::Limits::new(&mechanism));
     let drift = match mode {
-        Mode::InverseDynamics => run::inverse(&closed, forces, &mut course, &times, limits, &mut output),
+        Mode::InverseDynamics => {
+            run::inverse(&closed, forces, &mut course, &times, limits.as_ref(), &mut output)
+        }
         Mode::ForwardDynamics => run::forward(&closed, forces, &mut course, &times, &mut output),
-        Mode::FreeFlight => run::free_flight(&mechanism, &flight, &mut course, &times, limits, &mut output),
+        Mode::FreeFlight => {
+            run::free_flight(&mechanism, &flight, &mut course, &times, limits.as_ref(), &mut output)
+        }
     };
     let drift = drift.with_context(|| trajectory::label(&args.trajectory))?;
-    notes.iter().for_each(|note| output::say(note));
+    for note in &notes {
+        output::say(note);
+    }
     let (start, end) = times.span();
     let names = output.finish()?;
     let summary = Summary {

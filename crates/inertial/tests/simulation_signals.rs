@@ -164,11 +164,8 @@ fn a_course_gives_the_motion_of_every_joint_back() {
             course.joint(j, positions, with_v.then_some(&v[..]), with_a.then_some(&a[..])).unwrap();
         }
         let (mut q, mut v, mut a) = (m.neutral(), vec![0.0; m.nv()], vec![0.0; m.nv()]);
-        for k in 2..count - 3 {
-            for (t, expected) in [
-                (times[k as usize], &rows[k as usize]),
-                (times[k as usize] + 0.5 * step, &halfway[k as usize]),
-            ] {
+        for k in 2..times.len() - 3 {
+            for (t, expected) in [(times[k], &rows[k]), (times[k] + 0.5 * step, &halfway[k])] {
                 course.state(t, &mut q, &mut v, &mut a, &mut []).unwrap();
                 let (mut away, mut v_away, mut a_away) = (0.0f64, 0.0f64, 0.0f64);
                 let mut difference = vec![0.0; m.nv()];

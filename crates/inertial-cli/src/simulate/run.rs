@@ -165,7 +165,7 @@ pub fn inverse(
     forces: JointForces,
     course: &mut Course<'_, '_>,
     times: &Times,
-    limits: Option<Limits>,
+    limits: Option<&Limits>,
     output: &mut Output,
 ) -> Result<Drift> {
     let mut sensors = Prescribed::new(closed, forces)?;
@@ -178,7 +178,7 @@ pub fn inverse(
         let Reading { q, v, a, wheels, .. } = &mut reading;
         course.state(t, q, v, a, wheels)?;
         sensors.complete(&mut reading).with_context(here)?;
-        if let Some(limits) = &limits {
+        if let Some(limits) = limits {
             limits.check(&reading).with_context(here)?;
         }
         if !closed.mechanism().loops().is_empty() {
@@ -245,7 +245,7 @@ pub fn free_flight(
     flight: &Flight,
     course: &mut Course<'_, '_>,
     times: &Times,
-    limits: Option<Limits>,
+    limits: Option<&Limits>,
     output: &mut Output,
 ) -> Result<Drift> {
     let [px, py, pz, lx, ly, lz] = flight.momentum;
@@ -267,7 +267,7 @@ pub fn free_flight(
         reading.q[7..].copy_from_slice(&given.q[7..]);
         reading.v[6..].copy_from_slice(&given.v[6..]);
         reading.wheels.copy_from_slice(&given.wheels);
-        if let Some(limits) = &limits {
+        if let Some(limits) = limits {
             limits.check(&reading).with_context(here)?;
         }
         let own = flyer.respond(&reading.q, &mut reading.v, &reading.wheels).with_context(here)?;

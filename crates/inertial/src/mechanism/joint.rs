@@ -286,7 +286,9 @@ impl JointType {
             let quaternion = &mut q[self.nq() - 4..];
             let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
             if length > 0.0 {
-                quaternion.iter_mut().for_each(|x| *x /= length);
+                for x in quaternion {
+                    *x /= length;
+                }
             }
         }
     }

@@ -251,7 +251,9 @@ fn make_continuous(kind: &crate::mechanism::JointType, positions: &mut [Vec<f64>
         let along: f64 = now.iter().zip(before).map(|(a, b)| a * b).sum();
         let scale = if along < 0.0 { -1.0 } else { 1.0 } / if length > 0.0 { length } else { 1.0 };
         now.iter_mut().for_each(|x| *x *= scale);
-        (0..4).for_each(|k| positions[first + k][i] = now[k]);
+        for k in 0..4 {
+            positions[first + k][i] = now[k];
+        }
         before = now;
     }
 }
