@@ -1,6 +1,7 @@
 //! `inertial demo`: the main job on a model that ships inside the program.
 
 mod quadruped;
+mod space_robot;
 
 use std::fmt::Write as _;
 
@@ -31,6 +32,9 @@ pub fn run(args: &Args) -> Result<Answer> {
         let line = |name| format!("{name:15} {}\n", builtin::about(name).unwrap_or_default());
         output::print(&builtin::names().map(line).collect::<String>())?;
         return Ok(Answer::Yes);
+    }
+    if args.name == "space-robot" {
+        return space_robot::run();
     }
     let model = Model::load(&format!("builtin:{}", args.name))?;
     let options = BuildOptions::default();

@@ -1,9 +1,11 @@
 //! `inertial identify`: what are the parameters, given what was measured?
 
+mod momentum;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use inertial::consistency::significant;
 use inertial::estimation::{
@@ -14,14 +16,12 @@ use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism, write};
 
 use crate::logs::{LogOptions, saved_summary, summarise_part};
 use crate::model::Model;
-use crate::options::ModelOptions;
+use crate::options::{MeasuredChoice, ModelOptions, Setting};
 use crate::output::{self, Answer};
 
-const HELP: &str = r#"LOG is CSV, CSV.gz, Parquet or MCAP (sensor_msgs/JointState), recognised by its content, or -
-for standard input. Columns: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where
-measured, dq.JOINT and ddq.JOINT; --columns MAP says what other names and units mean. Logs may
-be longer than memory. A file ending in .summary is what --summary-out wrote: it stands for its
-logs.
+const HELP: &str = r#"LOG is CSV or CSV.gz with a header: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where
+measured, dq.JOINT and ddq.JOINT. A file ending in .summary is what --summary-out wrote: it
+stands for its logs.
 
 --estimator lmi (default) finds parameters that bodies can have: weighted least squares over
 positive semidefinite pseudo-inertias, friction and rotor inertias not negative, with an
@@ -63,11 +63,20 @@ and other terms in TOML:
   name = "spring"
   formula = "sin(angle)"     # of q.J, dq.J, ddq.J, log.COLUMN
 
+--measured momentum is for robots that fly freely with reaction wheels: the log has q.JOINT,
+dq.JOINT, the base's twist base.vx ... base.wz, and momentum.lx momentum.ly momentum.lz (and
+px py pz where it is not zero): the momentum of the robot without its wheels, at the base's
+origin in its axes. --noise gives the standard deviations of the rates; with it --estimator eiv
+(default) is maximum likelihood with noise in the regressor, bcls linear and nearly as good, ols
+biased. --positions trapezoid integrates positions from the rates, euler as others did.
+
 Examples:
   inertial identify robot.urdf log.csv.gz --friction coulomb+viscous --offset
   inertial identify robot.urdf a.csv b.csv --validate c.csv --json
   inertial identify robot.urdf log.csv --holdout 0.3 --out identified.urdf
-  inertial identify robot.urdf long.csv --summary-out long.summary"#;
+  inertial identify robot.urdf long.csv --summary-out long.summary
+  inertial identify builtin:space-dual-arm flight.csv --measured momentum \
+    --noise dq=5e-5,base.v=5e-5,base.w=8e-5"#;
 
 /// What are the parameters, given what was measured?
 #[derive(Debug, clap::Args)]
@@ -79,9 +88,18 @@ pub struct Args {
     /// Logs or summaries to identify from
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<String>,
-    /// How parameters are estimated
-    #[arg(long, value_enum, default_value = "lmi")]
-    estimator: EstimatorChoice,
+    /// What the sensors give besides the motion [default: joint-torques; with a floating base both]
+    #[arg(long, value_enum)]
+    measured: Option<MeasuredChoice>,
+    /// How parameters are estimated [default: lmi; from momentum eiv, without --noise ols]
+    #[arg(long, value_enum)]
+    estimator: Option<EstimatorChoice>,
+    /// Standard deviations of measured rates and momenta, by column or group of columns (from momentum)
+    #[arg(long, value_name = "COLUMN=SD,…", value_delimiter = ',')]
+    noise: Vec<Setting>,
+    /// Where positions come from (from momentum)
+    #[arg(long, value_enum, default_value = "log")]
+    positions: momentum::PositionChoice,
     /// Friction of the joints
     #[arg(long, value_enum, default_value = "none")]
     friction: FrictionChoice,
@@ -134,6 +152,10 @@ enum EstimatorChoice {
     Lmi,
     Manifold,
     LogCholesky,
+    /// Least squares less the bias of noise in the regressor (from momentum)
+    Bcls,
+    /// Maximum likelihood with noise in the regressor (from momentum)
+    Eiv,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -168,6 +190,17 @@ const TRACE: f64 = 1e-6;
 pub fn run(args: &Args) -> Result<Answer> {
     let model = Model::load(&args.model)?;
     let mechanism = model.build(&args.options.build_options())?;
+    if args.measured == Some(MeasuredChoice::Momentum) {
+        return momentum::run(args, &model, &mechanism);
+    }
+    ensure!(
+        args.measured != Some(MeasuredChoice::BaseWrench),
+        "--measured base-wrench: identify needs the joints' torques too, expected joint-torques, both or momentum"
+    );
+    ensure!(
+        args.noise.is_empty(),
+        "--noise: the noise of torques is found from the data; give it with --measured momentum"
+    );
     let equations = Equations::new(&mechanism, joint_model(args, &mechanism)?, DEFAULT_SNAP)
         .with_context(|| model.label.clone())?;
     let options = options(args, &mechanism)?;
@@ -213,11 +246,14 @@ fn joint_model(args: &Args, mechanism: &Mechanism) -> Result<JointModel> {
 
 fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {
     let estimator = match args.estimator {
-        EstimatorChoice::Ols => Estimator::Ols,
-        EstimatorChoice::Wls => Estimator::Wls,
-        EstimatorChoice::Lmi => Estimator::Lmi,
-        EstimatorChoice::Manifold => Estimator::Manifold,
-        EstimatorChoice::LogCholesky => Estimator::LogCholesky,
+        Some(EstimatorChoice::Ols) => Estimator::Ols,
+        Some(EstimatorChoice::Wls) => Estimator::Wls,
+        Some(EstimatorChoice::Lmi) | None => Estimator::Lmi,
+        Some(EstimatorChoice::Manifold) => Estimator::Manifold,
+        Some(EstimatorChoice::LogCholesky) => Estimator::LogCholesky,
+        Some(EstimatorChoice::Bcls | EstimatorChoice::Eiv) => {
+            bail!("--estimator: bcls and eiv are for --measured momentum")
+        }
     };
     let prior_kind = match args.prior_kind {
         PriorKindChoice::Entropic => PriorKind::Entropic,

@@ -17,9 +17,8 @@ use inertial::simulation::{JointForces, PoseRule, Sensors};
 use serde::Serialize;
 
 use crate::model::{self, Model};
-use crate::options::{MeasuredChoice, ModelOptions};
+use crate::options::{MeasuredChoice, ModelOptions, Setting};
 use crate::output::{self, Answer, Sink};
-use settings::Setting;
 use table::Table;
 use trajectory::Source;
 

@@ -7,7 +7,8 @@
 
 use nalgebra::DVector;
 
-use super::momentum::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise, Solution};
+use super::momentum::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
+use super::momentum_rows::Solution;
 use crate::Result;
 
 /// Steps at most; five are usual.

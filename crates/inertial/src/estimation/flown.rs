@@ -1,13 +1,13 @@
 //! A free flight as its sensors see it, and how well a model predicts one (paper 002, section VI).
 
+use nalgebra::{Matrix6, Vector6};
+
 use super::momentum::MomentumSamples;
 use crate::dynamics::{InverseDynamics, Workspace, mass_matrix};
 use crate::excitation::Trajectory;
-use crate::linalg::Cholesky;
 use crate::mechanism::Mechanism;
 use crate::simulation::FreeFlyer;
 use crate::{Error, Result};
-use nalgebra::{DMatrix, DVector};
 
 /// Where a coordinate of a trajectory goes.
 #[derive(Debug, Clone, Copy)]
@@ -84,16 +84,17 @@ impl Flown {
         let (nq, nv) = (mechanism.nq(), mechanism.nv());
         let dynamics = InverseDynamics::new(mechanism);
         let (mut scratch, mut workspace) = (dynamics.scratch(), Workspace::new(mechanism));
-        let (mut mass, mut tau) = (vec![0.0; nv * nv], vec![0.0; nv]);
+        let (mut mass, mut tau, mut a) = (vec![0.0; nv * nv], vec![0.0; nv], vec![0.0; nv]);
         let mut out = Vec::with_capacity(self.v.len());
         for t in 0..self.len() {
             let (q, v) = (&self.q[t * nq..(t + 1) * nq], &self.v[t * nv..(t + 1) * nv]);
-            let mut a = self.a[t * nv..(t + 1) * nv].to_vec();
-            a[..6].fill(0.0);
+            a.copy_from_slice(&self.a[t * nv..(t + 1) * nv]);
             dynamics.rnea(&mut scratch, q, v, &a, &mut tau)?;
             mass_matrix(mechanism, &mut workspace, q, &mut mass)?;
-            let base = DMatrix::from_fn(6, 6, |i, j| mass[i * nv + j]);
-            let answer = Cholesky::new(&base)?.solve(&DVector::from_column_slice(&tau[..6]))?;
+            let base = Matrix6::from_fn(|i, j| mass[i * nv + j]).cholesky().ok_or_else(|| {
+                Error::Numeric("the mass or the inertia of the whole robot is not positive".into())
+            })?;
+            let answer = base.solve(&Vector6::from_column_slice(&tau[..6]));
             a[..6].iter_mut().zip(answer.iter()).for_each(|(a, x)| *a = -x);
             dynamics.rnea(&mut scratch, q, v, &a, &mut tau)?;
             out.extend_from_slice(&tau);

@@ -18,6 +18,7 @@ mod joint_model;
 pub mod least_squares;
 pub mod momentum;
 pub mod momentum_identification;
+mod momentum_rows;
 mod prior;
 mod residuals;
 mod stribeck;

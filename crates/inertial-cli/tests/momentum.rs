@@ -1,0 +1,177 @@
+//! A free-flying robot from its momentum, from the command line: three arms, a slider, four wheels, no code of its own.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fmt::Write as _;
+
+use common::{Folder, refused, run};
+use inertial::estimation::flown::Flown;
+use inertial::excitation::{Basis, Trajectory};
+use inertial::mechanism::{BuildOptions, Mechanism, read};
+use serde_json::{Value, json};
+
+const NOISE: &str = "dq=2e-4,base.v=1e-4,base.w=2e-4";
+
+fn body(name: &str, parent: &str, kind: &str, xyz: [f64; 3], axis: [f64; 3], mass: f64) -> Value {
+    let i = 0.08 * mass;
+    json!({
+        "name": name, "parent": parent,
+        "joint": {"name": format!("j_{name}"), "type": kind, "origin": {"xyz": xyz, "rpy": [0.3, -0.2, 0.1]}, "axis": axis,
+                  "limits": {"lower": -1.5, "upper": 1.5, "velocity": 0.5, "effort": 100}},
+        "inertial": {"mass": mass, "com": [0.3, 0.05, -0.1],
+                     "inertia": {"ixx": i, "ixy": 0.1 * i, "ixz": -0.2 * i, "iyy": 1.3 * i, "iyz": 0.1 * i, "izz": 1.1 * i}}})
+}
+
+/// Three arms of different make, one with a slider, and four wheels on a pyramid.
+fn model() -> Value {
+    let wheels: Vec<Value> = [[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]
+        .iter()
+        .enumerate()
+        .map(|(k, [x, y])| {
+            json!({"name": format!("wheel{k}"), "carrier": "bus", "axis": [x, y, 1.0], "inertia": 0.2, "limits": {"velocity": 50}})
+        })
+        .collect();
+    json!({
+        "schema": "inertial/mechanism/1", "name": "three_arms", "gravity": [0, 0, 0],
+        "bodies": [
+            {"name": "bus", "parent": "ground", "joint": {"name": "free", "type": "floating"},
+             "inertial": {"mass": 120, "com": [0.02, -0.03, 0.05],
+                          "inertia": {"ixx": 30, "ixy": 1, "ixz": -0.5, "iyy": 25, "iyz": 0.8, "izz": 20}}},
+            body("upper", "bus", "revolute", [0.6, 0.0, 0.1], [0.0, 0.0, 1.0], 12.0),
+            body("lower", "upper", "revolute", [0.7, 0.0, 0.0], [0.0, 1.0, 0.0], 8.0),
+            body("boom", "bus", "prismatic", [-0.5, 0.3, 0.0], [1.0, 0.0, 0.0], 10.0),
+            body("hand", "boom", "revolute", [-0.4, 0.0, 0.1], [1.0, 0.0, 0.0], 6.0),
+            body("tail", "bus", "continuous", [0.0, -0.6, -0.2], [0.0, 1.0, 0.0], 9.0),
+        ],
+        "wheels": wheels})
+}
+
+fn without_limits(mut model: Value) -> Value {
+    // A continuous joint has none.
+    let tail = model["bodies"][5]["joint"].as_object_mut().unwrap();
+    tail.insert("limits".into(), json!({"velocity": 0.5}));
+    model
+}
+
+fn built(model: &Value) -> Mechanism {
+    read::file::read(&model.to_string()).unwrap().build(&BuildOptions::default()).unwrap()
+}
+
+/// A log of some wild motion, as the simulator writes it.
+fn log(robot: &Mechanism, seconds: f64, linear: bool) -> String {
+    let names: Vec<String> = robot.velocity_names().into_iter().skip(6).collect();
+    let moved: Vec<String> =
+        names.iter().cloned().chain(robot.wheels().iter().map(|w| w.name.clone())).collect();
+    let knots: Vec<f64> = (0..=seconds as usize).map(|k| k as f64).collect();
+    let rows: Vec<Vec<f64>> = (0..moved.len())
+        .map(|j| {
+            let size = if moved[j].starts_with("wheel") { 50.0 } else { 0.4 };
+            (0..knots.len() - 1).map(|k| size * ((7 * k + 3 * j * j) as f64 * 1.7).sin()).collect()
+        })
+        .collect();
+    let motion = Trajectory::new(moved, seconds, Basis::VelocityKnots { knots }, &rows).unwrap();
+    let flown = Flown::new(robot, &motion, 20.0).unwrap();
+    let mut text = String::from("t");
+    names.iter().for_each(|n| write!(text, ",q.{n}").unwrap());
+    text += ",base.vx,base.vy,base.vz,base.wx,base.wy,base.wz";
+    names.iter().for_each(|n| write!(text, ",dq.{n}").unwrap());
+    text += if linear { ",momentum.px,momentum.py,momentum.pz" } else { "" };
+    text += ",momentum.lx,momentum.ly,momentum.lz\n";
+    let (nq, nv) = (robot.nq(), robot.nv());
+    for t in 0..flown.len() {
+        write!(text, "{}", flown.t[t]).unwrap();
+        let first = if linear { 0 } else { 3 };
+        let q = &flown.q[t * nq + 7..(t + 1) * nq];
+        let momentum = &flown.momentum[6 * t + first..6 * t + 6];
+        for x in q.iter().chain(&flown.v[t * nv..(t + 1) * nv]).chain(momentum) {
+            write!(text, ",{x}").unwrap();
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Largest relative error against the model, and root mean square of differences in standard errors.
+fn judged(result: &Value) -> (f64, f64) {
+    let parameters = result["base_parameters"].as_array().unwrap();
+    let number = |p: &Value, key: &str| p[key].as_f64().unwrap();
+    let relative = parameters
+        .iter()
+        .map(|p| (number(p, "value") - number(p, "model")).abs() / number(p, "model").abs().max(0.1));
+    let scaled: f64 = parameters.iter().map(|p| number(p, "difference_in_std_errors").powi(2)).sum();
+    (relative.fold(0.0, f64::max), (scaled / parameters.len() as f64).sqrt())
+}
+
+#[test]
+fn another_robot_from_logs() {
+    let folder = Folder::new();
+    let model = without_limits(model());
+    let robot = built(&model);
+    let file = folder.file("robot.json", model.to_string());
+    for linear in [true, false] {
+        let flight = folder.file("flight.csv", log(&robot, 40.0, linear));
+        let exact = run(&["identify", &file, &flight, "--measured", "momentum", "--json"]);
+        assert_eq!(exact.status, 0, "{}", exact.stderr);
+        let exact = exact.json();
+        assert_eq!((&exact["estimator"], &exact["measured"]), (&json!("ols"), &json!("momentum")));
+        assert_eq!(exact["rank"], exact["excited"]);
+        assert!(judged(&exact).0 < 1e-8, "{}", judged(&exact).0);
+    }
+    let flight = folder.file("flight.csv", log(&robot, 40.0, false));
+    let call = ["identify", &file, &flight, "--measured", "momentum", "--noise", NOISE];
+    let table = run(&call);
+    assert_eq!(table.status, 0, "{}", table.stderr);
+    assert!(
+        table.stdout.contains("(eiv, momentum)") && table.stdout.contains("momentum.lz"),
+        "{}",
+        table.stdout
+    );
+    // Positions integrated from exact rates at 20 Hz: the trapezoid rule is better than Euler's.
+    let with = |rule: &str| {
+        let mut call = call.to_vec();
+        call.extend(["--positions", rule, "--json", "--holdout", "0.2"]);
+        let result = run(&call).json();
+        assert_eq!(result["validation"].as_array().unwrap().len(), 6);
+        judged(&result).0
+    };
+    assert!(with("trapezoid") < 0.1 * with("euler"));
+}
+
+#[test]
+fn wrong_calls_are_refused() {
+    let folder = Folder::new();
+    let model = without_limits(model());
+    let robot = built(&model);
+    let file = folder.file("robot.json", model.to_string());
+    let text = log(&robot, 20.0, true);
+    let flight = folder.file("flight.csv", &text);
+    let says = |call: &[&str], words: &str| {
+        let line = refused(call);
+        assert!(line.contains(words), "{line}");
+    };
+    let call = |further: &[&'static str]| -> Vec<String> {
+        let start = ["identify", &file, &flight, "--measured", "momentum"];
+        start.iter().chain(further).map(|s| (*s).to_owned()).collect()
+    };
+    for (further, words) in [
+        (&["--estimator", "eiv"][..], "--noise"),
+        (&["--estimator", "lmi"], "expected ols, bcls or eiv"),
+        (&["--noise", "dq"], "COLUMN=NUMBER"),
+        (&["--noise", "torque=1"], "there is no column torque"),
+        (&["--noise", "dq=-1"], "standard deviation"),
+        (&["--noise", "base.v=1e-4"], "noise of the base's twist"),
+        (&["--out", "x.urdf"], "--out"),
+    ] {
+        let line = refused(&call(further));
+        assert!(line.contains(words), "{further:?}: {line}");
+    }
+    let missing = folder.file("missing.csv", text.replace("momentum.ly", "momentum.yy"));
+    says(&["identify", &file, &missing, "--measured", "momentum"], "momentum.ly");
+    let blind = folder.file("blind.csv", text.replace("base.wz", "base.zz"));
+    says(&["identify", &file, &blind, "--measured", "momentum"], "base.vx … base.wz");
+    says(&["identify", "builtin:puma560", &flight, "--measured", "momentum"], "floating base");
+    says(&["identify", &file, &flight, "--estimator", "eiv"], "--measured momentum");
+    says(&["identify", &file, &flight, "--noise", "dq=1"], "--measured momentum");
+}
