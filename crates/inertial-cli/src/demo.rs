@@ -1,5 +1,6 @@
 //! `inertial demo`: the main job on a model that ships inside the program.
 
+mod arm;
 mod quadruped;
 mod space_robot;
 
@@ -19,7 +20,7 @@ use crate::report::Report;
 /// The main job, on a model that ships inside the program.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which model
+    /// Which model; 'arm' identifies a seven-axis arm from a log whose truth is known
     #[arg(default_value = "arm7")]
     name: String,
     /// Name the models and stop; each is builtin:NAME for every command
@@ -35,6 +36,9 @@ pub fn run(args: &Args) -> Result<Answer> {
     }
     if args.name == "space-robot" {
         return space_robot::run();
+    }
+    if args.name == "arm" {
+        return arm::run();
     }
     let model = Model::load(&format!("builtin:{}", args.name))?;
     let options = BuildOptions::default();

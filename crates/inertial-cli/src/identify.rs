@@ -1,6 +1,8 @@
 //! `inertial identify`: what are the parameters, given what was measured?
 
+mod follow;
 mod momentum;
+mod payload;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -10,7 +12,7 @@ use clap::ValueEnum;
 use inertial::consistency::significant;
 use inertial::estimation::{
     Bounds, Equations, Estimator, Identification, IdentifyOptions, JointEstimate, JointModel, JointTerms,
-    Prior, PriorKind, Residual, Summary, identify,
+    Prior, PriorKind, Residual, Summary, TRACE_OF_PRIOR, identify,
 };
 use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism, write};
 
@@ -70,13 +72,25 @@ origin in its axes. --noise gives the standard deviations of the rates; with it 
 (default) is maximum likelihood with noise in the regressor, bcls linear and nearly as good, ols
 biased. --positions trapezoid integrates positions from the rates, euler as others did.
 
+--payload LINK identifies only what LINK carries. A log with ft.fx … ft.tz (a force/torque
+sensor whose frame is LINK's) gives the body beyond the sensor, its motion taken from the joints
+or from acc.x…, gyro.x… (alpha.x…) in the same frame; sensor offsets are eliminated. Otherwise
+the torques give the difference to the model, or to the logs of --unloaded. --out writes the
+model with the payload added to LINK. See docs/payload.md.
+
+--follow - reads CSV from standard input as it grows and prints an estimate (a line of JSON,
+or of text on a terminal) every --every seconds of its time.
+
 Examples:
   inertial identify robot.urdf log.csv.gz --friction coulomb+viscous --offset
   inertial identify robot.urdf a.csv b.csv --validate c.csv --json
   inertial identify robot.urdf log.csv --holdout 0.3 --out identified.urdf
   inertial identify robot.urdf long.csv --summary-out long.summary
   inertial identify builtin:space-dual-arm flight.csv --measured momentum \
-    --noise dq=5e-5,base.v=5e-5,base.w=8e-5"#;
+    --noise dq=5e-5,base.v=5e-5,base.w=8e-5
+  inertial identify robot.urdf ft.csv --payload sensor_link --out with-tool.urdf
+  inertial identify robot.urdf loaded.csv --payload flange --unloaded empty.csv --offset
+  stream | inertial identify robot.urdf --follow - --forget 30"#;
 
 /// What are the parameters, given what was measured?
 #[derive(Debug, clap::Args)]
@@ -86,7 +100,7 @@ pub struct Args {
     #[arg(value_name = "MODEL")]
     model: String,
     /// Logs or summaries to identify from
-    #[arg(value_name = "LOG", required = true)]
+    #[arg(value_name = "LOG", required_unless_present = "follow")]
     logs: Vec<String>,
     /// What the sensors give besides the motion [default: joint-torques; with a floating base both]
     #[arg(long, value_enum)]
@@ -139,6 +153,14 @@ pub struct Args {
     /// Write what the logs say of the unknowns, to be merged or identified from later
     #[arg(long, value_name = "PATH")]
     summary_out: Option<PathBuf>,
+    /// Identify only what LINK carries: behind a force/torque sensor, or as a difference in torques
+    #[arg(long, value_name = "LINK", conflicts_with_all = ["validate", "holdout", "summary_out"])]
+    payload: Option<String>,
+    /// With --payload: logs of the robot without it [default: the model is the robot without it]
+    #[arg(long, value_name = "LOG", num_args = 1.., requires = "payload")]
+    unloaded: Vec<String>,
+    #[command(flatten)]
+    follow: follow::FollowOptions,
     #[command(flatten)]
     log: LogOptions,
     #[command(flatten)]
@@ -184,10 +206,13 @@ enum CouplingChoice {
     None,
 }
 
-/// Weight of the prior that is as good as none.
-const TRACE: f64 = 1e-6;
-
 pub fn run(args: &Args) -> Result<Answer> {
+    if let Some(link) = &args.payload {
+        return payload::run(args, link);
+    }
+    if let Some(stream) = &args.follow.follow {
+        return follow::run(args, stream);
+    }
     let model = Model::load(&args.model)?;
     let mechanism = model.build(&args.options.build_options())?;
     if args.measured == Some(MeasuredChoice::Momentum) {
@@ -272,7 +297,7 @@ fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {
         "model" => (None, 1.0),
         "none" => {
             ensure!(args.prior_weight.is_none(), "--prior none has no weight");
-            (None, TRACE)
+            (None, TRACE_OF_PRIOR)
         }
         path => {
             let other = Model::load(path)?.build(&args.options.build_options())?;

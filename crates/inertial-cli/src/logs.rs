@@ -50,6 +50,18 @@ impl LogOptions {
         self.trust_units
     }
 
+    /// For the reader, with further columns.
+    pub fn options(&self, extra: &[String]) -> Options {
+        Options {
+            cutoff: self.cutoff.0,
+            slow: self.slow,
+            torque_joints: self.joints.clone(),
+            trust_units: self.trust_units,
+            extra: extra.to_vec(),
+            ..Options::default()
+        }
+    }
+
     /// Reads and prepares a whole log; what was repaired or chosen is said on standard error.
     pub fn read(&self, mechanism: &Mechanism, path: &str) -> Result<Prepared> {
         Ok(self.open(mechanism, path, &[])?.whole()?)
@@ -57,14 +69,7 @@ impl LogOptions {
 
     /// The same with further columns, to be read in parts: memory does not depend on the log's length.
     pub fn open(&self, mechanism: &Mechanism, path: &str, extra: &[String]) -> Result<PreparedLog> {
-        let options = Options {
-            cutoff: self.cutoff.0,
-            slow: self.slow,
-            torque_joints: self.joints.clone(),
-            trust_units: self.trust_units,
-            extra: extra.to_vec(),
-            ..Options::default()
-        };
+        let options = self.options(extra);
         let mut reader = open(Path::new(path), &Source::default())?;
         let log = PreparedLog::new(mechanism, &mut reader, &options)?;
         log.notes().iter().for_each(|note| output::say(&format!("{path}: {note}")));

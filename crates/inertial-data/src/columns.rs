@@ -205,27 +205,7 @@ fn style_of(file: &str, names: &[String]) -> Result<Style> {
 
 /// `; the nearest is …`, where something is near: for messages about names that are not there.
 pub fn nearest_hint(name: &str, candidates: &[String]) -> String {
-    let best = candidates.iter().map(|c| (distance(name, c), c)).min_by_key(|(d, _)| *d);
-    match best {
-        Some((d, nearest)) if d * 2 <= name.chars().count().max(2) => format!("; the nearest is {nearest}"),
-        _ => String::new(),
-    }
-}
-
-/// Edit distance of two names, letters compared without case.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.to_lowercase().chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &cb) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(ca != cb);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    inertial::nearest_hint(name, candidates.iter().map(String::as_str))
 }
 
 /// Whether a position coordinate is an angle that may have been logged in degrees or wrapped.

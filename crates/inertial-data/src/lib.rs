@@ -25,6 +25,7 @@ mod reader;
 mod smooth;
 mod spectrum;
 mod spool;
+mod stream;
 mod survey;
 mod window;
 
@@ -38,6 +39,7 @@ pub use options::{Cutoff, Filter, Need, Options};
 pub use prepare::{Prepared, PreparedLog, prepare, prepare_columns};
 pub use reader::{Reader, Rows};
 pub use spectrum::motion_bandwidth;
+pub use stream::{FixedLag, StreamSample};
 pub use window::SavitzkyGolay;
 
 /// A count from a number that is not negative; huge ones saturate.

@@ -97,7 +97,9 @@ impl Triangle {
             let (done, rest) = block.split_at_mut((j + 1) * rows);
             let column = &done[j * rows..];
             let squares = dot(column, column);
-            if squares == 0.0 {
+            // Where a block has fewer rows than columns its last columns are rounding of rounding: what is left of them does
+            // not count, and its inverse would not be finite.
+            if squares < f64::MIN_POSITIVE {
                 continue;
             }
             let top = self.r[j * width + j];
@@ -114,6 +116,11 @@ impl Triangle {
             }
         }
         Ok(())
+    }
+
+    /// The factor of the same rows, all times `scale` (not negative).
+    pub fn scale(&mut self, scale: f64) {
+        self.r.iter_mut().for_each(|r| *r *= scale);
     }
 
     /// Takes in the rows that another factor stands for.
@@ -179,6 +186,19 @@ mod tests {
             // Both are the one factor with a positive diagonal; rounding differs.
             assert!((parts.matrix() - whole.matrix()).amax() < 1e-13);
         }
+    }
+
+    #[test]
+    fn single_rows_are_a_block() {
+        // Wide rows one by one: the first have nothing left for most columns.
+        let a = DMatrix::from_vec(90, 40, numbers(3600));
+        let (mut one_by_one, mut whole) = (Triangle::new(40), Triangle::new(40));
+        for i in 0..90 {
+            one_by_one.absorb(&mut block(&a, i, 1), 1).unwrap();
+            assert!(one_by_one.is_finite());
+        }
+        whole.absorb(&mut block(&a, 0, 90), 90).unwrap();
+        assert!((one_by_one.matrix() - whole.matrix()).amax() < 1e-12);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub mod simulation;
 pub mod spatial;
 
 mod error;
-pub use error::{Error, Place, Result};
+pub use error::{Error, Place, Result, nearest_hint};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

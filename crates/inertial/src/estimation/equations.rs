@@ -171,7 +171,7 @@ impl<'m> Equations<'m> {
     }
 
     /// Names the terms and finds the unknowns of each coordinate.
-    fn number(&mut self) {
+    pub(super) fn number(&mut self) {
         let rank = self.rank();
         self.names.truncate(rank);
         let names: Vec<String> = self.terms.iter().map(|&(v, term)| self.term_name(v, term)).collect();

@@ -125,6 +125,29 @@ pub struct BodyEstimate {
     pub pseudo_inertia_min_eigenvalue: f64,
 }
 
+impl BodyEstimate {
+    /// With its verdict.
+    pub fn new(name: &str, inertia: &Inertia<f64>) -> Result<Self> {
+        let verdict = judge(inertia, DEFAULT_TOLERANCE)?;
+        let t = inertia.about_com();
+        Ok(Self {
+            name: name.to_owned(),
+            mass: inertia.mass,
+            com: inertia.com().map_or([0.0; 3], Into::into),
+            inertia: Tensor {
+                ixx: t[(0, 0)],
+                ixy: t[(0, 1)],
+                ixz: t[(0, 2)],
+                iyy: t[(1, 1)],
+                iyz: t[(1, 2)],
+                izz: t[(2, 2)],
+            },
+            consistent: verdict.is_consistent(),
+            pseudo_inertia_min_eigenvalue: verdict.pseudo_inertia_min_eigenvalue,
+        })
+    }
+}
+
 /// A joint's own model as estimated; what was not asked for is absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct JointEstimate {
@@ -384,30 +407,11 @@ pub(super) fn bodies(mechanism: &Mechanism) -> Result<Vec<BodyEstimate>> {
         .bodies()
         .iter()
         .filter(|b| with_mass(&b.kind))
-        .map(|body| {
-            let Inertia { mass, .. } = body.inertia;
-            let verdict = judge(&body.inertia, DEFAULT_TOLERANCE)?;
-            let t = body.inertia.about_com();
-            Ok(BodyEstimate {
-                name: body.name.clone(),
-                mass,
-                com: body.inertia.com().map_or([0.0; 3], Into::into),
-                inertia: Tensor {
-                    ixx: t[(0, 0)],
-                    ixy: t[(0, 1)],
-                    ixz: t[(0, 2)],
-                    iyy: t[(1, 1)],
-                    iyz: t[(1, 2)],
-                    izz: t[(2, 2)],
-                },
-                consistent: verdict.is_consistent(),
-                pseudo_inertia_min_eigenvalue: verdict.pseudo_inertia_min_eigenvalue,
-            })
-        })
+        .map(|body| BodyEstimate::new(&body.name, &body.inertia))
         .collect()
 }
 
-fn joints(equations: &Equations<'_>, estimated: &Mechanism, values: &[f64]) -> Vec<JointEstimate> {
+pub(super) fn joints(equations: &Equations<'_>, estimated: &Mechanism, values: &[f64]) -> Vec<JointEstimate> {
     let names = estimated.velocity_names();
     let mut out: Vec<JointEstimate> =
         names.into_iter().map(|name| JointEstimate { name, ..JointEstimate::default() }).collect();

@@ -19,8 +19,11 @@ pub mod least_squares;
 pub mod momentum;
 pub mod momentum_identification;
 mod momentum_rows;
+mod online;
+mod payload;
 mod prior;
 mod residuals;
+mod single_body;
 mod stribeck;
 mod summary;
 mod terms;
@@ -34,8 +37,11 @@ pub use identify::{
     Tensor, identify,
 };
 pub use least_squares::{LeastSquares, Weighting};
+pub use online::Online;
+pub use payload::{PayloadLink, TRACE_OF_PRIOR, Unloaded, identify_payload};
 pub use prior::Prior;
 pub use residuals::{Residual, Validation, validate};
+pub use single_body::{SensorMotion, SingleBody, WRENCH_NAMES, Wrenches, measured_prior};
 pub use stribeck::Bend;
 pub use summary::{Measurements, Summary};
 pub use terms::{Coupling, GivenTerm, JointModel, JointTerms, Term};

@@ -189,6 +189,23 @@ impl Summary {
         Ok(())
     }
 
+    /// Of the same log with the opposite sign of all forces.
+    pub(super) fn with_forces_reversed(&self) -> Result<Self> {
+        let mut out = self.clone();
+        for factor in &mut out.factors {
+            let (width, n) = (factor.triangle.width(), factor.unknowns());
+            let mut upper = factor.triangle.upper();
+            // The last two columns; row i begins at its diagonal.
+            let mut start = 0;
+            for i in 0..width {
+                (n.max(i)..width).for_each(|j| upper[start + j - i] *= -1.0);
+                start += width - i;
+            }
+            factor.triangle = Triangle::from_upper(width, &upper)?;
+        }
+        Ok(out)
+    }
+
     /// Refuses a summary that was made for other equations.
     pub fn check(&self, equations: &Equations<'_>) -> Result<()> {
         let fits = self.names == equations.names

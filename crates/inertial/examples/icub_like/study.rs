@@ -1,0 +1,162 @@
+//! The experiment of paper 001, section IV, with a body whose truth is known: an arm with three shoulder joints moves
+//! from point to point, a force/torque sensor in the upper arm carries what lies beyond, and the slower the motion the
+//! less it shows of the inertia.
+
+use inertial::Result;
+use inertial::dynamics::{Workspace, body_accelerations};
+use inertial::estimation::{
+    Estimator, Identification, IdentifyOptions, SensorMotion, SingleBody, TRACE_OF_PRIOR, Wrenches,
+};
+use inertial::linalg::SplitMix;
+use inertial::mechanism::{JointSpec, JointType, Mechanism, MechanismBuilder};
+use inertial::spatial::{Inertia, Motion, Pose};
+use nalgebra::{DMatrix, Matrix3, Vector3, matrix, vector};
+
+/// Times from point to point (s), as in the paper.
+pub const TIMES: [f64; 5] = [10.0, 5.0, 2.0, 1.0, 0.5];
+
+/// Rate (Hz) and length (s) of each log.
+const RATE: f64 = 100.0;
+const LENGTH: f64 = 60.0;
+
+/// Standard deviations of force (N), moment (N m) and joint angles (rad).
+const NOISE: [f64; 3] = [0.5, 0.05, 1e-4];
+
+/// Offsets of the sensor.
+const OFFSET: [f64; 6] = [3.0, -2.0, 5.0, 0.3, 0.1, -0.2];
+
+/// Range of the three joints (rad): pitch, roll and yaw of a shoulder.
+const RANGE: [[f64; 2]; 3] = [[-1.6, 0.1], [0.1, 2.4], [-0.6, 1.3]];
+
+/// What lies beyond the sensor: elbow, forearm and hand, 1.84 kg.
+pub fn truth() -> Inertia<f64> {
+    let about = matrix![0.0113, 0.0003, -0.005; 0.0003, 0.0143, 0.0004; -0.005, 0.0004, 0.006];
+    Inertia::from_com(1.84, vector![0.033, 0.002, 0.111], about)
+}
+
+/// The shoulder, with the sensor ten centimetres down the upper arm.
+fn arm() -> Result<Mechanism> {
+    let hinge = |axis| JointType::Revolute { axis };
+    MechanismBuilder::new("shoulder", "torso")
+        .link("pitch", Inertia::zero())
+        .link("roll", Inertia::zero())
+        .link("yaw", Inertia::zero())
+        .link("sensor", Inertia::zero())
+        .joint(JointSpec::new("shoulder_pitch", hinge(Vector3::y()), "torso", "pitch"))
+        .joint(JointSpec::new("shoulder_roll", hinge(Vector3::x()), "pitch", "roll"))
+        .joint(JointSpec::new("shoulder_yaw", hinge(Vector3::z()), "roll", "yaw"))
+        .joint(
+            JointSpec::new("mount", JointType::Fixed, "yaw", "sensor")
+                .at(Pose::from_xyz_rpy([0.0, 0.0, -0.1], [std::f64::consts::PI, 0.0, 0.2])),
+        )
+        .build(&Default::default())
+}
+
+/// Uniform and normal numbers from a seed.
+struct Random(SplitMix);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        // Box and Muller.
+        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+/// Both estimates from one log.
+pub struct Row {
+    /// Time from point to point.
+    pub time: f64,
+    /// Least squares (the paper's problem 17).
+    pub plain: Identification,
+    /// Over bodies that can exist (its problem 22), without a prior.
+    pub possible: Identification,
+}
+
+/// Simulates a log and identifies the body from it.
+pub fn run(time: f64, seed: u64) -> Result<Row> {
+    let arm = arm()?;
+    let mut random = Random(SplitMix::new(seed));
+    let count = (LENGTH * RATE).round() as usize;
+    let per_move = (time * RATE).round() as usize;
+    // Points until the log ends.
+    let points: Vec<[f64; 3]> = (0..count / per_move + 2)
+        .map(|_| RANGE.map(|[low, high]| low + (high - low) * random.uniform()))
+        .collect();
+    let mut angles = vec![Vec::with_capacity(count); 3];
+    let mut wrench = Vec::with_capacity(6 * count);
+    let mut workspace = Workspace::new(&arm);
+    let (sensor, body) = arm
+        .links()
+        .iter()
+        .find_map(|l| (l.name == "sensor").then_some((l.pose, l.body?)))
+        .expect("the arm has a sensor");
+    for k in 0..count {
+        let (from, to) = (points[k / per_move], points[k / per_move + 1]);
+        let [mut q, mut v, mut a] = [[0.0; 3]; 3];
+        for j in 0..3 {
+            let [p, dp, ddp] = minimum_jerk((k % per_move) as f64 / per_move as f64);
+            let step = to[j] - from[j];
+            (q[j], v[j], a[j]) = (from[j] + step * p, step * dp / time, step * ddp / (time * time));
+            angles[j].push(q[j] + NOISE[2] * random.normal());
+        }
+        body_accelerations(&arm, &mut workspace, &q, &v, &a)?;
+        let gravity = workspace.poses()[body].rotation.tr_mul(&arm.gravity());
+        let proper = workspace.accelerations()[body] - Motion::new(Vector3::zeros(), gravity);
+        let motion = [workspace.velocities()[body], proper].map(|m| sensor.pull_motion(&m));
+        let exact = truth().wrench(&motion[0], &motion[1]);
+        for (i, x) in exact.linear.iter().chain(exact.angular.iter()).enumerate() {
+            wrench.push(x + OFFSET[i] + NOISE[i / 3] * random.normal());
+        }
+    }
+    // Local polynomials of fourth order, a quarter of a move wide; the ends, where they do not fit, are left out.
+    let half = (per_move / 8).max(3);
+    let filter = local_polynomials(half);
+    let mut states = [vec![], vec![], vec![]];
+    for k in half..count - half {
+        for angle in &angles {
+            for (state, row) in states.iter_mut().zip(&filter) {
+                state.push(row.iter().zip(&angle[k - half..]).map(|(f, x)| f * x).sum::<f64>());
+            }
+        }
+    }
+    let [q, v, a] = &states;
+    let motion = SensorMotion::from_joints(&arm, "sensor", q, v, a)?;
+    let single = SingleBody::new("shoulder", "arm")?;
+    let equations = single.equations()?;
+    let used = &wrench[6 * half..6 * (count - half)];
+    let summary = single.summary(&equations, &motion, &Wrenches::new(used))?;
+    let options =
+        |estimator| IdentifyOptions { estimator, prior_weight: TRACE_OF_PRIOR, ..Default::default() };
+    let identify = |estimator| single.identify(&equations, &summary, None, &options(estimator));
+    Ok(Row { time, plain: identify(Estimator::Wls)?, possible: identify(Estimator::Lmi)? })
+}
+
+/// The fifth-order polynomial from 0 to 1 in unit time without speed and acceleration at its ends, and its derivatives.
+fn minimum_jerk(s: f64) -> [f64; 3] {
+    let position = s * s * s * (10.0 + s * (-15.0 + 6.0 * s));
+    let speed = 30.0 * s * s * (1.0 - s) * (1.0 - s);
+    [position, speed, 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)]
+}
+
+/// Savitzky and Golay's filter of fourth order over `2 half + 1` samples: rows that give value, first and second
+/// derivative in the middle.
+fn local_polynomials(half: usize) -> [Vec<f64>; 3] {
+    let step = 1.0 / RATE;
+    let scale = half as f64 * step;
+    let powers =
+        DMatrix::from_fn(2 * half + 1, 5, |i, j| ((i as f64 - half as f64) / half as f64).powi(j as i32));
+    let normal = (powers.transpose() * &powers).cholesky().expect("five different times at least");
+    let rows = normal.solve(&powers.transpose());
+    let row = |j: usize, factor: f64| rows.row(j).iter().map(|x| factor * x).collect();
+    [row(0, 1.0), row(1, 1.0 / scale), row(2, 2.0 / (scale * scale))]
+}
+
+/// The tensor about the sensor's origin.
+pub fn tensor(found: &Identification) -> Matrix3<f64> {
+    let p = &found.parameters;
+    Matrix3::new(p[4], p[5], p[6], p[5], p[7], p[8], p[6], p[8], p[9])
+}

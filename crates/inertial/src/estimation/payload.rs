@@ -1,0 +1,555 @@
+//! A body added to one link, from the joints' torques.
+//!
+//! A payload with the parameters `π` in its link's frame changes the base parameters by `K π`: `K` are the columns of that
+//! link in the regrouping, moved to the link's frame. So summaries of the robot's own equations are all that is needed,
+//! of one log and a model that is known,
+//! `R (x₀ + [K π; δ]) ≈ r` with `δ` the joint terms that are to be found anew, or of two logs of the same robot, without
+//! and with the payload, `R₁ x ≈ r₁` and `R₂ (x + [K π; 0]) ≈ r₂`. What is common (`x` or `δ`) is eliminated; ten unknowns
+//! remain, of which the robot shows those outside the null space of `K`.
+
+use nalgebra::{DMatrix, DVector, Matrix4};
+
+use super::consistent::PriorKind;
+use super::equations::Equations;
+use super::identify::{
+    BodyEstimate, Estimator, Identification, IdentifyOptions, ModelSize, ParameterEstimate, joints,
+};
+use super::residuals::validate;
+use super::single_body::{measured_prior, moving_link};
+use super::summary::Summary;
+use super::terms::Term;
+use crate::identifiability::{Regrouping, Status};
+use crate::linalg::{Svd, Triangle};
+use crate::mechanism::Mechanism;
+use crate::optimize::log_cholesky::LogCholesky;
+use crate::optimize::manifold::Principal;
+use crate::optimize::{Cone, ConicLeastSquares, Options, chart};
+use crate::spatial::{Inertia, PARAMETER_NAMES, Parameters, PseudoInertia, transfer_matrix};
+use crate::{Error, Result};
+
+/// Coefficients below this, relative to the largest, are zero: those of a regrouping are lengths and sines, or rounding.
+const ZERO: f64 = 1e-9;
+
+/// Singular values of unit columns below this, relative to the largest, are directions that the motion did not show.
+const UNSEEN: f64 = 1e-8;
+
+/// Least noise, relative to the largest joint's force: weights stay finite on data without noise.
+const LEAST_NOISE: f64 = 1e-9;
+
+/// Rounding of the squared factors may reach this part of the prior's own curvature: then the prior alone decides what the
+/// data do not show.
+const ROUNDING: f64 = 1e-3;
+
+/// Repetitions of weighting, and the relative change of the noise below which it has settled.
+const REPEATS: usize = 20;
+const SETTLED: f64 = 1e-6;
+
+/// Weight of a prior that is as good as none.
+pub const TRACE_OF_PRIOR: f64 = 1e-6;
+
+/// Where the data do not show everything, their curvature in units of the prior's is at most this: the solver's path runs far
+/// along what is not shown, where squares of larger numbers would drown it.
+const MOST_WITH_UNSEEN: f64 = 1e7;
+
+/// What is known of the robot without its payload.
+#[derive(Debug, Clone, Copy)]
+pub enum Unloaded<'a> {
+    /// The model's own parameters and joint terms, but for the terms that `free` names (`--friction`, `--offset`): those are
+    /// found together with the payload.
+    Model {
+        /// For each of [`Equations::terms`].
+        free: &'a [bool],
+    },
+    /// What another log of the same robot says.
+    Log(&'a Summary),
+}
+
+/// The link that carries a payload, and what of it can be known.
+#[derive(Debug, Clone)]
+pub struct PayloadLink {
+    name: String,
+    /// From payload parameters to base parameters.
+    effect: DMatrix<f64>,
+    /// Which of the ten parameters the robot's torques can show, and in which combinations.
+    pub regrouping: Regrouping,
+}
+
+impl PayloadLink {
+    /// By the link's name.
+    pub fn new(equations: &Equations<'_>, link: &str) -> Result<Self> {
+        let mechanism = equations.mechanism();
+        let (body, pose) = moving_link(mechanism, link)?;
+        let block = mechanism.parameter_blocks().iter().find(|b| b.body == body && b.len == 10);
+        let offset = block.map(|b| b.offset).ok_or_else(|| {
+            Error::Numeric(format!("the link {link} has no parameters that a payload could change"))
+        })?;
+        let mut columns = DMatrix::zeros(equations.rank(), 10);
+        for (i, combination) in equations.regrouping.combinations.iter().enumerate() {
+            for &(column, x) in combination.iter().filter(|(c, _)| (offset..offset + 10).contains(c)) {
+                columns[(i, column - offset)] = x;
+            }
+        }
+        let effect = columns * DMatrix::from_column_slice(10, 10, transfer_matrix(&pose).as_slice());
+        let regrouping = regrouping(&effect);
+        if regrouping.rank() == 0 {
+            return Err(Error::Numeric(format!(
+                "no torque of this robot shows anything of a payload on the link {link}"
+            )));
+        }
+        Ok(Self { name: link.to_owned(), effect, regrouping })
+    }
+
+    /// The model's parameters with a payload (in the link's frame) added.
+    pub fn add(&self, mechanism: &Mechanism, payload: &Inertia<f64>) -> Result<Vec<f64>> {
+        let (body, pose) = moving_link(mechanism, &self.name)?;
+        let mut out = mechanism.parameters();
+        for block in mechanism.parameter_blocks().iter().filter(|b| b.body == body) {
+            let added = payload.transformed(&pose).parameters();
+            out[block.offset..block.offset + block.len]
+                .iter_mut()
+                .zip(added.iter())
+                .for_each(|(x, y)| *x += y);
+        }
+        Ok(out)
+    }
+}
+
+/// The columns of a matrix as combinations of those that do not depend on the ones before them (its reduced echelon form).
+fn regrouping(effect: &DMatrix<f64>) -> Regrouping {
+    let mut m = effect.clone();
+    let (largest, width) = (m.amax(), m.ncols());
+    let mut base = Vec::new();
+    for column in 0..width {
+        let row = base.len();
+        if row == m.nrows() {
+            break;
+        }
+        let pivot = row + m.view((row, column), (m.nrows() - row, 1)).iamax_full().0;
+        if m[(pivot, column)].abs() <= ZERO * largest {
+            (row..m.nrows()).for_each(|i| m[(i, column)] = 0.0);
+            continue;
+        }
+        m.swap_rows(row, pivot);
+        let by = m[(row, column)];
+        m.row_mut(row).unscale_mut(by);
+        let pivot_row = m.row(row).into_owned();
+        for i in (0..m.nrows()).filter(|&i| i != row) {
+            let factor = m[(i, column)];
+            (0..width).for_each(|j| m[(i, j)] -= factor * pivot_row[j]);
+        }
+        base.push(column);
+    }
+    let mut status = vec![Status::Unidentifiable; width];
+    let mut combinations = Vec::with_capacity(base.len());
+    for (row, &column) in base.iter().enumerate() {
+        let others: Vec<(usize, f64)> = (column + 1..width)
+            .filter(|&j| m[(row, j)].abs() > ZERO && !base.contains(&j))
+            .map(|j| (j, m[(row, j)]))
+            .collect();
+        status[column] = if others.is_empty() { Status::Identifiable } else { Status::Combined };
+        others.iter().for_each(|&(j, _)| status[j] = Status::Combined);
+        combinations.push(std::iter::once((column, 1.0)).chain(others).collect());
+    }
+    Regrouping { parameters: width, base, combinations, status }
+}
+
+/// Identifies the payload on a link; `loaded` is the summary of the robot with it.
+///
+/// The result has the payload as its one body, in the link's frame; `base_parameters` are the combinations of its ten
+/// parameters that the robot's torques can show. Without `options.prior` (which is the robot's affair) the prior is
+/// [`measured_prior`].
+pub fn identify_payload(
+    equations: &Equations<'_>,
+    link: &PayloadLink,
+    loaded: &Summary,
+    unloaded: Unloaded<'_>,
+    options: &IdentifyOptions,
+) -> Result<Identification> {
+    loaded.check(equations)?;
+    let mut problem = Problem::new(equations, link, loaded, unloaded)?;
+    let fit = problem.fit(options.estimator == Estimator::Ols)?;
+    let mut warnings = equations.mechanism().warnings().to_vec();
+    let rank = link.regrouping.rank();
+    if fit.seen < rank {
+        warnings.push(format!(
+            "this motion shows {} of the {rank} combinations of the payload's parameters",
+            fit.seen
+        ));
+    }
+    let values: [f64; 10] = std::array::from_fn(|i| fit.payload[i]);
+    let (parameters, gap) = match options.estimator {
+        Estimator::Ols | Estimator::Wls => (Parameters::from(values), None),
+        _ => {
+            let errors = std::array::from_fn(|i| fit.covariance[(i, i)].max(0.0).sqrt());
+            let prior = measured_prior(&values, &errors);
+            let solution = problem.consistent(&prior, options, fit.seen == 10)?;
+            (solution.0, Some(solution.1))
+        }
+    };
+    let unknowns = problem.unknowns(&fit, &parameters);
+    let residuals = validate(equations, loaded, &unknowns)?;
+    let inertia = Inertia::from_parameters(&parameters);
+    let base = link.regrouping.regroup(parameters.as_slice())?;
+    let estimates = link.regrouping.combinations.iter().zip(&base).map(|(combination, &value)| {
+        let mut row = DVector::zeros(10);
+        combination.iter().for_each(|&(c, x)| row[c] = x);
+        let variance = row.dot(&(&fit.covariance * &row));
+        let name = format!("payload.{}", PARAMETER_NAMES[combination[0].0]);
+        ParameterEstimate { name, value, std_error: variance.max(0.0).sqrt() }
+    });
+    let base_parameters = estimates.collect();
+    let mechanism = equations.mechanism();
+    let mut joint_estimates = joints(equations, mechanism, &unknowns);
+    if let Unloaded::Model { free } = unloaded {
+        // What the model says and this log was not asked about is no result.
+        for (&(v, term), _) in equations.terms.iter().zip(free).filter(|(_, free)| !**free) {
+            let joint = &mut joint_estimates[v];
+            match term {
+                Term::Viscous => joint.viscous = None,
+                Term::Coulomb => joint.coulomb = None,
+                Term::RotorInertia => joint.rotor_inertia = None,
+                _ => {}
+            }
+        }
+    }
+    Ok(Identification {
+        schema: "inertial/identification/1",
+        model: ModelSize { name: mechanism.name().to_owned(), bodies: 1, dof: mechanism.nv() },
+        estimator: options.estimator.name(),
+        samples: problem.samples,
+        rank,
+        excited: fit.seen,
+        bodies: vec![BodyEstimate::new("payload", &inertia)?],
+        joints: joint_estimates,
+        base_parameters,
+        fit_relative_rms: residuals.relative_rms,
+        fit: residuals.joints,
+        validation: Vec::new(),
+        validation_relative_rms: None,
+        duality_gap: gap,
+        warnings,
+        parameters: parameters.as_slice().to_vec(),
+        values: unknowns,
+    })
+}
+
+/// The equations of one coordinate in one log, columns `[common | payload | force]`.
+struct Rows {
+    channel: usize,
+    matrix: DMatrix<f64>,
+    count: f64,
+    independent: f64,
+}
+
+struct Problem {
+    rows: Vec<Rows>,
+    /// Number of common unknowns.
+    common: usize,
+    channels: usize,
+    samples: usize,
+    /// Weight of each coordinate, `√independent/noise`.
+    weights: Vec<f64>,
+    /// Common unknowns as unknowns of the equations, and what these are without any.
+    to_unknowns: DMatrix<f64>,
+    known: DVector<f64>,
+    effect: DMatrix<f64>,
+}
+
+struct Fit {
+    common: DVector<f64>,
+    payload: DVector<f64>,
+    covariance: DMatrix<f64>,
+    seen: usize,
+}
+
+impl Problem {
+    fn new(
+        equations: &Equations<'_>,
+        link: &PayloadLink,
+        loaded: &Summary,
+        unloaded: Unloaded<'_>,
+    ) -> Result<Self> {
+        let (n, rank) = (equations.len(), equations.rank());
+        let mut effect = DMatrix::zeros(n, 10);
+        effect.rows_mut(0, rank).copy_from(&link.effect);
+        let (to_unknowns, known) = match unloaded {
+            Unloaded::Model { free } => {
+                if free.len() != equations.terms.len() {
+                    let (expected, found) = (equations.terms.len(), free.len());
+                    return Err(Error::Dimension { what: "choice of joint terms", expected, found });
+                }
+                let chosen: Vec<usize> = (0..free.len()).filter(|&i| free[i]).collect();
+                let mut map = DMatrix::zeros(n, chosen.len());
+                let mut known = DVector::from_vec(equations.model_values()?);
+                for (j, &i) in chosen.iter().enumerate() {
+                    map[(rank + i, j)] = 1.0;
+                    known[rank + i] = 0.0;
+                }
+                (map, known)
+            }
+            Unloaded::Log(_) => (DMatrix::identity(n, n), DVector::zeros(n)),
+        };
+        let mut out = Self {
+            rows: Vec::new(),
+            common: to_unknowns.ncols(),
+            channels: equations.channels.len(),
+            samples: loaded.samples,
+            weights: vec![1.0; equations.channels.len()],
+            to_unknowns,
+            known,
+            effect,
+        };
+        out.push(equations, loaded, true);
+        if let Unloaded::Log(summary) = unloaded {
+            summary.check(equations)?;
+            out.samples += summary.samples;
+            out.push(equations, summary, false);
+        }
+        let found: f64 = out.rows.iter().map(|r| r.count).sum();
+        let needed = out.common + link.regrouping.rank();
+        if found < needed as f64 {
+            return Err(Error::Numeric(format!(
+                "{found} measured forces are fewer than the {needed} unknowns"
+            )));
+        }
+        Ok(out)
+    }
+
+    fn push(&mut self, equations: &Equations<'_>, summary: &Summary, with_payload: bool) {
+        let channels = equations.channels.iter().zip(&summary.factors).enumerate();
+        for (c, (channel, factor)) in channels.filter(|(_, (_, f))| f.count > 0) {
+            let n = factor.unknowns();
+            let factor_rows = DMatrix::from_fn(n + 1, n, |i, j| factor.triangle.at(i, j));
+            let pick = |m: &DMatrix<f64>| m.select_rows(&channel.unknowns);
+            let mut matrix = DMatrix::zeros(n + 1, self.common + 11);
+            matrix.columns_mut(0, self.common).copy_from(&(&factor_rows * pick(&self.to_unknowns)));
+            if with_payload {
+                matrix.columns_mut(self.common, 10).copy_from(&(&factor_rows * pick(&self.effect)));
+            }
+            let known = DVector::from_iterator(n, channel.unknowns.iter().map(|&k| self.known[k]));
+            let force = DVector::from_fn(n + 1, |i, _| factor.triangle.at(i, n)) - &factor_rows * known;
+            matrix.set_column(self.common + 10, &force);
+            self.rows.push(Rows {
+                channel: c,
+                matrix,
+                count: factor.count as f64,
+                independent: factor.independent,
+            });
+        }
+    }
+
+    /// All rows times their weights, reduced.
+    fn reduced(&self, weights: &[f64]) -> Result<DMatrix<f64>> {
+        let mut out = Triangle::new(self.common + 11);
+        for rows in &self.rows {
+            let mut block = &rows.matrix * weights[rows.channel];
+            let count = block.nrows();
+            out.absorb(block.as_mut_slice(), count)?;
+        }
+        Ok(out.matrix())
+    }
+
+    /// The payload's columns and the forces, less what common unknowns explain.
+    fn without_common(&self, weights: &[f64]) -> Result<Reduced> {
+        let all = self.reduced(weights)?;
+        let common = if self.common == 0 {
+            None
+        } else {
+            Some(Scaled::new(&all.columns(0, self.common).into_owned())?)
+        };
+        let own = all.columns(self.common, 10).into_owned();
+        let norms = norms(&own);
+        let (mut a, mut b) = (own, all.column(self.common + 10).into_owned());
+        if let Some(common) = &common {
+            let range = common.svd.u.columns(0, common.seen);
+            a -= range * (range.transpose() * &a);
+            b -= range * (range.transpose() * &b);
+        }
+        Ok(Reduced { all, common, norms, a, b })
+    }
+
+    fn fit(&mut self, ordinary: bool) -> Result<Fit> {
+        let mut fit = self.solve()?;
+        let mut noise = self.noise(&fit)?;
+        if ordinary {
+            // One noise for all.
+            let (mut sum, mut count) = (0.0, 0.0);
+            for rows in &self.rows {
+                sum += noise[rows.channel].powi(2) * rows.count;
+                count += rows.count;
+            }
+            noise.fill((sum / count).sqrt());
+            self.weigh(&noise);
+            return self.solve();
+        }
+        for _ in 0..REPEATS {
+            self.weigh(&noise);
+            fit = self.solve()?;
+            let next = self.noise(&fit)?;
+            let change = noise.iter().zip(&next).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
+            noise = next;
+            if change < SETTLED {
+                break;
+            }
+        }
+        self.weigh(&noise);
+        self.solve()
+    }
+
+    fn weigh(&mut self, noise: &[f64]) {
+        for c in 0..self.channels {
+            let own = self.rows.iter().filter(|r| r.channel == c);
+            let (count, independent) = own.fold((0.0, 0.0), |s, r| (s.0 + r.count, s.1 + r.independent));
+            self.weights[c] = if count > 0.0 && noise[c] > 0.0 {
+                (independent / count as f64).sqrt() / noise[c]
+            } else {
+                0.0
+            };
+        }
+    }
+
+    fn solve(&self) -> Result<Fit> {
+        let Reduced { all, common, norms, a, b } = self.without_common(&self.weights)?;
+        let payload = Scaled::with_norms(&a, &norms)?;
+        let values = payload.solve(&b);
+        let rest = all.column(self.common + 10) - all.columns(self.common, 10) * &values;
+        Ok(Fit {
+            common: common.map_or_else(|| DVector::zeros(0), |c| c.solve(&rest)),
+            covariance: &payload.root * payload.root.transpose(),
+            seen: payload.seen,
+            payload: values,
+        })
+    }
+
+    /// Noise of each coordinate, with the degrees of freedom that the fit took from it.
+    fn noise(&self, fit: &Fit) -> Result<Vec<f64>> {
+        let all = self.reduced(&self.weights)?;
+        let root = Scaled::new(&all.columns(0, self.common + 10).into_owned())?.root;
+        let solution =
+            DVector::from_iterator(self.common + 10, fit.common.iter().chain(&fit.payload).copied());
+        let mut sums = vec![(0.0, 0.0, 0.0); self.channels];
+        for rows in &self.rows {
+            let a = rows.matrix.columns(0, self.common + 10);
+            let force = rows.matrix.column(self.common + 10);
+            let taken = (a * &root).norm_squared() * self.weights[rows.channel].powi(2);
+            let sum = &mut sums[rows.channel];
+            sum.0 += (force - a * &solution).norm_squared();
+            sum.1 += rows.count - taken;
+            sum.2 += force.norm_squared() / rows.count;
+        }
+        let least = LEAST_NOISE.powi(2) * sums.iter().map(|s| s.2).fold(0.0, f64::max);
+        let of = |&(residual, free, _): &(f64, f64, f64)| (residual / free.max(1.0)).max(least).sqrt();
+        Ok(sums.iter().map(of).collect())
+    }
+
+    /// The best body that can exist, and the duality gap.
+    fn consistent(
+        &self,
+        prior: &Inertia<f64>,
+        options: &IdentifyOptions,
+        all_seen: bool,
+    ) -> Result<(Parameters<f64>, f64)> {
+        if options.bounds.is_some() || options.prior_kind != PriorKind::Entropic {
+            return Err(Error::Numeric("a payload takes the entropic prior and no bounds".into()));
+        }
+        let weight = options.prior_weight;
+        if !(weight > 0.0 && weight.is_finite()) {
+            return Err(Error::Numeric(format!(
+                "the prior's weight is {weight}, expected a number above zero"
+            )));
+        }
+        if weight < 1.0 && !all_seen {
+            return Err(Error::Numeric(
+                "these torques do not show all ten parameters of the payload: a prior of weight 1 or more is needed"
+                    .into(),
+            ));
+        }
+        let p: Matrix4<f64> = PseudoInertia::from(prior).0;
+        let inverse =
+            p.cholesky().ok_or_else(|| Error::Numeric("the prior body is not strictly possible".into()))?;
+        let Reduced { mut a, mut b, .. } = self.without_common(&self.weights)?;
+        // The data's curvature in units of the prior body, where the prior's is its weight.
+        let (m, t) = (p[(3, 3)], p[(0, 0)] + p[(1, 1)] + p[(2, 2)]);
+        let unit = |j: usize| [m, (m * t).sqrt(), t][usize::from(j > 0) + usize::from(j > 3)];
+        let most = (0..10).map(|j| a.column(j).norm_squared() * unit(j).powi(2)).fold(0.0, f64::max);
+        let allowed = weight * if all_seen { ROUNDING / f64::EPSILON } else { MOST_WITH_UNSEEN };
+        if most > allowed {
+            // Data without noise: as if they had a little. The prior moves what they show by `weight/allowed` of itself.
+            let scale = (allowed / most).sqrt();
+            a *= scale;
+            b *= scale;
+        }
+        let conic = ConicLeastSquares {
+            gram: a.transpose() * &a,
+            rhs: a.transpose() * &b,
+            constant: 0.5 * b.norm_squared(),
+            cones: vec![Cone { offset: 0, prior_weight: weight, prior: inverse.inverse() }],
+            nonnegative: Vec::new(),
+            inequalities: Vec::new(),
+        };
+        let start = DVector::from_column_slice(prior.parameters().as_slice());
+        let limits = Options::default();
+        let solution = match options.estimator {
+            Estimator::Manifold => chart::solve::<Principal>(&conic, &start, &limits, |_, _| true),
+            Estimator::LogCholesky => chart::solve::<LogCholesky>(&conic, &start, &limits, |_, _| true),
+            _ => conic.solve(&start, &limits, |_, _| true),
+        }?;
+        Ok((Parameters::from_column_slice(solution.x.as_slice()), solution.gap()))
+    }
+
+    /// The unknowns of the equations for the robot with its payload.
+    fn unknowns(&self, fit: &Fit, payload: &Parameters<f64>) -> Vec<f64> {
+        let payload = DVector::from_column_slice(payload.as_slice());
+        (&self.known + &self.to_unknowns * &fit.common + &self.effect * payload).as_slice().to_vec()
+    }
+}
+
+/// A weighted problem with its common unknowns eliminated.
+struct Reduced {
+    /// Before that.
+    all: DMatrix<f64>,
+    common: Option<Scaled>,
+    /// Lengths of the payload's columns before that.
+    norms: DVector<f64>,
+    a: DMatrix<f64>,
+    b: DVector<f64>,
+}
+
+fn norms(a: &DMatrix<f64>) -> DVector<f64> {
+    DVector::from_fn(a.ncols(), |j, _| a.column(j).norm())
+}
+
+/// Columns in units of their own size, decomposed.
+struct Scaled {
+    svd: Svd,
+    scale: DVector<f64>,
+    seen: usize,
+    /// `root rootᵀ` is the pseudo-inverse of `AᵀA`.
+    root: DMatrix<f64>,
+}
+
+impl Scaled {
+    fn new(a: &DMatrix<f64>) -> Result<Self> {
+        Self::with_norms(a, &norms(a))
+    }
+
+    /// In units of given sizes: what is small beside them is not seen.
+    fn with_norms(a: &DMatrix<f64>, norms: &DVector<f64>) -> Result<Self> {
+        let largest = norms.iter().copied().fold(0.0, f64::max);
+        let scale = norms.map(|s| if s > UNSEEN * largest { s.recip() } else { 0.0 });
+        let svd = Svd::new(&(a * DMatrix::from_diagonal(&scale)))?;
+        let seen = svd.values.iter().filter(|&&s| s > UNSEEN).count();
+        let mut root = svd.v.columns(0, seen).into_owned();
+        for j in 0..seen {
+            root.column_mut(j).unscale_mut(svd.values[j]);
+        }
+        for (mut row, s) in root.row_iter_mut().zip(scale.iter()) {
+            row *= *s;
+        }
+        Ok(Self { svd, scale, seen, root })
+    }
+
+    fn solve(&self, b: &DVector<f64>) -> DVector<f64> {
+        self.svd.solve(b, self.seen, 0.0).component_mul(&self.scale)
+    }
+}
