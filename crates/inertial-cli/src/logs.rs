@@ -62,12 +62,8 @@ impl LogOptions {
         }
     }
 
-    /// Reads and prepares a whole log; what was repaired or chosen is said on standard error.
-    pub fn read(&self, mechanism: &Mechanism, path: &str) -> Result<Prepared> {
-        Ok(self.open(mechanism, path, &[])?.whole()?)
-    }
-
-    /// The same with further columns, to be read in parts: memory does not depend on the log's length.
+    /// Prepares a log with further columns, to be read in parts: memory does not depend on the log's length. What was repaired
+    /// or chosen is said on standard error.
     pub fn open(&self, mechanism: &Mechanism, path: &str, extra: &[String]) -> Result<PreparedLog> {
         let options = self.options(extra);
         let mut reader = open(Path::new(path), &Source::default())?;
