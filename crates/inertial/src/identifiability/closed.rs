@@ -26,6 +26,8 @@ pub struct Loops<'m> {
     pub closed: ClosedMechanism<'m>,
     /// Where the numeric closure stands.
     rough: ExactAssembly,
+    /// Whether the last digit of every number counts.
+    literal: bool,
     /// Where exact curves start; `None` where no exact start was found.
     pub assembly: Option<ExactAssembly>,
     /// The row space modulo the first prime.
@@ -52,9 +54,15 @@ impl<'m> Loops<'m> {
             Some((assembly, rows))
         });
         if let Some((assembly, rows)) = found {
-            return Ok(Self { closed, rough, assembly: Some(assembly), rows: Some(rows) });
+            return Ok(Self {
+                closed,
+                rough,
+                literal: snap == 0.0,
+                assembly: Some(assembly),
+                rows: Some(rows),
+            });
         }
-        Ok(Self { closed, rough, assembly: None, rows: None })
+        Ok(Self { closed, rough, literal: snap == 0.0, assembly: None, rows: None })
     }
 }
 
@@ -136,7 +144,7 @@ impl Question<'_> {
             "independent rows of the regressor along exactly closed motions, modulo two primes of 61 bits"
                 .to_owned();
         if !assembly.to::<First>().is_closed() {
-            let found = Extended::new(self, &loops.closed, assembly)?;
+            let found = Extended::new(self, &loops.closed, assembly, loops.literal)?;
             let Rank { rank: numeric, kept, dropped } = found.rank;
             if numeric != rank {
                 let (mut finding, explanation) = self.numeric_answer(loops, found);
@@ -179,7 +187,7 @@ impl Question<'_> {
 
     /// The answer of numbers of 31 digits at random closed configurations, with what the principles explain of it.
     pub fn by_extended_precision(&self, loops: &Loops<'_>) -> Result<(Finding, Explanation)> {
-        let found = Extended::new(self, &loops.closed, &loops.rough)?;
+        let found = Extended::new(self, &loops.closed, &loops.rough, loops.literal)?;
         let mut answer = self.numeric_answer(loops, found);
         answer.0.warnings.extend(loops.closed.warnings().iter().cloned());
         Ok(answer)

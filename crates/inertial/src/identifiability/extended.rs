@@ -23,6 +23,12 @@ use crate::{Error, Result};
 /// been seen.
 const TOLERANCE: f64 = 1e-26;
 
+/// The digits of files are rounded: dimensions that were meant equal differ by 1e-16, which leaves pivots below this.
+const FILE_ROUNDING: f64 = 1e-12;
+
+/// Such pivots lie this far below those that were meant; true pivots fall off in smaller steps.
+const CLEAR_STEP: f64 = 1e6;
+
 /// What the loops leave open enters the regressor magnified by its conditioning.
 const MAGNIFIED: f64 = 100.0;
 
@@ -52,11 +58,13 @@ pub struct Extended {
 }
 
 impl Extended {
-    /// Samples a mechanism whose loops `closed` has assembled; `assembly` says its geometry.
+    /// Samples a mechanism whose loops `closed` has assembled; `assembly` says its geometry. With `literal`, the last digit of
+    /// every number counts; otherwise what it alone reveals does not.
     pub fn new(
         question: &Question<'_>,
         closed: &ClosedMechanism<'_>,
         assembly: &ExactAssembly,
+        literal: bool,
     ) -> Result<Self> {
         let inquiry = question.inquiry();
         let width = question.mechanism.parameter_count();
@@ -102,7 +110,13 @@ impl Extended {
         }
         let tolerance = TOLERANCE.max(MAGNIFIED * open);
         let samples = matrix.iter().map(|&x| f64::from(x)).collect();
-        let found = FullPivots::new(matrix, width, tolerance);
+        let mut found = FullPivots::new(matrix, width, tolerance);
+        if !literal {
+            let step = |w: &[f64]| w[1] < FILE_ROUNDING && w[0] > CLEAR_STEP * w[1];
+            if let Some(last) = found.sizes.windows(2).position(step) {
+                found.truncate(last + 1);
+            }
+        }
         let mut rows = Echelon::new(width, Pivot::Largest);
         for &(row, column) in &found.places {
             let entries = &found.matrix[row * width..(row + 1) * width];
@@ -416,7 +430,14 @@ impl<'a, 'm> Walk<'a, 'm> {
         let step: Vec<f64> = self.v.iter().map(|v| length * v / fastest).collect();
         let mut trial = self.q.clone();
         self.closed.mechanism().integrate(&mut trial, &step);
+        let predicted = trial.clone();
+        // A correction as large as the step itself may have changed the branch.
+        let stays = |q: &[f64]| {
+            let off = q.iter().zip(&predicted).map(|(x, p)| (x - p).abs());
+            off.fold(0.0, f64::max) <= 0.5 * length * self.scale.iter().copied().fold(1.0, f64::max)
+        };
         let closes = self.closed.close(&mut self.workspace, &mut trial).is_ok()
+            && stays(&trial)
             && self.closed.velocity_map(&mut self.workspace, &trial).is_ok();
         if closes {
             self.q = trial;

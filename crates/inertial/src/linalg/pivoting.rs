@@ -53,6 +53,12 @@ impl<T: Number> FullPivots<T> {
         Self { places, sizes, matrix }
     }
 
+    /// Forgets the pivots after the first `rank`.
+    pub fn truncate(&mut self, rank: usize) {
+        self.places.truncate(rank);
+        self.sizes.truncate(rank + 1);
+    }
+
     /// The number of pivots, with its margin.
     pub fn rank(&self) -> Rank {
         let rank = self.places.len();

@@ -1,6 +1,7 @@
 //! The graph of bodies and joints, what joints let bodies share, and how standing still spreads over it (paper 004,
 //! algorithms 1 and 2, for loop joints too).
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use nalgebra::{Matrix3x4, Vector3};
@@ -76,8 +77,8 @@ impl<T: Number> Graph<T> {
         let mut edges = Vec::with_capacity(assembled.bodies.len() + 2 * assembled.loops.len());
         for (i, body) in assembled.bodies.iter().enumerate() {
             let pose = body.parent.map_or(body.pose, |p| poses[p] * body.pose);
-            let modes: Vec<Motion<T>> = body.modes.iter().map(|m| pose.push_motion(m)).collect();
-            edges.push(edge(body.parent.map_or(0, |p| p + 1), i + 1, Contact::Tree(i), &modes));
+            let modes = body.modes.iter().map(|m| pose.push_motion(m));
+            edges.push(edge(body.parent.map_or(0, |p| p + 1), i + 1, Contact::Tree(i), modes));
             massless.push(body.kind == BodyKind::Massless);
             poses.push(pose);
         }
@@ -85,17 +86,17 @@ impl<T: Number> Graph<T> {
             let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
             let (a, b) = (joint.predecessor.map_or(0, |i| i + 1), joint.successor.map_or(0, |i| i + 1));
             let (near, far) = (world(joint.predecessor), world(joint.successor));
-            let modes: Vec<Motion<T>> = joint.modes.iter().map(|m| far.push_motion(m)).collect();
+            let modes = joint.modes.iter().map(|m| far.push_motion(m));
             match &joint.axes {
-                None => edges.push(edge(a, b, Contact::Loop(l), &modes)),
+                None => edges.push(edge(a, b, Contact::Loop(l), modes)),
                 Some([first, second]) => {
                     // A cross of its own, as a universal joint of the tree has one.
                     let centre = far.transform_point(&joint.centre);
-                    let turn = |axis: Vector3<T>| [Motion::new(axis, centre.cross(&axis))];
+                    let turn = |axis: Vector3<T>| std::iter::once(Motion::new(axis, centre.cross(&axis)));
                     let cross = massless.len();
                     massless.push(true);
-                    edges.push(edge(a, cross, Contact::Loop(l), &turn(near.rotation * first)));
-                    edges.push(edge(cross, b, Contact::Loop(l), &turn(far.rotation * second)));
+                    edges.push(edge(a, cross, Contact::Loop(l), turn(near.rotation * first)));
+                    edges.push(edge(cross, b, Contact::Loop(l), turn(far.rotation * second)));
                 }
             }
         }
@@ -124,14 +125,14 @@ impl<T: Number> Graph<T> {
             let source = classes[from];
             let target = &mut classes[to];
             let mut changed = false;
-            if target.fixed.len() < 4 && !source.fixed.is_empty() {
+            if !target.fixed.includes(&source.fixed) {
                 changed |= target.fixed.join(&edge.shared.meet(&source.fixed));
                 // Two directions that stand still leave no rotation.
                 if changed && target.fixed.infinite().count() == 2 {
                     target.fixed.join(&Points::directions());
                 }
             }
-            if target.level.len() < 4 && !source.level.is_empty() {
+            if !target.level.includes(&source.level) {
                 changed |= target.level.join(&edge.shared.meet(&source.level));
             }
             if changed && target.level.len() < 4 {
@@ -158,13 +159,16 @@ impl<T: Number> Graph<T> {
                 _ => &edge.shared,
             };
             let source = axial[from];
-            axial[to].len() < 4 && !source.is_empty() && axial[to].join(&points.meet(&source))
+            !axial[to].includes(&source) && axial[to].join(&points.meet(&source))
         });
         axial
     }
 
     /// The edges between bodies with mass: massless pieces are passed over, keeping the points shared all the way.
-    pub fn contacts(&self) -> Vec<Edge<T>> {
+    pub fn contacts(&self) -> Cow<'_, [Edge<T>]> {
+        if !self.massless.contains(&true) {
+            return Cow::Borrowed(&self.edges);
+        }
         let mut edges = self.edges.clone();
         for node in (0..self.massless.len()).filter(|&n| self.massless[n]) {
             let (touching, mut rest): (Vec<_>, Vec<_>) =
@@ -182,7 +186,7 @@ impl<T: Number> Graph<T> {
             }
             edges = rest;
         }
-        edges
+        Cow::Owned(edges)
     }
 }
 
@@ -206,23 +210,28 @@ fn flow<T: Number>(edges: &[Edge<T>], nodes: usize, mut step: impl FnMut(&Edge<T
 }
 
 /// What a joint between two bodies lets them share (algorithm 1), from its free modes as twists in the world.
-fn edge<T: Number>(a: usize, b: usize, contact: Contact, modes: &[Motion<T>]) -> Edge<T> {
+fn edge<T: Number>(
+    a: usize,
+    b: usize,
+    contact: Contact,
+    modes: impl Iterator<Item = Motion<T>> + Clone,
+) -> Edge<T> {
     // The velocity of the point (x, w) is ω × x + w v: zero at every mode for the points that stay together.
-    let velocity = |mode: &Motion<T>| {
+    let velocity = |mode: Motion<T>| {
         let mut map = Matrix3x4::zeros();
         map.fixed_view_mut::<3, 3>(0, 0).copy_from(&skew(&mode.angular));
         map.set_column(3, &mode.linear);
         map
     };
-    let shared = Points::annihilated(modes.iter().map(velocity));
-    let slide = modes.iter().find_map(|mode| {
+    let shared = Points::annihilated(modes.clone().map(velocity));
+    let slide = modes.clone().find_map(|mode| {
         if is_zero(&mode.angular) {
             return Some(mode.linear);
         }
         let advance = mode.angular.dot(&mode.linear);
         (advance.weight() > T::TOLERANCE).then_some(mode.angular)
     });
-    let slide = slide.map(|d| (d, Points::annihilated(modes.iter().map(|m| skew(&d) * velocity(m)))));
+    let slide = slide.map(|d| (d, Points::annihilated(modes.clone().map(|m| skew(&d) * velocity(m)))));
     Edge { a, b, contact, shared, slide }
 }
 

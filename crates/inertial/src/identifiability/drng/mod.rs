@@ -113,9 +113,10 @@ fn infinite<T: Number>(v: &Vector3<T>) -> Vector4<T> {
 
 /// Generates null vectors by the principles (algorithm 4); they may depend on each other.
 pub fn null_vectors<T: Number>(graph: &Graph<T>) -> Vec<NullVector<T>> {
-    let mut out = Vec::new();
+    // A hinge gives three; a body that turns in a plane up to twelve more.
+    let mut out = Vec::with_capacity(8 * graph.classes.len());
     let contacts = graph.contacts();
-    for edge in &contacts {
+    for edge in contacts.iter() {
         let points = edge.shared.basis();
         for (i, a) in points.iter().enumerate() {
             for b in &points[i..] {
@@ -146,18 +147,22 @@ pub fn null_vectors<T: Number>(graph: &Graph<T>) -> Vec<NullVector<T>> {
             product(&infinite(&x), &infinite(&x)) * square - product(&infinite(&y), &infinite(&y));
         out.push(NullVector::on(Principle::PlanarRotation, node, difference));
         out.push(NullVector::on(Principle::PlanarRotation, node, product(&infinite(&x), &infinite(&y))));
+        let level = [x, y].map(|x| class.level.contains(infinite(&x)).then_some(x));
+        if level.iter().all(Option::is_none) {
+            continue;
+        }
         let place = axes.iter().position(|(e, _)| Points::spanned(&[infinite(e)]).contains(infinite(&d)));
         let place = place.unwrap_or_else(|| {
             axes.push((d, graph.axial(&d)));
             axes.len() - 1
         });
         if let Some(o) = axes[place].1[node].finite() {
-            for x in [x, y].iter().filter(|x| class.level.contains(infinite(x))) {
+            for x in level.iter().flatten() {
                 out.push(NullVector::on(Principle::AxialMotion, node, product(&o, &infinite(x))));
             }
         }
     }
-    for edge in &contacts {
+    for edge in contacts.iter() {
         let Some((d, points)) = &edge.slide else { continue };
         let turning = |node: usize| {
             let axis = if node == 0 { None } else { graph.classes[node].planar_axis() };

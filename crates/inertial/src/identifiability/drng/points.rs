@@ -22,12 +22,12 @@ impl<T: Number> Points<T> {
 
     /// All points of a body.
     pub fn all() -> Self {
-        Self::spanned(&[0, 1, 2, 3].map(|k| Vector4::ith(k, T::one())))
+        Self { basis: [0, 1, 2, 3].map(|k| Vector4::ith(k, T::one())), pivots: [0, 1, 2, 3], len: 4 }
     }
 
     /// All directions.
     pub fn directions() -> Self {
-        Self::spanned(&[0, 1, 2].map(|k| Vector4::ith(k, T::one())))
+        Self { len: 3, ..Self::all() }
     }
 
     /// The span of some points.
@@ -118,6 +118,11 @@ impl<T: Number> Points<T> {
     pub fn contains(&self, p: Vector4<T>) -> bool {
         let scale = p.iter().map(|x| x.weight()).fold(0.0, f64::max);
         self.remainder(p).iter().all(|x| x.weight() <= T::TOLERANCE * scale)
+    }
+
+    /// Whether it holds all points of another space.
+    pub fn includes(&self, o: &Self) -> bool {
+        self.len == 4 || (self.len >= o.len && o.basis().iter().all(|p| self.contains(*p)))
     }
 
     /// Adds all points of another space; says whether any was new.
