@@ -55,6 +55,10 @@ impl<const P: u64> Written for Shadow<P> {
                 return x;
             }
         }
+        // Where rounding has cancelled a number altogether there are no digits to look at.
+        if self.value == 0.0 || !self.value.is_finite() {
+            return self.value;
+        }
         let exponent = self.value.abs().log10().floor() as i32;
         for digits in 9..=15 {
             let e = exponent + 1 - digits;
