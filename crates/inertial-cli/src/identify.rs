@@ -21,9 +21,11 @@ use crate::model::Model;
 use crate::options::{MeasuredChoice, ModelOptions, Setting};
 use crate::output::{self, Answer};
 
-const HELP: &str = r#"LOG is CSV or CSV.gz with a header: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where
-measured, dq.JOINT and ddq.JOINT. A file ending in .summary is what --summary-out wrote: it
-stands for its logs.
+const HELP: &str = r#"LOG is CSV, CSV.gz, Parquet or MCAP (sensor_msgs/JointState), recognised by its content, or -
+for standard input. Columns: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where
+measured, dq.JOINT and ddq.JOINT; --columns MAP says what other names and units mean. Logs may
+be longer than memory. A file ending in .summary is what --summary-out wrote: it stands for its
+logs.
 
 --estimator lmi (default) finds parameters that bodies can have: weighted least squares over
 positive semidefinite pseudo-inertias, friction and rotor inertias not negative, with an

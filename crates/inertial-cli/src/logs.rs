@@ -2,13 +2,14 @@
 
 use std::io::Read;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, Measurements, Summary};
 use inertial::mechanism::Mechanism;
-use inertial_data::{Cutoff, Options, Prepared, PreparedLog, Source, open};
+use inertial_data::{ColumnMap, Cutoff, Filter, Options, Prepared, PreparedLog, Reader, Source, open};
 
 use crate::output;
 
@@ -18,6 +19,27 @@ pub struct LogOptions {
     /// Cut-off of the zero-phase low-pass in Hz, 'auto' (from the motion's spectrum) or 'off'
     #[arg(long, value_name = "HZ", default_value = "auto", value_parser = cutoff)]
     cutoff: Choice,
+    /// Kind of the low-pass; 'off' is --cutoff off
+    #[arg(long, value_enum, default_value = "butterworth")]
+    filter: FilterChoice,
+    /// Order of the filter: 4 for butterworth (each way), 3 for the polynomials of savitzky-golay
+    #[arg(long, value_name = "N")]
+    filter_order: Option<usize>,
+    /// Samples of the savitzky-golay window, an odd number [default: chosen by the cut-off]
+    #[arg(long, value_name = "N")]
+    filter_window: Option<usize>,
+    /// Put the log on a grid of this rate before filtering [default: its own mean rate]
+    #[arg(long, value_name = "HZ")]
+    resample: Option<f64>,
+    /// Keep every Nth sample after filtering [default: 8 per period of the cut-off]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    decimate: usize,
+    /// Names and units of the log's columns, in TOML
+    #[arg(long, value_name = "MAP")]
+    columns: Option<PathBuf>,
+    /// Topic of an MCAP log [default: the only one with joint states]
+    #[arg(long, value_name = "TOPIC")]
+    topic: Option<String>,
     /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain
     #[arg(long, value_name = "SHARE", default_value_t = Options::default().slow)]
     slow: f64,
@@ -27,6 +49,13 @@ pub struct LogOptions {
     /// Believe the units of the log even where they look wrong
     #[arg(long)]
     trust_units: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FilterChoice {
+    Butterworth,
+    SavitzkyGolay,
+    Off,
 }
 
 /// clap wants a type of its own.
@@ -50,10 +79,21 @@ impl LogOptions {
         self.trust_units
     }
 
-    /// For the reader, with further columns.
+    /// How logs are prepared, with further columns.
     pub fn options(&self, extra: &[String]) -> Options {
+        let filter = match self.filter {
+            FilterChoice::SavitzkyGolay => {
+                Filter::SavitzkyGolay { window: self.filter_window, order: self.filter_order.unwrap_or(3) }
+            }
+            FilterChoice::Butterworth | FilterChoice::Off => {
+                Filter::Butterworth { order: self.filter_order.unwrap_or(4) }
+            }
+        };
         Options {
-            cutoff: self.cutoff.0,
+            cutoff: if self.filter == FilterChoice::Off { Cutoff::Off } else { self.cutoff.0 },
+            filter,
+            resample: self.resample,
+            decimate: self.decimate,
             slow: self.slow,
             torque_joints: self.joints.clone(),
             trust_units: self.trust_units,
@@ -62,12 +102,27 @@ impl LogOptions {
         }
     }
 
+    /// Opens a log of any format, with the column map.
+    pub fn reader(&self, path: &str) -> Result<Box<dyn Reader>> {
+        let map = match &self.columns {
+            Some(file) => {
+                let name = file.display().to_string();
+                let text = std::fs::read_to_string(file).with_context(|| name.clone())?;
+                Some(ColumnMap::parse(&text, name)?)
+            }
+            None => None,
+        };
+        Ok(open(Path::new(path), &Source { map, topic: self.topic.clone() })?)
+    }
+
     /// Prepares a log with further columns, to be read in parts: memory does not depend on the log's length. What was repaired
     /// or chosen is said on standard error.
     pub fn open(&self, mechanism: &Mechanism, path: &str, extra: &[String]) -> Result<PreparedLog> {
-        let options = self.options(extra);
-        let mut reader = open(Path::new(path), &Source::default())?;
-        let log = PreparedLog::new(mechanism, &mut reader, &options)?;
+        let windowed = self.filter == FilterChoice::SavitzkyGolay;
+        ensure!(windowed || self.filter_window.is_none(), "--filter-window is for --filter savitzky-golay");
+        let off = self.filter == FilterChoice::Off;
+        ensure!(!off || !matches!(self.cutoff.0, Cutoff::Hz(_)), "--filter off has no cut-off");
+        let log = PreparedLog::new(mechanism, &mut self.reader(path)?, &self.options(extra))?;
         log.notes().iter().for_each(|note| output::say(&format!("{path}: {note}")));
         Ok(log)
     }

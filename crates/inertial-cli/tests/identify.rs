@@ -146,3 +146,122 @@ fn real_robots_validate_as_well_as_plain_least_squares_does_elsewhere() {
     real("ur10", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.087);
     real("kr300", &["motion_A.csv.gz", "motion_B.csv.gz"], Some("motion_C.csv.gz"), &[], 0.128);
 }
+
+/// Every log that says nothing, or says it in other units: one line that names the place, exit status 2, nothing written.
+#[test]
+fn bad_logs_are_refused_and_nothing_is_written() {
+    let folder = Folder::new();
+    let good = log(400);
+    let rows: Vec<Vec<f64>> =
+        good.lines().skip(1).map(|l| l.split(',').map(|c| c.parse().unwrap()).collect()).collect();
+    let header = good.lines().next().unwrap();
+    let text = |header: &str, change: &dyn Fn(usize, &mut Vec<f64>)| {
+        let mut out = format!("{header}\n");
+        for (i, row) in rows.iter().enumerate() {
+            let mut row = row.clone();
+            change(i, &mut row);
+            let _ = writeln!(out, "{}", row.iter().map(|x| format!("{x}")).collect::<Vec<_>>().join(","));
+        }
+        out
+    };
+    let constant = |k: usize| text(header, &move |_, row| row[k] = 1.0);
+    let cases = [
+        ("joints", good.replacen("tau2", "tua2", 1), "there is no column tau2 for joint2; the nearest is"),
+        (
+            "degrees",
+            text(header, &|_, row| row[1..5].iter_mut().for_each(|x| *x *= 57.3)),
+            "are these degrees?",
+        ),
+        ("milliseconds", text(header, &|_, row| row[0] *= 1e3), "are these milliseconds?"),
+        ("rates", text(header, &|_, row| row[3] *= 57.3), "column dq1: is 57."),
+        ("torque", constant(7), "column tau1: the torque is constant (1): was it measured?"),
+        ("velocity", constant(3), "column dq1: the velocity is constant although the position changes"),
+        ("still", text(header, &|_, row| row[1..7].fill(0.0)), "nothing moves"),
+        (
+            "few",
+            good.lines().take(10).fold(String::new(), |a, l| a + l + "\n"),
+            "fewer than the 20 parameters",
+        ),
+        ("saturated", text(header, &|_, row| row[7] = row[7].clamp(-5.0, 5.0)), "column tau1: "),
+        ("cells", good.replacen("\n0.1,", "\n0.1,0,", 1), "row 22: 10 cells, but the header has 9"),
+        (
+            "infinite",
+            text(header, &|i, row| {
+                if i == 5 {
+                    row[8] = f64::INFINITY
+                }
+            }),
+            "row 7: column tau2: `inf`",
+        ),
+        (
+            "backwards",
+            text(header, &|i, row| row[0] -= if i < 200 { 0.0 } else { 0.9 }),
+            "row 202: column t: time runs backwards",
+        ),
+        ("parquet", "PAR1 and no more".to_owned(), "the Parquet file is truncated or damaged"),
+    ];
+    for (name, text, expected) in cases {
+        let path = folder.file(name, &text);
+        let out = folder.path("out.summary");
+        let line = refused(&["identify", MODEL, &path, "--summary-out", out.to_str().unwrap(), "--json"]);
+        assert!(line.starts_with(&path) && line.contains(expected), "{name}: {line}");
+        assert!(!out.exists(), "{name}");
+    }
+    let mcap = folder.file("cut.mcap", b"\x89MCAP0\r\n\x01");
+    assert!(refused(&["identify", MODEL, &mcap]).ends_with("the MCAP file is truncated"));
+}
+
+/// The same log in other names and units, from standard input, and with other filters.
+#[test]
+fn maps_filters_and_pipes() {
+    let folder = Folder::new();
+    let text = log(2000);
+    let plain = folder.file("log.csv", &text);
+    let scaled: String = text
+        .lines()
+        .enumerate()
+        .map(|(i, line)| {
+            let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+            if i == 0 {
+                cells[0] = "stamp".into();
+                cells[7] = "current".into();
+            } else {
+                cells[0] = format!("{}", 1e3 * cells[0].parse::<f64>().unwrap());
+                cells[7] = format!("{}", cells[7].parse::<f64>().unwrap() / 0.25);
+            }
+            cells.join(",") + "\n"
+        })
+        .collect();
+    let scaled = folder.file("scaled.csv", scaled);
+    let map = folder.file(
+        "map.toml",
+        "units = { t = \"ms\" }\n[columns]\nt = \"stamp\"\ntau1 = { column = \"current\", unit = \"A\", scale = 0.25 }\n",
+    );
+    let viscous = |args: &[&str]| {
+        let mut call = vec!["identify", MODEL];
+        call.extend(args);
+        call.extend(["--friction", "viscous", "--json"]);
+        let done = run(&call);
+        assert_eq!(done.status, 0, "{}", done.stderr);
+        done.json()["joints"][0]["viscous"].as_f64().unwrap()
+    };
+    let reference = viscous(&[&plain]);
+    // Products with 1e3 and 0.25 round in the last place.
+    assert!((viscous(&[&scaled, "--columns", &map]) - reference).abs() < 1e-9);
+    for more in [
+        &["--filter", "savitzky-golay"][..],
+        &["--filter", "savitzky-golay", "--filter-window", "21", "--filter-order", "4"],
+        &["--filter", "off"],
+        &["--filter-order", "2", "--cutoff", "12"],
+        &["--resample", "400", "--decimate", "3"],
+    ] {
+        let found = viscous(&[&[plain.as_str()], more].concat());
+        assert!((found - 0.7).abs() < 5e-3, "{more:?}: {found}");
+    }
+    let unknown = refused(&["identify", MODEL, &plain, "--columns", &plain]);
+    assert!(unknown.contains("log.csv: row 1: "), "{unknown}");
+    assert!(
+        refused(&["identify", MODEL, &plain, "--filter-window", "21"]).contains("--filter-window is for")
+    );
+    assert!(refused(&["identify", MODEL, &plain, "--topic", "/a"]).contains("it is no MCAP file"));
+}

@@ -1,39 +1,84 @@
 //! Files of any format, recognised by their content.
 
 use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::csv::CsvReader;
+use crate::map::ColumnMap;
+use crate::mcap::{self, McapReader};
+use crate::parquet::{self, ParquetReader};
 use crate::reader::Reader;
+use crate::spool::temporary;
 use crate::{Error, Place, Result};
 
 /// How to read a file.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
+    /// Other names and units than those of the contract.
+    pub map: Option<ColumnMap>,
     /// Topic of an MCAP file; the only one with joint states where absent.
     pub topic: Option<String>,
 }
 
-/// Opens a log: CSV, CSV.gz. The format is recognised by the content; `-` is standard input.
+/// Opens a log: CSV, CSV.gz, Parquet or MCAP, recognised by the content. `-` is standard input.
 pub fn open(path: &Path, source: &Source) -> Result<Box<dyn Reader>> {
-    let _ = source;
     let name = path.display().to_string();
-    if name == "-" {
-        return from_stream(std::io::stdin(), "standard input".to_owned());
-    }
-    let file =
-        File::open(path).map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {e}")))?;
-    from_stream(file, name)
+    let reader = if name == "-" {
+        from_pipe(std::io::stdin(), "standard input".to_owned(), source)
+    } else {
+        let file = File::open(path)
+            .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {e}")))?;
+        from_file(file, name, source)
+    }?;
+    Ok(match &source.map {
+        Some(map) => Box::new(map.apply(reader)?),
+        None => reader,
+    })
 }
 
-fn from_stream(mut stream: impl Read + Send + 'static, name: String) -> Result<Box<dyn Reader>> {
+fn from_file(mut file: File, name: String, source: &Source) -> Result<Box<dyn Reader>> {
     let mut start = Vec::new();
-    stream
-        .by_ref()
-        .take(8)
-        .read_to_end(&mut start)
-        .map_err(|e| Error::read(Place::file(&name), format!("cannot be read: {e}")))?;
-    let stream = Cursor::new(start).chain(stream);
+    file.by_ref().take(8).read_to_end(&mut start).map_err(|e| unreadable(&name, &e))?;
+    if start.starts_with(&parquet::MAGIC) {
+        return Ok(Box::new(ParquetReader::new(file, name)?));
+    }
+    // What cannot be rewound is a pipe that has a name.
+    match file.seek(SeekFrom::Start(0)) {
+        Ok(_) => from_stream(&start, file, name, source),
+        Err(_) => from_stream(&start, Cursor::new(start.clone()).chain(file), name, source),
+    }
+}
+
+/// Parquet is read from its end: a pipe goes to a temporary file first.
+fn from_pipe(mut pipe: impl Read + Send + 'static, name: String, source: &Source) -> Result<Box<dyn Reader>> {
+    let mut start = Vec::new();
+    pipe.by_ref().take(8).read_to_end(&mut start).map_err(|e| unreadable(&name, &e))?;
+    let mut whole = Cursor::new(start.clone()).chain(pipe);
+    if start.starts_with(&parquet::MAGIC) {
+        let mut copy = temporary()?;
+        std::io::copy(&mut whole, &mut copy).map_err(|e| unreadable(&name, &e))?;
+        return Ok(Box::new(ParquetReader::new(copy, name)?));
+    }
+    from_stream(&start, whole, name, source)
+}
+
+fn from_stream(
+    start: &[u8],
+    stream: impl Read + Send + 'static,
+    name: String,
+    source: &Source,
+) -> Result<Box<dyn Reader>> {
+    if start.starts_with(&mcap::MAGIC) {
+        return Ok(Box::new(McapReader::new(stream, name, source.topic.as_deref())?));
+    }
+    if let Some(topic) = &source.topic {
+        let message = format!("has no topic {topic}: it is no MCAP file");
+        return Err(Error::read(Place::file(name), message));
+    }
     Ok(Box::new(CsvReader::ahead(stream, name)?))
+}
+
+fn unreadable(name: &str, error: &std::io::Error) -> Error {
+    Error::read(Place::file(name), format!("cannot be read: {error}"))
 }

@@ -1,6 +1,7 @@
 //! Logs of robots: read, repaired, filtered, ready for identification.
 //!
-//! [`open`] recognises a file and gives a [`Reader`] of its rows → [`Columns`] matches the columns with a mechanism's
+//! [`open`] recognises a file (CSV, CSV.gz, Parquet, MCAP) and gives a [`Reader`] of its rows, renamed and scaled by a
+//! [`ColumnMap`] where the log has other names and units → [`Columns`] matches the columns with a mechanism's
 //! coordinates → [`PreparedLog`] puts them on one uniform time grid, filters all signals alike and computes what was not
 //! measured; it is read in parts of any size ([`Prepared`]). All of it works in memory that does not depend on the log's
 //! length. [`Log`] and [`prepare`] are for logs that fit into memory.
@@ -17,9 +18,13 @@ mod error;
 mod filter;
 mod grid;
 mod input;
+mod joint_state;
 mod layout;
 mod log;
+mod map;
+mod mcap;
 mod options;
+mod parquet;
 mod prepare;
 mod reader;
 mod smooth;
@@ -27,6 +32,7 @@ mod spectrum;
 mod spool;
 mod stream;
 mod survey;
+mod units;
 mod window;
 
 pub use columns::{Columns, nearest_hint};
@@ -35,7 +41,10 @@ pub use error::{Error, Place, Result};
 pub use filter::LowPass;
 pub use input::{Source, open};
 pub use log::Log;
+pub use map::{ColumnMap, Mapped};
+pub use mcap::McapReader;
 pub use options::{Cutoff, Filter, Need, Options};
+pub use parquet::ParquetReader;
 pub use prepare::{Prepared, PreparedLog, prepare, prepare_columns};
 pub use reader::{Reader, Rows};
 pub use spectrum::motion_bandwidth;

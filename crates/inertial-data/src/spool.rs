@@ -82,7 +82,7 @@ impl Spool {
 }
 
 /// A file without a name. `/var/tmp` is made for large files; `/tmp` often is memory.
-fn temporary() -> Result<File> {
+pub(crate) fn temporary() -> Result<File> {
     let large = PathBuf::from("/var/tmp");
     let folder = match std::env::var_os("TMPDIR") {
         None if large.is_dir() => large,
