@@ -11,15 +11,11 @@ use std::path::PathBuf;
 
 use common::Rng;
 use inertial::dynamics::{ClosedMechanism, InverseDynamics, Workspace, forward_kinematics};
-use inertial::identifiability::certificate::Question;
-use inertial::identifiability::closed::Loops;
-use inertial::identifiability::drng::{Principle, picture};
-use inertial::identifiability::extended::Extended;
-use inertial::identifiability::{Analysis, AnalyzeOptions, Experiment, Measured, Method, Regime, analyze};
+use inertial::identifiability::drng::picture;
+use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, Method, Regime, analyze};
 use inertial::linalg::rank;
 use inertial::mechanism::{
-    Base, BuildOptions, DEFAULT_SNAP, ExactAssembly, ExactGeometry, JointSpec, JointType, Mechanism,
-    RotorModel, builtin, read, rotation_about,
+    BuildOptions, JointSpec, JointType, Mechanism, RotorModel, builtin, rotation_about,
 };
 use inertial::spatial::{Inertia, Parameters, Pose};
 use loops::{
