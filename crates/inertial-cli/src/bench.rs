@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use inertial::dynamics::{self, ClosedMechanism, InverseDynamics, Samples};
+use inertial::excitation::{Columns, Criterion, Evaluator, States};
 use inertial::identifiability::certificate::Question;
 use inertial::identifiability::closed::Loops;
 use inertial::identifiability::drng::{Graph, null_vectors};
 use inertial::identifiability::{AnalyzeOptions, Experiment, Regime, Rpna, Topology, analyze};
 use inertial::linalg::First;
-use inertial::mechanism::{Base, DEFAULT_SNAP, ExactAssembly, ExactGeometry};
+use inertial::mechanism::{Base, DEFAULT_SNAP, ExactAssembly, ExactGeometry, Mechanism};
 use serde::Serialize;
 
 use crate::model::{Model, Summary};
@@ -112,6 +113,9 @@ fn kernels(closed: &ClosedMechanism<'_>) -> Result<Vec<Timing>> {
         })?,
     ];
     timings.insert(3, batch(&inverse, &states)?);
+    if m.loops().is_empty() {
+        timings.insert(4, criterion(m, &inverse, &states)?);
+    }
     if !m.loops().is_empty() {
         timings.push(measure("velocity-map", &states, |s| {
             black_box(closed.velocity_map(&mut workspace, &s.q)?);
@@ -148,6 +152,28 @@ fn batch(inverse: &InverseDynamics, states: &[State]) -> Result<Timing> {
     })?;
     let per_sample = |us: f64| us / SAMPLES as f64;
     Ok(Timing { min_us: per_sample(whole.min_us), median_us: per_sample(whole.median_us), ..whole })
+}
+
+/// The D-criterion of a motion of many samples with its gradient, as a design needs it in every step.
+fn criterion(m: &Mechanism, inverse: &InverseDynamics, states: &[State]) -> Result<Timing> {
+    const SAMPLES: usize = 2000;
+    let stacked = |part: fn(&State) -> &[f64]| -> Vec<f64> {
+        states.iter().cycle().take(SAMPLES).flat_map(part).copied().collect()
+    };
+    let motion = States { count: SAMPLES, q: stacked(|s| &s.q), v: stacked(|s| &s.v), a: stacked(|s| &s.a) };
+    let regrouping = analyze(m, &AnalyzeOptions::default())?.regrouping;
+    let columns = Columns::new(m, inverse, &regrouping, &[], &vec![1.0; m.nv()])?;
+    let (mut evaluator, scales) = (Evaluator::new(inverse, &columns), columns.scales());
+    let zeros = vec![0.0; SAMPLES * m.nv()];
+    let mut gradient = [zeros.clone(), zeros.clone(), zeros];
+    measure("criterion-2000", states, |_| {
+        let information = evaluator.information(&motion)?;
+        let value = Criterion::D.evaluate(&information, &scales, (1.0, 1))?;
+        gradient.iter_mut().for_each(|g| g.fill(0.0));
+        evaluator.add_gradient(&motion, &value.slope, &mut gradient)?;
+        black_box(&gradient);
+        Ok(())
+    })
 }
 
 /// What can be known: the recursion (trees), null vectors with reasons, the exact rank, the whole answer.

@@ -4,6 +4,7 @@ mod analyze;
 mod bench;
 mod check;
 mod demo;
+mod design;
 mod identifiability_text;
 mod identify;
 mod logs;
@@ -27,6 +28,7 @@ Examples:
   inertial check robot.urdf                can these inertial parameters belong to physical bodies?
   inertial check robot.urdf --fix --out fixed.urdf
   inertial analyze robot.urdf              which of them can any experiment reveal?
+  inertial design robot.urdf --out m.csv   which motion reveals them best, within the limits?
   inertial simulate robot.urdf motion.csv  what would the sensors read during that motion?
   inertial identify robot.urdf log.csv     what are they, given what was measured?
   inertial validate robot.urdf log.csv     how well does the model predict it?
@@ -49,6 +51,7 @@ struct Cli {
 enum Command {
     Check(check::Args),
     Analyze(analyze::Args),
+    Design(Box<design::Args>),
     Simulate(Box<simulate::Args>),
     Identify(Box<identify::Args>),
     Validate(validate::Args),
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
     let answer = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Analyze(args) => analyze::run(&args),
+        Command::Design(args) => design::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Identify(args) => identify::run(&args),
         Command::Validate(args) => validate::run(&args),

@@ -103,6 +103,22 @@ fn information_weights(summary: &Summary, noise: &[f64]) -> Vec<f64> {
     summary.factors.iter().zip(noise).map(|(f, &s)| weight(f.independent, f.count, s)).collect()
 }
 
+/// The information that a summary gives of the unknowns, for a known noise of each coordinate: the inverse of the
+/// covariance that weighted least squares would have.
+pub fn information_matrix(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    noise: &[f64],
+) -> Result<DMatrix<f64>> {
+    summary.check(equations)?;
+    if noise.len() != equations.channels.len() {
+        let (expected, found) = (equations.channels.len(), noise.len());
+        return Err(Error::Dimension { what: "noise", expected, found });
+    }
+    let factor = information(equations, summary, &information_weights(summary, noise))?.matrix();
+    Ok(factor.transpose() * factor)
+}
+
 /// The factor of all equations together, in the columns of all unknowns (without forces), each coordinate's rows times
 /// its weight.
 pub(super) fn information(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Result<Triangle> {

@@ -36,7 +36,7 @@ pub use identify::{
     BodyEstimate, Estimator, Identification, IdentifyOptions, JointEstimate, ModelSize, ParameterEstimate,
     Tensor, identify,
 };
-pub use least_squares::{LeastSquares, Weighting};
+pub use least_squares::{LeastSquares, Weighting, information_matrix};
 pub use online::Online;
 pub use payload::{PayloadLink, TRACE_OF_PRIOR, Unloaded, identify_payload};
 pub use prior::Prior;

@@ -2,20 +2,44 @@
 //!
 //! A [`Trajectory`] is linear in its coefficients: a Fourier series, a B-spline, velocities at knots, or a sequence of
 //! movements from point to point, all start and end at rest. [`Motion`] makes of it the states of a mechanism.
+//! [`Columns`] say what is to be known and what is measured, an [`Evaluator`] computes the information in a motion and its
+//! gradient, a [`Criterion`] judges it, and [`design()`] finds the motion that is best within the limits, with its
+//! [`Certificate`]. Robots that fly freely have designs of their own: [`design_flight`].
 
 mod basis;
+mod certificate;
+mod clearance;
+mod columns;
+mod criteria;
 pub mod cycloid;
+mod design;
 mod flight;
 mod flight_design;
 mod free_flight;
+mod greedy;
+mod information;
 mod motion;
+mod plan;
 pub mod pruning;
+mod search;
 mod trajectory;
 mod write;
 
 pub use basis::{Basis, Profile};
+pub use certificate::{Certificate, Expectation};
+pub use clearance::{Capsule, Room};
+pub use columns::{Columns, JointColumn};
+pub use criteria::{Criterion, Value};
+pub use design::{
+    DefaultLimits, Design, DesignOptions, Family, Progress, Subject, Usage, certify, coordinates, design,
+};
 pub use flight::{Flight, Moved, PublishedCost};
 pub use flight_design::{FlightCriterion, FlightDesign, FlightOptions, design_flight};
 pub use free_flight::{Instant, InstantGradient};
+pub use information::{Evaluator, States};
 pub use motion::{BASE_COORDINATES, Motion};
+pub use plan::Coordinate;
+pub use search::Robust;
 pub use trajectory::Trajectory;
+
+use design::random_states;

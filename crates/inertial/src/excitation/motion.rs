@@ -131,7 +131,7 @@ pub(super) fn movable(mechanism: &Mechanism) -> Vec<(String, usize, usize)> {
 
 /// Pose (x y z, quaternion), twist (linear, angular, in the base) and its derivative, from position, roll, pitch and yaw
 /// and their derivatives.
-fn base_state([x, dx, ddx]: &[[f64; 6]; 3]) -> ([f64; 7], [f64; 6], [f64; 6]) {
+pub(super) fn base_state([x, dx, ddx]: &[[f64; 6]; 3]) -> ([f64; 7], [f64; 6], [f64; 6]) {
     let [roll, pitch, yaw] = [x[3], x[4], x[5]];
     let rotation = rotation_from_rpy(roll, pitch, yaw);
     let linear = |x: &[f64; 6]| rotation.tr_mul(&Vector3::new(x[0], x[1], x[2]));
@@ -149,4 +149,56 @@ fn base_state([x, dx, ddx]: &[[f64; 6]; 3]) -> ([f64; 7], [f64; 6], [f64; 6]) {
     let dv = linear(ddx) - w.cross(&v);
     let [qx, qy, qz, qw] = quaternion_from_rotation(&rotation);
     ([x[0], x[1], x[2], qx, qy, qz, qw], [v.x, v.y, v.z, w.x, w.y, w.z], [dv.x, dv.y, dv.z, dw.x, dw.y, dw.z])
+}
+
+/// The transpose of the derivative of [`base_state`]: from a gradient with respect to the base's displacement (along its
+/// velocities), twist and its derivative, to that with respect to position, roll, pitch, yaw and their derivatives.
+pub(super) struct BasePullback([[f64; 6]; 3]);
+
+impl BasePullback {
+    pub fn new([x, dx, ddx]: &[[f64; 6]; 3], [gq, gv, ga]: [&[f64]; 3]) -> Self {
+        let three = |g: &[f64], k: usize| Vector3::new(g[k], g[k + 1], g[k + 2]);
+        let [roll, pitch, yaw] = [x[3], x[4], x[5]];
+        let rotation = rotation_from_rpy(roll, pitch, yaw);
+        let ((sr, cr), (sp, cp)) = (roll.sin_cos(), pitch.sin_cos());
+        // Axes of pitch and yaw in the base, and their derivatives with respect to roll (r) and pitch (p).
+        let (p, p_r) = (Vector3::new(0.0, cr, -sr), Vector3::new(0.0, -sr, -cr));
+        let y = Vector3::new(-sp, sr * cp, cr * cp);
+        let (y_r, y_p) = (Vector3::new(0.0, cr * cp, -sr * cp), Vector3::new(-cp, -sr * sp, -cr * sp));
+        let (y_rr, y_rp) = (Vector3::new(0.0, -sr * cp, -cr * cp), Vector3::new(0.0, -cr * sp, sr * sp));
+        let y_pp = Vector3::new(sp, -sr * cp, -cr * cp);
+        let (dr, dp, dy) = (dx[3], dx[4], dx[5]);
+        let w = Vector3::x() * dr + p * dp + y * dy;
+        let linear = |x: &[f64; 6]| rotation.tr_mul(&Vector3::new(x[0], x[1], x[2]));
+        let (v, a) = (linear(dx), linear(ddx));
+        let (gal, gdw) = (three(ga, 0), three(ga, 3));
+        // dv = Rᵀ ẍ − ω × v.
+        let gvl = three(gv, 0) - gal.cross(&w);
+        let gw = three(gv, 3) - v.cross(&gal);
+        let turned = three(gq, 3) + gal.cross(&a) + gvl.cross(&v);
+        let mut out = [[0.0; 6]; 3];
+        for (to, g) in out.iter_mut().zip([three(gq, 0), gvl, gal]) {
+            to[..3].copy_from_slice((rotation * g).as_slice());
+        }
+        // ω = x̂ ṙ + P ṗ + Y ẏ; its derivative adds P_r ṙ ṗ + (Y_r ṙ + Y_p ṗ) ẏ.
+        let in_w = [p_r * dp + y_r * dy, y_p * dy];
+        let in_dw = [
+            p_r * ddx[4] + y_r * ddx[5] - p * (dr * dp) + (y_rr * dr + y_rp * dp) * dy,
+            y_p * ddx[5] + (y_rp * dr + y_pp * dp) * dy,
+        ];
+        let axes = [Vector3::x(), p, y];
+        let rates = [p_r * dp + y_r * dy, p_r * dr + y_p * dy, y_r * dr + y_p * dp];
+        for k in 0..3 {
+            let own = if k < 2 { gw.dot(&in_w[k]) + gdw.dot(&in_dw[k]) } else { 0.0 };
+            out[0][3 + k] = axes[k].dot(&turned) + own;
+            out[1][3 + k] = axes[k].dot(&gw) + rates[k].dot(&gdw);
+            out[2][3 + k] = axes[k].dot(&gdw);
+        }
+        Self(out)
+    }
+
+    /// With respect to position, velocity and acceleration of base coordinate `k`.
+    pub fn component(&self, k: usize) -> [f64; 3] {
+        [self.0[0][k], self.0[1][k], self.0[2][k]]
+    }
 }

@@ -10,8 +10,8 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use check::{check_numbers, checked_pose, checked_type, finite, place};
 
 use super::{
-    Base, Body, BodyKind, BuildOptions, Drive, Joint, JointSpec, JointType, Link, LoopEnd, LoopFrame,
-    LoopJoint, Mechanism, MechanismBuilder, ParameterBlock,
+    Base, Body, BodyKind, BuildOptions, CollisionShape, Drive, Joint, JointSpec, JointType, Link, LoopEnd,
+    LoopFrame, LoopJoint, Mechanism, MechanismBuilder, ParameterBlock, ShapeSpec,
 };
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Place, Result};
@@ -32,7 +32,9 @@ pub(super) fn build(spec: &MechanismBuilder, options: &BuildOptions) -> Result<M
     let independent = build.independent(&loops)?;
     let gravity = options.gravity.unwrap_or(spec.gravity);
     finite("gravity", None, gravity.as_slice())?;
+    let shapes = build.shapes();
     let mechanism = Mechanism {
+        shapes,
         name: spec.name.clone(),
         gravity,
         armature: build.armature(),
@@ -71,6 +73,16 @@ struct Build<'a> {
 }
 
 impl<'a> Build<'a> {
+    /// Shapes on the bodies that their links became part of; links that are none (rotors) have none.
+    fn shapes(&self) -> Vec<CollisionShape> {
+        let place = |spec: &ShapeSpec| {
+            let link = &self.links[*self.link_index.get(&spec.link)?];
+            let pose = link.pose * spec.origin;
+            Some(CollisionShape { link: spec.link.clone(), body: link.body, pose, shape: spec.shape })
+        };
+        self.spec.shapes.iter().filter_map(place).collect()
+    }
+
     fn new(spec: &'a MechanismBuilder, options: &'a BuildOptions) -> Result<Self> {
         let mut described = spec.joints.clone();
         let mut root = spec.root.clone();

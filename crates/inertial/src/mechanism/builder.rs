@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use nalgebra::Vector3;
 
-use super::{Base, JointType, Mechanism};
+use super::{Base, JointType, Mechanism, ShapeSpec};
 use crate::Result;
 use crate::spatial::{Inertia, Pose};
 
@@ -231,6 +231,8 @@ pub struct MechanismBuilder {
     pub gravity: Vector3<f64>,
     /// The links; the root need not be among them.
     pub links: Vec<LinkSpec>,
+    /// Collision shapes of the links.
+    pub shapes: Vec<ShapeSpec>,
     /// The joints of the tree.
     pub joints: Vec<JointSpec>,
     /// The joints that close loops.
@@ -255,6 +257,7 @@ impl MechanismBuilder {
             root: root.into(),
             gravity: Vector3::new(0.0, 0.0, -9.81),
             links: Vec::new(),
+            shapes: Vec::new(),
             joints: Vec::new(),
             loops: Vec::new(),
             rotors: Vec::new(),

@@ -12,6 +12,7 @@ mod exact;
 mod geometry;
 mod joint;
 pub mod read;
+mod shapes;
 mod snap;
 pub mod write;
 
@@ -28,6 +29,7 @@ pub use exact::{Angle, Surd};
 pub(crate) use geometry::turn as turn_about;
 pub use geometry::{BodyGeometry, Geometry, Pivoting};
 pub use joint::{JointType, Modes, plane_directions, rotation_about};
+pub use shapes::{CollisionShape, Shape, ShapeSpec};
 pub use snap::{DEFAULT_SNAP, ExactGeometry, ROUNDING};
 
 use crate::spatial::{Inertia, Motion, PARAMETER_NAMES, Pose};
@@ -239,6 +241,7 @@ pub struct Mechanism {
     pub(crate) bodies: Vec<Body>,
     pub(crate) joints: Vec<Joint>,
     pub(crate) links: Vec<Link>,
+    pub(crate) shapes: Vec<CollisionShape>,
     pub(crate) loops: Vec<LoopJoint>,
     pub(crate) wheels: Vec<Wheel>,
     pub(crate) blocks: Vec<ParameterBlock>,
@@ -286,6 +289,11 @@ impl Mechanism {
     /// All links of the description.
     pub fn links(&self) -> &[Link] {
         &self.links
+    }
+
+    /// Collision shapes that are no meshes.
+    pub fn shapes(&self) -> &[CollisionShape] {
+        &self.shapes
     }
 
     /// The joints that close loops.

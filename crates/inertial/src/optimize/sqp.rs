@@ -224,9 +224,12 @@ pub fn minimise(
             }
             // Change of the Lagrangian's gradient along the step.
             let mut change: Vec<f64> = next_gradient.iter().zip(&gradient).map(|(b, a)| b - a).collect();
-            for (row, &m) in step.multipliers.iter().enumerate().filter(|(_, m)| **m > BINDING * price) {
-                problem.add_gradient(&trial, rows.keys[row], m, &mut change);
-                problem.add_gradient(&x, rows.keys[row], -m, &mut change);
+            let binding = |row: usize| step.multipliers[row] > BINDING * price;
+            for row in (0..rows.len()).filter(|&r| binding(r)) {
+                problem.add_gradient(&trial, rows.keys[row], step.multipliers[row], &mut change);
+            }
+            for &(row, column, entry) in rows.entries.iter().filter(|e| binding(e.0)) {
+                change[column] -= step.multipliers[row] * entry;
             }
             hessian.update(&step.d, &change);
             std::mem::swap(&mut x, &mut trial);

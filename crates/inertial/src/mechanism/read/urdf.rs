@@ -1,6 +1,6 @@
 //! URDF, and URDF+ with its loops and rotors.
 //!
-//! What does not change the dynamics (meshes, `<gazebo>`, `<transmission>`, unknown tags) is passed over.
+//! Collision shapes are kept where they are spheres, cylinders or boxes. What does not change the dynamics (meshes, `<gazebo>`, `<transmission>`, unknown tags) is passed over.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,8 @@ use super::MechanismBuilder;
 use super::xml::{Element, Xml, quoted};
 use crate::Result;
 use crate::mechanism::{
-    JointDynamics, JointSpec, JointType, Limits, LinkSpec, LoopEnd, LoopSpec, Mimic, RotorSpec,
+    JointDynamics, JointSpec, JointType, Limits, LinkSpec, LoopEnd, LoopSpec, Mimic, RotorSpec, Shape,
+    ShapeSpec,
 };
 use crate::spatial::{Inertia, Pose, rotation_from_rpy};
 
@@ -59,7 +60,11 @@ pub(crate) fn read_with_rotor_links(text: &str) -> Result<(MechanismBuilder, Vec
     let mut couplings = Vec::new();
     for element in robot.children() {
         match element.tag() {
-            "link" => model.links.push(link(element)?),
+            "link" => {
+                let link = link(element)?;
+                model.shapes.extend(shapes(element, &link.name));
+                model.links.push(link);
+            }
             "joint" => model.joints.push(joint(element)?),
             "loop" => model.loops.push(loop_joint(element)?),
             "coupling" => couplings.push(Coupling::read(element)?),
@@ -82,6 +87,30 @@ fn link(element: Element<'_>) -> Result<LinkSpec> {
     let name = element.required_identifier("name")?.to_owned();
     let inertia = element.child("inertial")?.map(inertial).transpose()?;
     Ok(LinkSpec { name, inertia, line: Some(element.line()) })
+}
+
+/// Collision shapes that are no meshes. They do not change the dynamics: what cannot be read is passed over.
+fn shapes(element: Element<'_>, link: &str) -> Vec<ShapeSpec> {
+    let shape = |geometry: Element<'_>| {
+        let length = |e: Element<'_>, name| e.required_number(name).ok().filter(|x| *x > 0.0);
+        let named = |tag| geometry.child(tag).ok().flatten();
+        if let Some(sphere) = named("sphere") {
+            return Some(Shape::Sphere { radius: length(sphere, "radius")? });
+        }
+        if let Some(cylinder) = named("cylinder") {
+            return Some(Shape::Cylinder {
+                radius: length(cylinder, "radius")?,
+                length: length(cylinder, "length")?,
+            });
+        }
+        let size = named("box")?.numbers::<3>("size").ok().flatten()?;
+        size.iter().all(|x| *x > 0.0).then_some(Shape::Box { size })
+    };
+    let spec = |collision: Element<'_>| {
+        let shape = shape(collision.child("geometry").ok().flatten()?)?;
+        Some(ShapeSpec { link: link.to_owned(), origin: origin(collision).ok()?, shape })
+    };
+    element.children_named("collision").filter_map(spec).collect()
 }
 
 /// The inertia that `<inertial>` gives, in the link's frame.

@@ -1,0 +1,241 @@
+//! The unknowns that an experiment is to show, and the measured forces they act in.
+
+use nalgebra::DMatrix;
+
+use crate::dynamics::InverseDynamics;
+use crate::identifiability::Regrouping;
+use crate::linalg::rank;
+use crate::mechanism::Mechanism;
+use crate::{Error, Result};
+
+use super::information::Evaluator;
+
+/// A term of a joint's own model that is linear in one unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JointColumn {
+    /// Viscous friction: the velocity.
+    Viscous,
+    /// Coulomb friction: the sign of the velocity.
+    Coulomb,
+    /// A constant.
+    Offset,
+    /// Inertia at the joint: the acceleration.
+    RotorInertia,
+}
+
+impl JointColumn {
+    /// Its name in results, as `identify` calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Viscous => "viscous",
+            Self::Coulomb => "coulomb",
+            Self::Offset => "offset",
+            Self::RotorInertia => "rotor_inertia",
+        }
+    }
+
+    pub(super) fn value(self, v: f64, a: f64) -> f64 {
+        match self {
+            Self::Viscous => v,
+            Self::Coulomb if v == 0.0 => 0.0,
+            Self::Coulomb => v.signum(),
+            Self::Offset => 1.0,
+            Self::RotorInertia => a,
+        }
+    }
+
+    /// Derivatives with respect to velocity and acceleration (of the sign: zero, as almost everywhere).
+    pub(super) fn slopes(self) -> [f64; 2] {
+        match self {
+            Self::Viscous => [1.0, 0.0],
+            Self::Coulomb | Self::Offset => [0.0, 0.0],
+            Self::RotorInertia => [0.0, 1.0],
+        }
+    }
+}
+
+/// Which unknowns act in which measured force, and how well that is measured.
+#[derive(Debug, Clone)]
+pub struct Columns {
+    /// Names of the unknowns: base parameters, then terms of the joints.
+    pub names: Vec<String>,
+    /// How many of them are base parameters.
+    pub base: usize,
+    /// Velocity coordinate and kind of each term.
+    pub terms: Vec<(usize, JointColumn)>,
+    /// Terms that act exactly like other unknowns and are left out.
+    pub absorbed: Vec<String>,
+    /// The unknowns' values according to the model.
+    pub values: Vec<f64>,
+    pub(super) rows: Vec<Row>,
+}
+
+/// The unknowns that act in the force of one measured velocity coordinate.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub v: usize,
+    /// One over the noise.
+    pub weight: f64,
+    pub unknowns: Vec<usize>,
+    /// Packed regressor entry of each of the first unknowns.
+    pub entries: Vec<usize>,
+    /// Terms of those after.
+    pub terms: Vec<JointColumn>,
+}
+
+impl Columns {
+    /// Of the base parameters that `regrouping` names and the given terms; `noise` is the standard deviation of each
+    /// velocity coordinate's measured force, infinite where none is measured.
+    pub fn new(
+        mechanism: &Mechanism,
+        dynamics: &InverseDynamics,
+        regrouping: &Regrouping,
+        terms: &[(usize, JointColumn)],
+        noise: &[f64],
+    ) -> Result<Self> {
+        if noise.len() != mechanism.nv() {
+            return Err(Error::Dimension { what: "noise", expected: mechanism.nv(), found: noise.len() });
+        }
+        if let Some(bad) = noise.iter().find(|s| !(**s > 0.0)) {
+            return Err(Error::Numeric(format!(
+                "a noise of {bad} is no standard deviation: expected more than zero"
+            )));
+        }
+        let names = mechanism.parameter_names();
+        let values = regrouping.regroup(&mechanism.parameters())?;
+        let terms = terms.iter().copied().filter(|(v, _)| noise[*v].is_finite()).collect();
+        let mut out = Self {
+            names: regrouping.base.iter().map(|&c| names[c].clone()).collect(),
+            base: regrouping.rank(),
+            terms,
+            absorbed: Vec::new(),
+            values,
+            rows: Vec::new(),
+        };
+        out.number(mechanism, dynamics, regrouping, noise);
+        out.absorb(mechanism, dynamics)?;
+        out.number(mechanism, dynamics, regrouping, noise);
+        out.evaluate(mechanism);
+        Ok(out)
+    }
+
+    /// Number of unknowns.
+    pub fn len(&self) -> usize {
+        self.base + self.terms.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What a unit of relative error means for each unknown: its size, but at least a hundredth of the largest of its kind
+    /// (what is near zero is not known to a part of itself).
+    pub fn scales(&self) -> Vec<f64> {
+        let kind = |name: &str| {
+            let last = name.rsplit('.').next().unwrap_or(name);
+            if last.starts_with('I') {
+                'I'
+            } else if last.starts_with('h') {
+                'h'
+            } else {
+                last.chars().next().unwrap_or(' ')
+            }
+        };
+        let kinds: Vec<char> = self.names.iter().map(|n| kind(n)).collect();
+        let largest = |k: char| {
+            let same = kinds.iter().zip(&self.values).filter(|(other, _)| **other == k);
+            same.fold(0.0, |m: f64, (_, x)| m.max(x.abs()))
+        };
+        kinds
+            .iter()
+            .zip(&self.values)
+            .map(|(k, x)| match x.abs().max(0.01 * largest(*k)) {
+                0.0 => 1.0,
+                size => size,
+            })
+            .collect()
+    }
+
+    fn number(
+        &mut self,
+        mechanism: &Mechanism,
+        dynamics: &InverseDynamics,
+        regrouping: &Regrouping,
+        noise: &[f64],
+    ) {
+        let coordinates = mechanism.velocity_names();
+        self.names.truncate(self.base);
+        self.names.extend(self.terms.iter().map(|(v, term)| format!("{}.{}", coordinates[*v], term.name())));
+        let mut number = vec![None; regrouping.parameters];
+        regrouping.base.iter().enumerate().for_each(|(i, &column)| number[column] = Some(i));
+        let layout = dynamics.layout();
+        self.rows = (0..mechanism.nv())
+            .filter(|&v| noise[v].is_finite())
+            .map(|v| {
+                let entries =
+                    layout.row(v).iter().flat_map(|b| (0..b.len).map(move |k| (b.column + k, b.start + k)));
+                let (mut unknowns, entries): (Vec<_>, Vec<_>) =
+                    entries.filter_map(|(c, e)| number[c].map(|u| (u, e))).unzip();
+                let own = self.terms.iter().enumerate().filter(|(_, (w, _))| *w == v);
+                let (more, terms): (Vec<_>, Vec<_>) =
+                    own.map(|(i, &(_, term))| (self.base + i, term)).unzip();
+                unknowns.extend(more);
+                Row { v, weight: noise[v].recip(), unknowns, entries, terms }
+            })
+            .collect();
+    }
+
+    /// Leaves out rotor inertias that act exactly like other unknowns (as that of a joint on the ground, which is part of
+    /// its link's inertia about the axis): random motion decides.
+    fn absorb(&mut self, mechanism: &Mechanism, dynamics: &InverseDynamics) -> Result<()> {
+        let rotor = |(_, term): &(usize, JointColumn)| *term == JointColumn::RotorInertia;
+        if !self.terms.iter().any(rotor) {
+            return Ok(());
+        }
+        let states = super::random_states(mechanism, 3 * self.len() + 20, None, 1);
+        let all = unit_diagonal(&Evaluator::new(dynamics, self).information(&states)?);
+        // Products of unit columns: what depends on others leaves rounding, squared.
+        let rank_of = |columns: &[usize]| -> Result<usize> {
+            Ok(rank(&all.select_columns(columns).select_rows(columns), 1e-13)?.rank)
+        };
+        let fixed = |i: &usize| *i < self.base || !rotor(&self.terms[*i - self.base]);
+        let mut columns: Vec<usize> = (0..self.len()).filter(fixed).collect();
+        let mut found = rank_of(&columns)?;
+        let mut keep = vec![true; self.terms.len()];
+        for i in (0..self.terms.len()).filter(|&i| rotor(&self.terms[i])) {
+            columns.push(self.base + i);
+            let with = rank_of(&columns)?;
+            if with == found {
+                columns.pop();
+                keep[i] = false;
+                self.absorbed.push(self.names[self.base + i].clone());
+            }
+            found = with;
+        }
+        let mut kept = keep.into_iter();
+        self.terms.retain(|_| kept.next() == Some(true));
+        Ok(())
+    }
+
+    fn evaluate(&mut self, mechanism: &Mechanism) {
+        let dynamics = |v: usize| {
+            let joint = mechanism.joints().iter().find(|j| j.follows.is_none() && j.v_range().contains(&v));
+            joint.map(|j| j.dynamics).unwrap_or_default()
+        };
+        self.values.truncate(self.base);
+        self.values.extend(self.terms.iter().map(|&(v, term)| match term {
+            JointColumn::Viscous => dynamics(v).damping,
+            JointColumn::Coulomb => dynamics(v).friction,
+            JointColumn::Offset => 0.0,
+            JointColumn::RotorInertia => mechanism.armature()[v],
+        }));
+    }
+}
+
+/// Rows and columns divided by the root of the diagonal; those of a zero diagonal stay zero.
+pub(super) fn unit_diagonal(m: &DMatrix<f64>) -> DMatrix<f64> {
+    let scale: Vec<f64> =
+        m.diagonal().iter().map(|d| if *d > 0.0 { d.sqrt().recip() } else { 0.0 }).collect();
+    DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * scale[i] * scale[j])
+}

@@ -1,0 +1,144 @@
+//! What makes an experiment good: criteria on the information matrix, with their derivatives.
+
+use nalgebra::DMatrix;
+
+use super::columns::unit_diagonal;
+use crate::Result;
+use crate::linalg::{Svd, ldl, ldl_solve};
+
+/// A number to be made small.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Criterion {
+    /// D-optimality: the logarithm of the geometric mean of the standard errors (along principal axes).
+    #[default]
+    D,
+    /// A-optimality: the logarithm of the root mean square of the standard errors.
+    A,
+    /// E-optimality: the logarithm of the largest standard error of any direction.
+    E,
+    /// The Cramér–Rao bound: the logarithm of the root mean square of the standard errors, each relative to its
+    /// parameter's size.
+    CramerRao,
+    /// Logarithm of the condition number of the regressor.
+    Condition,
+    /// The same with columns scaled to equal length.
+    ScaledCondition,
+    /// The condition number plus `weight` over the mean square of velocities (paper 002, eq. 32).
+    Paper {
+        /// The paper's `w`.
+        weight: f64,
+    },
+}
+
+/// Value and derivatives of a criterion.
+#[derive(Debug, Clone)]
+pub struct Value {
+    /// The criterion, infinite where the information is singular.
+    pub value: f64,
+    /// Its derivative with respect to the information matrix.
+    pub slope: DMatrix<f64>,
+    /// Its derivative with respect to the sum of squared velocities.
+    pub energy_slope: f64,
+}
+
+impl Criterion {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::D => "d",
+            Self::A => "a",
+            Self::E => "e",
+            Self::CramerRao => "crb",
+            Self::Condition => "condition",
+            Self::ScaledCondition => "scaled-condition",
+            Self::Paper { .. } => "paper",
+        }
+    }
+
+    /// At an information matrix; `scales` are the sizes of the unknowns, `energy` the sum of squared velocities and how
+    /// many they are.
+    pub fn evaluate(self, information: &DMatrix<f64>, scales: &[f64], energy: (f64, usize)) -> Result<Value> {
+        let n = information.nrows();
+        let none = || Value { value: f64::INFINITY, slope: DMatrix::zeros(n, n), energy_slope: 0.0 };
+        if n == 0 || information.diagonal().iter().any(|d| !(*d > 0.0 && d.is_finite())) {
+            return Ok(none());
+        }
+        let value = |value: f64, slope: DMatrix<f64>| Value { value, slope, energy_slope: 0.0 };
+        let size = n as f64;
+        Ok(match self {
+            Self::D | Self::A | Self::CramerRao => {
+                let Some((inverse, log_det)) = inverse(information) else { return Ok(none()) };
+                if self == Self::D {
+                    return Ok(value(-0.5 * log_det / size, inverse * (-0.5 / size)));
+                }
+                let weight = |i: usize| if self == Self::A { 1.0 } else { scales[i].powi(-2) };
+                let trace: f64 = (0..n).map(|i| weight(i) * inverse[(i, i)]).sum();
+                // d tr(W M⁻¹) = −⟨M⁻¹ W M⁻¹, dM⟩, and the logarithm's root mean square takes ½ / trace of it.
+                let weighted = DMatrix::from_fn(n, n, |i, j| inverse[(i, j)] * weight(j));
+                value(0.5 * (trace / size).ln(), weighted * &inverse * (-0.5 / trace))
+            }
+            Self::E => {
+                let Some([_, low]) = extremes(information)? else { return Ok(none()) };
+                value(-0.5 * low.0.ln(), low.1 * (-0.5 / low.0))
+            }
+            Self::Condition => {
+                let Some([high, low]) = extremes(information)? else { return Ok(none()) };
+                value(0.5 * (high.0 / low.0).ln(), high.1 * (0.5 / high.0) - low.1 * (0.5 / low.0))
+            }
+            Self::ScaledCondition => {
+                let scaled = unit_diagonal(information);
+                let Some([high, low]) = extremes(&scaled)? else { return Ok(none()) };
+                let inner = high.1 * (0.5 / high.0) - low.1 * (0.5 / low.0);
+                let pull = &inner * &scaled;
+                let root: Vec<f64> = information.diagonal().iter().map(|d| d.sqrt()).collect();
+                // dM'ᵢⱼ = dMᵢⱼ/(rᵢ rⱼ) − ½ M'ᵢⱼ (dMᵢᵢ/Mᵢᵢ + dMⱼⱼ/Mⱼⱼ).
+                let slope = DMatrix::from_fn(n, n, |i, j| {
+                    let own = if i == j { pull[(i, i)] / information[(i, i)] } else { 0.0 };
+                    inner[(i, j)] / (root[i] * root[j]) - own
+                });
+                value(0.5 * (high.0 / low.0).ln(), slope)
+            }
+            Self::Paper { weight } => {
+                let Some([high, low]) = extremes(information)? else { return Ok(none()) };
+                let (sum, count) = energy;
+                if !(sum > 0.0) {
+                    return Ok(none());
+                }
+                let condition = (high.0 / low.0).sqrt();
+                let slope = (high.1 * (0.5 / high.0) - low.1 * (0.5 / low.0)) * condition;
+                let signal = weight * count as f64 / sum;
+                Value { value: condition + signal, slope, energy_slope: -signal / sum }
+            }
+        })
+    }
+}
+
+/// Inverse and logarithm of the determinant; `None` where the matrix is singular to working precision.
+pub(super) fn inverse(m: &DMatrix<f64>) -> Option<(DMatrix<f64>, f64)> {
+    let n = m.nrows();
+    // Symmetric: rows and columns are the same.
+    let mut factor = unit_diagonal(m).as_slice().to_vec();
+    // Pivots of a matrix with unit diagonal; below this they are rounding.
+    ldl(&mut factor, n, |_| 1e-14).ok()?;
+    let root: Vec<f64> = m.diagonal().iter().map(|d| d.sqrt()).collect();
+    let log_det = (0..n).map(|i| factor[i * n + i].ln() + 2.0 * root[i].ln()).sum();
+    let mut inverse = DMatrix::identity(n, n);
+    inverse.as_mut_slice().chunks_exact_mut(n).for_each(|column| ldl_solve(&factor, n, column));
+    Some((DMatrix::from_fn(n, n, |i, j| inverse[(i, j)] / (root[i] * root[j])), log_det))
+}
+
+type Extreme = (f64, DMatrix<f64>);
+
+/// The largest and the smallest eigenvalue with the projections on their vectors; `None` where the matrix is singular.
+fn extremes(m: &DMatrix<f64>) -> Result<Option<[Extreme; 2]>> {
+    let svd = Svd::new(m)?;
+    let last = m.nrows() - 1;
+    if !(svd.values[last] > 1e-15 * svd.values[0]) {
+        return Ok(None);
+    }
+    let extreme = |k: usize| {
+        let u = svd.v.column(k);
+        (svd.values[k], u * u.transpose())
+    };
+    Ok(Some([extreme(0), extreme(last)]))
+}

@@ -1,0 +1,185 @@
+//! The information that a motion gives of the unknowns, and how it changes with the motion.
+
+use nalgebra::DMatrix;
+
+use super::columns::{Columns, Row};
+use crate::Result;
+use crate::dynamics::lanes::{add_products, multiply};
+use crate::dynamics::{Four, InverseDynamics, PackedChunk, RegressorGradient, Samples, Scratch};
+
+/// States of a mechanism, one sample after the other.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct States {
+    /// How many.
+    pub count: usize,
+    /// Positions.
+    pub q: Vec<f64>,
+    /// Velocities.
+    pub v: Vec<f64>,
+    /// Accelerations.
+    pub a: Vec<f64>,
+}
+
+impl States {
+    /// As many zeros as `count` samples need.
+    pub fn new(dynamics: &InverseDynamics, count: usize) -> Self {
+        let (nq, nv) = (dynamics.nq(), dynamics.nv());
+        Self { count, q: vec![0.0; count * nq], v: vec![0.0; count * nv], a: vec![0.0; count * nv] }
+    }
+
+    /// For the kernels of `dynamics`.
+    pub fn samples<'a>(&'a self, dynamics: &InverseDynamics) -> Result<Samples<'a>> {
+        Samples::new(dynamics, self.count, &self.q, &self.v, &self.a)
+    }
+}
+
+/// Computes information matrices `Σ Yᵀ Σ⁻¹ Y` and their gradients; the scratch memory of one thread.
+#[derive(Debug, Clone)]
+pub struct Evaluator<'a> {
+    dynamics: &'a InverseDynamics,
+    columns: &'a Columns,
+    scratch: Scratch,
+    scratch_back: Scratch,
+    back: RegressorGradient,
+    /// Sums of products, for each row of the measurement.
+    sums: Vec<Vec<Four>>,
+    /// Columns of one row for a chunk of samples, and their products with a matrix.
+    row: Vec<Four>,
+    product: Vec<Four>,
+    weights: Vec<Four>,
+}
+
+impl<'a> Evaluator<'a> {
+    /// Memory for one mechanism.
+    pub fn new(dynamics: &'a InverseDynamics, columns: &'a Columns) -> Self {
+        let widest = columns.rows.iter().map(|r| r.unknowns.len()).max().unwrap_or(0);
+        Self {
+            dynamics,
+            columns,
+            scratch: dynamics.scratch(),
+            scratch_back: dynamics.scratch(),
+            back: RegressorGradient::new(dynamics),
+            sums: columns.rows.iter().map(|r| vec![Four::default(); r.unknowns.len().pow(2)]).collect(),
+            row: Vec::new(),
+            product: vec![Four::default(); widest],
+            weights: Vec::new(),
+        }
+    }
+
+    /// The information of the unknowns in a motion, each measured force divided by its noise.
+    pub fn information(&mut self, states: &States) -> Result<DMatrix<f64>> {
+        let samples = states.samples(self.dynamics)?;
+        let (columns, sums, memory) = (self.columns, &mut self.sums, &mut self.row);
+        sums.iter_mut().for_each(|s| s.fill(Four::default()));
+        self.dynamics.packed_regressors(&mut self.scratch, &samples, |chunk| {
+            for (row, sums) in columns.rows.iter().zip(&mut *sums) {
+                gather(row, &chunk, states, memory);
+                let n = row.unknowns.len();
+                // The lanes after the last sample repeat it: they must not count.
+                let used = chunk.count % 4;
+                if used > 0 {
+                    let last = memory.len() - n;
+                    memory[last..].iter_mut().for_each(|y| y.0[used..].fill(0.0));
+                }
+                add_products(n, memory, sums);
+            }
+        })?;
+        let size = columns.len();
+        let mut out = DMatrix::zeros(size, size);
+        for (row, sums) in columns.rows.iter().zip(&self.sums) {
+            let n = row.unknowns.len();
+            for i in 0..n {
+                for j in 0..=i {
+                    let sum = sums[i * n + j].0.iter().sum::<f64>() * row.weight.powi(2);
+                    let (a, b) = (row.unknowns[i], row.unknowns[j]);
+                    out[(a, b)] += sum;
+                    if i != j {
+                        out[(b, a)] += sum;
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Adds the gradient of `⟨S, information⟩`, `S` symmetric, with respect to positions (along the velocity coordinates),
+    /// velocities and accelerations of every sample; `nv` numbers each.
+    pub fn add_gradient(
+        &mut self,
+        states: &States,
+        s: &DMatrix<f64>,
+        gradient: &mut [Vec<f64>; 3],
+    ) -> Result<()> {
+        let dynamics = self.dynamics;
+        let samples = states.samples(dynamics)?;
+        let (columns, nv, size) = (self.columns, dynamics.nv(), dynamics.layout().len());
+        let blocks: Vec<Vec<f64>> = columns
+            .rows
+            .iter()
+            .map(|row| {
+                // d⟨S, Σ w² y yᵀ⟩ = 2 w² (S y) · dy.
+                let factor = 2.0 * row.weight.powi(2);
+                let all = row.unknowns.iter().flat_map(|&i| row.unknowns.iter().map(move |&j| (i, j)));
+                all.map(|(i, j)| factor * s[(i, j)]).collect()
+            })
+            .collect();
+        let (memory, product, weights) = (&mut self.row, &mut self.product, &mut self.weights);
+        let (back, scratch_back) = (&mut self.back, &mut self.scratch_back);
+        let [gq, gv, ga] = gradient;
+        let mut part = [Vec::new(), Vec::new(), Vec::new()];
+        let mut failed = Ok(());
+        dynamics.packed_regressors(&mut self.scratch, &samples, |chunk| {
+            let groups = chunk.count.div_ceil(4);
+            // Entries of columns that are no unknowns stay zero.
+            weights.clear();
+            weights.resize(groups * size, Four::default());
+            for (row, block) in columns.rows.iter().zip(&blocks) {
+                gather(row, &chunk, states, memory);
+                let n = row.unknowns.len();
+                let product = &mut product[..n];
+                for (group, y) in memory.chunks_exact(n.max(1)).enumerate() {
+                    multiply(n, block, y, product);
+                    let weights = &mut weights[group * size..(group + 1) * size];
+                    for (&e, x) in row.entries.iter().zip(&*product) {
+                        weights[e] = *x;
+                    }
+                    for (term, x) in row.terms.iter().zip(&product[row.entries.len()..]) {
+                        let [dv, da] = term.slopes();
+                        let first = chunk.first + 4 * group;
+                        for lane in 0..4.min(chunk.first + chunk.count - first) {
+                            gv[(first + lane) * nv + row.v] += dv * x.0[lane];
+                            ga[(first + lane) * nv + row.v] += da * x.0[lane];
+                        }
+                    }
+                }
+            }
+            let samples = samples.part(dynamics, chunk.first, chunk.count);
+            part.iter_mut().for_each(|p| p.resize(chunk.count * nv, 0.0));
+            let [pq, pv, pa] = &mut part;
+            if let Err(e) = back.run(dynamics, scratch_back, &samples, weights, [pq, pv, pa]) {
+                failed = Err(e);
+            }
+            for (to, from) in [(&mut *gq, pq), (&mut *gv, pv), (&mut *ga, pa)] {
+                let to = &mut to[chunk.first * nv..(chunk.first + chunk.count) * nv];
+                to.iter_mut().zip(&*from).for_each(|(to, x)| *to += x);
+            }
+        })?;
+        failed
+    }
+}
+
+/// The columns of one row, for all groups of a chunk one after the other.
+fn gather(row: &Row, chunk: &PackedChunk<'_>, states: &States, out: &mut Vec<Four>) {
+    let nv = states.v.len() / states.count.max(1);
+    out.clear();
+    for (group, entries) in chunk.groups().enumerate() {
+        out.extend(row.entries.iter().map(|&e| entries[e]));
+        let at = |lane: usize| {
+            let sample = chunk.first + (4 * group + lane).min(chunk.count - 1);
+            sample * nv + row.v
+        };
+        out.extend(row.terms.iter().map(|term| {
+            Four(std::array::from_fn(|lane| term.value(states.v[at(lane)], states.a[at(lane)])))
+        }));
+    }
+}

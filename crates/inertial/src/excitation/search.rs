@@ -1,0 +1,580 @@
+//! The optimisation problem behind a design: criterion and limits as functions of a plan's variables.
+
+use nalgebra::DMatrix;
+
+use super::clearance::{Room, add_contact};
+use super::columns::Columns;
+use super::criteria::{Criterion, Value};
+use super::information::{Evaluator, States};
+use super::plan::{Plan, Table};
+use crate::Result;
+use crate::dynamics::{Four, InverseDynamics, RegressorGradient, Scratch, Workspace, forward_kinematics};
+use crate::mechanism::Mechanism;
+use crate::optimize::sqp::{Problem, Rows};
+
+/// Constraints below this cannot bind after one step, or the next step sees them.
+const NEAR: f64 = -0.5;
+
+/// A violation of this many metres counts like one of a whole limit.
+pub(super) const METRES: f64 = 0.1;
+
+/// How sharply the worst of several models counts: differences of a tenth (10 % of a standard error) decide.
+const SHARPNESS: f64 = 30.0;
+
+/// A robot as it may be, with what is to be known of it.
+#[derive(Debug, Clone)]
+pub(super) struct Model<'m> {
+    pub mechanism: &'m Mechanism,
+    pub dynamics: InverseDynamics,
+    pub columns: Columns,
+    pub scales: Vec<f64>,
+    /// What is known already.
+    pub prior: Option<DMatrix<f64>>,
+    /// Highest force of each velocity coordinate.
+    pub effort: Vec<f64>,
+    pub damping: Vec<f64>,
+    pub friction: Vec<f64>,
+}
+
+/// How several models count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Robust {
+    /// By the mean of their criteria.
+    #[default]
+    Mean,
+    /// By the worst of them.
+    Worst,
+}
+
+/// What a constraint is about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Limit {
+    /// Position (0), velocity (1) or acceleration (2) of a coordinate against its highest (1) or lowest (−1).
+    Bound { j: usize, order: usize, sign: f64 },
+    /// Force of a velocity coordinate in one of the models.
+    Force { model: usize, v: usize, sign: f64 },
+    /// Distance in the room.
+    Room(usize),
+}
+
+/// Everything constant during a search.
+#[derive(Debug)]
+pub(super) struct Task<'m> {
+    pub models: Vec<Model<'m>>,
+    pub plan: Plan,
+    pub room: Room,
+    pub criterion: Criterion,
+    pub robust: Robust,
+    pub limits: Vec<Limit>,
+}
+
+impl<'m> Task<'m> {
+    pub fn new(models: Vec<Model<'m>>, plan: Plan, room: Room, criterion: Criterion, robust: Robust) -> Self {
+        let mut limits = Vec::new();
+        for (j, c) in plan.coordinates.iter().enumerate() {
+            let highest = [c.upper, c.velocity, c.acceleration];
+            let lowest = [-c.lower, c.velocity, c.acceleration];
+            for order in 0..3 {
+                for (sign, limit) in [(1.0, highest[order]), (-1.0, lowest[order])] {
+                    if limit.is_finite() {
+                        limits.push(Limit::Bound { j, order, sign });
+                    }
+                }
+            }
+        }
+        for (model, m) in models.iter().enumerate() {
+            for v in (0..m.effort.len()).filter(|&v| m.effort[v].is_finite()) {
+                limits.extend([1.0, -1.0].map(|sign| Limit::Force { model, v, sign }));
+            }
+        }
+        limits.extend((0..room.len()).map(Limit::Room));
+        Self { models, plan, room, criterion, robust, limits }
+    }
+
+    /// A limit in words.
+    pub fn name(&self, limit: Limit) -> String {
+        match limit {
+            Limit::Bound { j, order, sign } => {
+                let c = &self.plan.coordinates[j];
+                let which = if sign > 0.0 { "highest" } else { "lowest" };
+                match order {
+                    0 => format!("the {which} position of {}", c.name),
+                    1 => format!("the speed of {}", c.name),
+                    _ => format!("the acceleration of {}", c.name),
+                }
+            }
+            Limit::Force { v, .. } => {
+                format!("the torque of {}", self.models[0].mechanism.velocity_names()[v])
+            }
+            Limit::Room(index) => self.room.name(index),
+        }
+    }
+}
+
+/// The problem at the samples of one rate; the memory of one thread.
+pub(super) struct Search<'t> {
+    task: &'t Task<'t>,
+    table: &'t Table,
+    /// Part of each limit that is kept free between samples.
+    tighten: f64,
+    evaluators: Vec<Evaluator<'t>>,
+    scratches: Vec<Scratch>,
+    workspace: Workspace,
+    /// The point that the following belong to.
+    x: Vec<f64>,
+    followed: Vec<[f64; 3]>,
+    states: States,
+    forces: Vec<Vec<f64>>,
+    /// Values of each limit at all samples.
+    values: Vec<Vec<f64>>,
+    gradient: [Vec<f64>; 3],
+    row: Vec<[f64; 3]>,
+}
+
+impl<'t> Search<'t> {
+    pub fn new(task: &'t Task<'t>, table: &'t Table, tighten: f64) -> Self {
+        let first = &task.models[0];
+        let nv = first.dynamics.nv();
+        Self {
+            task,
+            table,
+            tighten,
+            evaluators: task.models.iter().map(|m| Evaluator::new(&m.dynamics, &m.columns)).collect(),
+            scratches: task.models.iter().map(|m| m.dynamics.scratch()).collect(),
+            workspace: Workspace::new(first.mechanism),
+            x: Vec::new(),
+            followed: Vec::new(),
+            states: Plan::empty_states(&first.dynamics, table),
+            forces: task.models.iter().map(|_| vec![0.0; table.count * nv]).collect(),
+            values: vec![vec![0.0; table.count]; task.limits.len()],
+            gradient: std::array::from_fn(|_| vec![0.0; table.count * nv]),
+            row: vec![[0.0; 3]; task.plan.coordinates.len()],
+        }
+    }
+
+    /// States, forces and values of all limits at `x`.
+    fn move_to(&mut self, x: &[f64]) -> Result<()> {
+        if self.x == x {
+            return Ok(());
+        }
+        self.x.clear();
+        let (task, n) = (self.task, self.task.plan.coordinates.len());
+        let mechanism = task.models[0].mechanism;
+        let (nq, nv) = (mechanism.nq(), mechanism.nv());
+        task.plan.follow(self.table, x, &mut self.followed);
+        task.plan.states(mechanism, &self.followed, &mut self.states);
+        for ((m, scratch), forces) in task.models.iter().zip(&mut self.scratches).zip(&mut self.forces) {
+            if m.effort.iter().any(|e| e.is_finite()) {
+                m.dynamics.rnea_batch(scratch, &self.states.samples(&m.dynamics)?, forces)?;
+                for (force, v) in
+                    forces.chunks_exact_mut(nv.max(1)).zip(self.states.v.chunks_exact(nv.max(1)))
+                {
+                    for k in 0..nv {
+                        force[k] += m.damping[k] * v[k]
+                            + if v[k] == 0.0 { 0.0 } else { m.friction[k] * v[k].signum() };
+                    }
+                }
+            }
+        }
+        let rooms = task.limits.len() - task.room.len();
+        for (limit, values) in task.limits.iter().zip(&mut self.values).take(rooms) {
+            match *limit {
+                Limit::Bound { j, order, sign } => {
+                    let (offset, scale) = bound(task, j, order, sign);
+                    for (i, value) in values.iter_mut().enumerate() {
+                        *value = (sign * self.followed[i * n + j][order] - offset) / scale + self.tighten;
+                    }
+                }
+                Limit::Force { model, v, sign } => {
+                    let effort = task.models[model].effort[v];
+                    for (i, value) in values.iter_mut().enumerate() {
+                        *value = sign * self.forces[model][i * nv + v] / effort - 1.0 + self.tighten;
+                    }
+                }
+                Limit::Room(_) => {}
+            }
+        }
+        if task.room.len() > 0 {
+            for i in 0..self.table.count {
+                forward_kinematics(mechanism, &mut self.workspace, &self.states.q[i * nq..(i + 1) * nq])?;
+                for (index, values) in self.values[rooms..].iter_mut().enumerate() {
+                    values[i] = task.room.value(index, self.workspace.poses()).0 / METRES + self.tighten;
+                }
+            }
+        }
+        self.x.extend_from_slice(x);
+        Ok(())
+    }
+
+    /// Each model's criterion, its derivative and its weight in the objective; and the objective.
+    fn criteria(&mut self) -> Result<(f64, Vec<(Value, f64)>)> {
+        let energy = (self.states.v.iter().map(|v| v * v).sum::<f64>(), self.states.v.len());
+        let mut values = Vec::with_capacity(self.evaluators.len());
+        for (model, evaluator) in self.task.models.iter().zip(&mut self.evaluators) {
+            let mut information = evaluator.information(&self.states)?;
+            if let Some(prior) = &model.prior {
+                information += prior;
+            }
+            values.push(self.task.criterion.evaluate(&information, &model.scales, energy)?);
+        }
+        let count = values.len() as f64;
+        let worst = values.iter().fold(f64::NEG_INFINITY, |m, v| m.max(v.value));
+        let weights: Vec<f64> = match self.task.robust {
+            Robust::Mean => values.iter().map(|_| count.recip()).collect(),
+            Robust::Worst => {
+                let parts: Vec<f64> = values.iter().map(|v| (SHARPNESS * (v.value - worst)).exp()).collect();
+                let sum: f64 = parts.iter().sum();
+                parts.iter().map(|p| p / sum).collect()
+            }
+        };
+        let objective = match self.task.robust {
+            Robust::Mean => values.iter().map(|v| v.value).sum::<f64>() / count,
+            Robust::Worst => {
+                let sum: f64 = values.iter().map(|v| (SHARPNESS * (v.value - worst)).exp()).sum();
+                worst + (sum / count).ln() / SHARPNESS
+            }
+        };
+        Ok((objective, values.into_iter().zip(weights).collect()))
+    }
+
+    fn objective_at(&mut self, x: &[f64], gradient: Option<&mut [f64]>) -> Result<f64> {
+        self.move_to(x)?;
+        let (objective, values) = self.criteria()?;
+        let Some(gradient) = gradient else { return Ok(objective) };
+        gradient.fill(0.0);
+        if !objective.is_finite() {
+            return Ok(objective);
+        }
+        self.gradient.iter_mut().for_each(|g| g.fill(0.0));
+        for ((value, weight), evaluator) in values.iter().zip(&mut self.evaluators) {
+            evaluator.add_gradient(&self.states, &(&value.slope * *weight), &mut self.gradient)?;
+            let pull = 2.0 * weight * value.energy_slope;
+            self.gradient[1].iter_mut().zip(&self.states.v).for_each(|(g, v)| *g += pull * v);
+        }
+        let (plan, nv) = (&self.task.plan, self.task.models[0].dynamics.nv());
+        let n = plan.coordinates.len();
+        for i in 0..self.table.count {
+            let [gq, gv, ga] = &self.gradient;
+            let own = i * nv..(i + 1) * nv;
+            let parts = [&gq[own.clone()], &gv[own.clone()], &ga[own]];
+            plan.pull_sample(&self.followed[i * n..(i + 1) * n], parts, &mut self.row);
+            plan.pull_point(self.table, i, &self.row, gradient);
+        }
+        Ok(objective)
+    }
+
+    /// The largest value of any limit at `x`, and which it is.
+    pub fn worst(&mut self, x: &[f64]) -> Result<(f64, Option<Limit>)> {
+        self.move_to(x)?;
+        let largest = self.values.iter().map(|v| v.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+        let worst = largest.zip(&self.task.limits).max_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(worst.map_or((f64::NEG_INFINITY, None), |(value, limit)| (value, Some(*limit))))
+    }
+
+    /// The part of each limit that the motion uses at most.
+    pub fn usage(&mut self, x: &[f64]) -> Result<Vec<(Limit, f64)>> {
+        self.move_to(x)?;
+        let largest = self.values.iter().map(|v| v.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+        Ok(self.task.limits.iter().copied().zip(largest).collect())
+    }
+
+    /// The information of each model at `x`, without priors.
+    pub fn information(&mut self, x: &[f64]) -> Result<Vec<DMatrix<f64>>> {
+        self.move_to(x)?;
+        self.evaluators.iter_mut().map(|e| e.information(&self.states)).collect()
+    }
+
+    /// The gradient of a limit at sample `i`, added to `out` with a factor.
+    fn pull_limit(&mut self, limit: Limit, i: usize, factor: f64, out: &mut [f64]) -> Result<()> {
+        let (task, n) = (self.task, self.task.plan.coordinates.len());
+        self.row.fill([0.0; 3]);
+        match limit {
+            Limit::Bound { j, order, sign } => {
+                self.row[j][order] = factor * sign / bound(task, j, order, sign).1;
+            }
+            Limit::Force { model, v, sign } => {
+                let m = &task.models[model];
+                let scale = factor * sign / m.effort[v];
+                let parts = self.force_gradient(model, v, i)?;
+                let scaled = parts.map(|p| p.into_iter().map(|x| x * scale).collect::<Vec<_>>());
+                let row = &self.followed[i * n..(i + 1) * n];
+                task.plan.pull_sample(row, [&scaled[0], &scaled[1], &scaled[2]], &mut self.row);
+            }
+            Limit::Room(index) => {
+                let mechanism = task.models[0].mechanism;
+                let (nq, nv) = (mechanism.nq(), mechanism.nv());
+                forward_kinematics(mechanism, &mut self.workspace, &self.states.q[i * nq..(i + 1) * nq])?;
+                let poses = self.workspace.poses();
+                let mut gq = vec![0.0; nv];
+                for contact in task.room.value(index, poses).1.iter().flatten() {
+                    add_contact(mechanism, poses, contact, factor / METRES, &mut gq);
+                }
+                let zeros = vec![0.0; nv];
+                let row = &self.followed[i * n..(i + 1) * n];
+                task.plan.pull_sample(row, [&gq, &zeros, &zeros], &mut self.row);
+            }
+        }
+        task.plan.pull_point(self.table, i, &self.row, out);
+        Ok(())
+    }
+
+    /// Derivatives of one force at one sample with respect to `q`, `v` and `a`.
+    fn force_gradient(&mut self, model: usize, v: usize, i: usize) -> Result<[Vec<f64>; 3]> {
+        let m = &self.task.models[model];
+        let (nq, nv) = (m.dynamics.nq(), m.dynamics.nv());
+        let layout = m.dynamics.layout();
+        let parameters = m.mechanism.parameters();
+        let mut weights = vec![Four::default(); layout.len()];
+        for block in layout.row(v) {
+            for k in 0..block.len {
+                weights[block.start + k] = Four([parameters[block.column + k]; 4]);
+            }
+        }
+        let states = States {
+            count: 1,
+            q: self.states.q[i * nq..(i + 1) * nq].to_vec(),
+            v: self.states.v[i * nv..(i + 1) * nv].to_vec(),
+            a: self.states.a[i * nv..(i + 1) * nv].to_vec(),
+        };
+        let mut out = [vec![0.0; nv], vec![0.0; nv], vec![0.0; nv]];
+        let [gq, gv, ga] = &mut out;
+        let samples = states.samples(&m.dynamics)?;
+        let back = &mut RegressorGradient::new(&m.dynamics);
+        back.run(&m.dynamics, &mut self.scratches[model], &samples, &weights, [gq, gv, ga])?;
+        gv[v] += m.damping[v];
+        ga[v] += m.mechanism.armature()[v];
+        Ok(out)
+    }
+}
+
+/// Limit and unit of a coordinate's position, velocity or acceleration.
+fn bound(task: &Task<'_>, j: usize, order: usize, sign: f64) -> (f64, f64) {
+    let c = &task.plan.coordinates[j];
+    match order {
+        0 if sign > 0.0 => (c.upper, c.reach()),
+        0 => (-c.lower, c.reach()),
+        1 => (c.velocity, c.velocity),
+        _ => (c.acceleration, c.acceleration),
+    }
+}
+
+impl Problem for Search<'_> {
+    fn dimension(&self) -> usize {
+        self.task.plan.dimension()
+    }
+
+    fn objective(&mut self, x: &[f64], gradient: Option<&mut [f64]>) -> f64 {
+        // What fails has no value; the search then takes a shorter step.
+        self.objective_at(x, gradient).unwrap_or(f64::INFINITY)
+    }
+
+    fn violation(&mut self, x: &[f64]) -> f64 {
+        self.worst(x).map_or(f64::INFINITY, |w| w.0)
+    }
+
+    fn constraints(&mut self, x: &[f64], _: f64, rows: &mut Rows) {
+        if self.move_to(x).is_err() {
+            return;
+        }
+        let count = self.table.count;
+        let mut gradient = vec![0.0; self.dimension()];
+        for f in 0..self.task.limits.len() {
+            for i in 0..count {
+                let values = &self.values[f];
+                let value = values[i];
+                // Of a wave of values only the crest: between samples and crests nothing is higher.
+                let crest = (i == 0 || values[i - 1] <= value) && (i + 1 == count || values[i + 1] < value);
+                if !(value > NEAR && crest) {
+                    continue;
+                }
+                gradient.fill(0.0);
+                if self.pull_limit(self.task.limits[f], i, 1.0, &mut gradient).is_ok() {
+                    rows.push(f * count + i, value, gradient.iter().copied().enumerate());
+                }
+            }
+        }
+    }
+
+    fn add_gradient(&mut self, x: &[f64], key: usize, factor: f64, gradient: &mut [f64]) {
+        let (f, i) = (key / self.table.count, key % self.table.count);
+        // Linear limits have the same gradient everywhere.
+        let linear = matches!(self.task.limits[f], Limit::Bound { .. });
+        // What fails here only makes the model of the curvature worse.
+        let _ = if linear { Ok(()) } else { self.move_to(x) }
+            .and_then(|()| self.pull_limit(self.task.limits[f], i, factor, gradient));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::excitation::{
+        Basis, Coordinate, DefaultLimits, JointColumn, Profile, coordinates, random_states,
+    };
+    use crate::identifiability::{AnalyzeOptions, analyze};
+    use crate::linalg::{Number, SplitMix};
+    use crate::mechanism::{Base, BuildOptions, JointType, builtin};
+    use nalgebra::vector;
+
+    const EVERY: [Criterion; 7] = [
+        Criterion::D,
+        Criterion::A,
+        Criterion::E,
+        Criterion::CramerRao,
+        Criterion::Condition,
+        Criterion::ScaledCondition,
+        Criterion::Paper { weight: 3.0 },
+    ];
+
+    fn model(mechanism: &Mechanism) -> Model<'_> {
+        let dynamics = InverseDynamics::new(mechanism);
+        let regrouping = analyze(mechanism, &AnalyzeOptions::default()).unwrap().regrouping;
+        let moving = |v: &usize| {
+            let joint = mechanism.joints().iter().find(|j| j.v_range().contains(v)).unwrap();
+            !matches!(joint.joint_type, JointType::Floating)
+        };
+        let kinds = [JointColumn::Viscous, JointColumn::Offset, JointColumn::RotorInertia];
+        let terms: Vec<_> = (0..mechanism.nv()).filter(moving).flat_map(|v| kinds.map(|k| (v, k))).collect();
+        let noise: Vec<f64> = (0..mechanism.nv()).map(|v| 0.1 + 0.02 * v as f64).collect();
+        let columns = Columns::new(mechanism, &dynamics, &regrouping, &terms, &noise).unwrap();
+        Model {
+            mechanism,
+            dynamics,
+            scales: columns.scales(),
+            // Enough that rounding does not drown differences of the smallest eigenvalue.
+            prior: Some(DMatrix::identity(columns.len(), columns.len())),
+            columns,
+            effort: vec![20.0; mechanism.nv()],
+            damping: vec![0.3; mechanism.nv()],
+            friction: vec![0.1; mechanism.nv()],
+        }
+    }
+
+    fn room(mechanism: &Mechanism) -> Room {
+        let capsules = Room::along_links(mechanism, 0.04);
+        Room {
+            pairs: Room::candidate_pairs(mechanism, &capsules),
+            capsules,
+            workspace: Some([vector![-1.0, -1.0, -1.0], vector![1.0, 1.0, 1.0]]),
+            ground: Some(-0.3),
+            clearance: 0.01,
+        }
+    }
+
+    fn small(coordinates: Vec<Coordinate>) -> Vec<Coordinate> {
+        coordinates.into_iter().map(|c| Coordinate { lower: -1.0, upper: 1.2, ..c }).collect()
+    }
+
+    /// Criterion, torques and distances against finite differences, for a fixed arm and a base that moves.
+    #[test]
+    fn gradients_are_those_of_finite_differences() {
+        let arm = builtin::get("arm7").unwrap().build(&BuildOptions::default()).unwrap();
+        let floating = BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() };
+        let quadruped = builtin::get("quadruped").unwrap().build(&floating).unwrap();
+        let knots = (0..=12).map(|k| f64::from(k) * 0.25).collect();
+        for (mechanism, basis) in [
+            (&arm, Basis::Fourier { period: 3.0, harmonics: 4 }),
+            (&arm, Basis::PointToPoint { knots, profile: Profile::Cycloid }),
+            (&quadruped, Basis::Spline { degree: 5, duration: 3.0, points: 9 }),
+        ] {
+            let limits = DefaultLimits { base: Some([0.2, 0.5]), ..DefaultLimits::default() };
+            let free = small(coordinates(mechanism, &limits));
+            let plan = Plan::new(mechanism, free, basis, 3.0, None).unwrap();
+            for criterion in EVERY {
+                let task = Task::new(
+                    vec![model(mechanism), model(mechanism)],
+                    plan.clone(),
+                    room(mechanism),
+                    criterion,
+                    if criterion == Criterion::A { Robust::Worst } else { Robust::Mean },
+                );
+                check(&task);
+            }
+        }
+    }
+
+    fn check(task: &Task<'_>) {
+        // 31 samples: not a multiple of the lanes.
+        let table = task.plan.table(10.0).unwrap();
+        let mut search = Search::new(task, &table, 0.0);
+        let n = search.dimension();
+        let mut random = SplitMix::new(5);
+        let x: Vec<f64> = (0..n).map(|_| 0.5 * f64::random(&mut random)).collect();
+        let direction: Vec<f64> = (0..n).map(|_| f64::random(&mut random)).collect();
+        let moved = |h: f64| -> Vec<f64> { x.iter().zip(&direction).map(|(x, d)| x + h * d).collect() };
+        let along = |g: &[f64]| g.iter().zip(&direction).map(|(g, d)| g * d).sum::<f64>();
+        let mut gradient = vec![0.0; n];
+        let value = search.objective(&x, Some(&mut gradient));
+        assert!(value.is_finite());
+        let h = 1e-5;
+        let difference = (search.objective(&moved(h), None) - search.objective(&moved(-h), None)) / (2.0 * h);
+        // Central differences err by h² of third derivatives, and by rounding over h.
+        let found = along(&gradient);
+        assert!(
+            (found - difference).abs() < 1e-4 * (found.abs() + difference.abs() + 0.1 * value.abs()),
+            "{:?} {found} {difference}",
+            task.criterion
+        );
+        if task.criterion != Criterion::D {
+            return;
+        }
+        for f in 0..task.limits.len() {
+            let i = (7 * f) % table.count;
+            let mut value = |x: &[f64]| {
+                search.move_to(x).unwrap();
+                search.values[f][i]
+            };
+            let difference = (value(&moved(h)) - value(&moved(-h))) / (2.0 * h);
+            let mut gradient = vec![0.0; n];
+            search.add_gradient(&x, f * table.count + i, 1.0, &mut gradient);
+            let found = along(&gradient);
+            // Nearest points of segments jump from end to end: their distance has kinks, which a difference may meet.
+            let tolerance = if matches!(task.limits[f], Limit::Room(_)) { 1e-3 } else { 1e-6 };
+            assert!(
+                (found - difference).abs() < tolerance * (1.0 + found.abs()),
+                "{:?} {found} {difference}",
+                task.limits[f]
+            );
+        }
+    }
+
+    /// The information against the regressor itself, one sample after the other.
+    #[test]
+    fn information_is_that_of_the_stacked_regressor() {
+        let arm = builtin::get("arm7").unwrap().build(&BuildOptions::default()).unwrap();
+        let m = model(&arm);
+        let states = random_states(&arm, 37, None, 3);
+        let found = Evaluator::new(&m.dynamics, &m.columns).information(&states).unwrap();
+        let regrouping = analyze(&arm, &AnalyzeOptions::default()).unwrap().regrouping;
+        let (n, nq, nv, np) = (m.columns.len(), arm.nq(), arm.nv(), arm.parameter_count());
+        let mut expected = DMatrix::<f64>::zeros(n, n);
+        let mut scratch = m.dynamics.scratch();
+        for i in 0..states.count {
+            let (q, v, a) = (
+                &states.q[i * nq..(i + 1) * nq],
+                &states.v[i * nv..(i + 1) * nv],
+                &states.a[i * nv..(i + 1) * nv],
+            );
+            let y = m.dynamics.torque_regressor(&mut scratch, q, v, a).unwrap();
+            for r in 0..nv {
+                let mut row = nalgebra::DVector::zeros(n);
+                regrouping.base.iter().enumerate().for_each(|(k, &c)| row[k] = y[r * np + c]);
+                for (k, &(w, term)) in m.columns.terms.iter().enumerate().filter(|(_, t)| t.0 == r) {
+                    row[m.columns.base + k] = match term {
+                        JointColumn::Viscous => v[w],
+                        JointColumn::Offset => 1.0,
+                        JointColumn::RotorInertia => a[w],
+                        JointColumn::Coulomb => v[w].signum(),
+                    };
+                }
+                row /= 0.1 + 0.02 * r as f64;
+                expected += &row * row.transpose();
+            }
+        }
+        // Sums of a few hundred products, in another order.
+        assert!((&found - &expected).amax() < 1e-11 * expected.amax());
+        // The rotors of the joint on the ground and of the next, perpendicular to it, act like their links' inertia about
+        // the axis.
+        assert_eq!(m.columns.absorbed.len(), 2);
+    }
+}

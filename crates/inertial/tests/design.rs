@@ -1,0 +1,350 @@
+//! Designs: within all limits, as good as they say, the same for any number of threads; and limits that allow none.
+
+#![allow(clippy::unwrap_used)]
+
+use inertial::dynamics::{InverseDynamics, Samples, Workspace, forward_kinematics};
+use inertial::excitation::{
+    Coordinate, Criterion, DefaultLimits, Design, DesignOptions, Family, JointColumn, Motion, Profile,
+    Robust, Room, Subject, certify, coordinates, design,
+};
+use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
+use inertial::linalg::Cholesky;
+use inertial::mechanism::{Base, BuildOptions, JointType, Mechanism, builtin, read};
+use nalgebra::{DMatrix, DVector};
+
+fn robot(name: &str) -> Mechanism {
+    builtin::get(name).unwrap().build(&BuildOptions::default()).unwrap()
+}
+
+fn subject(mechanism: &Mechanism) -> Subject<'_> {
+    let moving = |v: &usize| {
+        let joint = mechanism.joints().iter().find(|j| j.v_range().contains(v)).unwrap();
+        joint.joint_type != JointType::Floating
+    };
+    let kinds = [JointColumn::Viscous, JointColumn::Coulomb, JointColumn::Offset];
+    Subject {
+        mechanism,
+        regrouping: analyze(mechanism, &AnalyzeOptions::default()).unwrap().regrouping,
+        terms: (0..mechanism.nv()).filter(moving).flat_map(|v| kinds.map(|k| (v, k))).collect(),
+        noise: vec![0.5; mechanism.nv()],
+        effort: vec![f64::INFINITY; mechanism.nv()],
+        prior: None,
+    }
+}
+
+fn quick() -> DesignOptions {
+    DesignOptions {
+        family: Family::Fourier { harmonics: 4 },
+        duration: 4.0,
+        rate: 25.0,
+        starts: 2,
+        iterations: 8,
+        ..DesignOptions::default()
+    }
+}
+
+fn run(subject: &Subject<'_>, limits: &[Coordinate], room: &Room, options: &DesignOptions) -> Design {
+    design(std::slice::from_ref(subject), limits, room, options, &|_| true).unwrap()
+}
+
+fn refused(subject: &Subject<'_>, limits: &[Coordinate], room: &Room, options: &DesignOptions) -> String {
+    design(std::slice::from_ref(subject), limits, room, options, &|_| true).unwrap_err().to_string()
+}
+
+/// Every limit at 1 kHz, computed from the trajectory alone.
+fn assert_within(found: &Design, mechanism: &Mechanism, limits: &[Coordinate], effort: &[f64]) {
+    let t = &found.trajectory;
+    let n = t.joints().len();
+    let (mut q, mut v, mut a) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+    for i in 0..t.samples(1000.0).unwrap() {
+        t.evaluate(i as f64 / 1000.0, &mut q, &mut v, &mut a);
+        for (j, name) in t.joints().iter().enumerate() {
+            let c = limits.iter().find(|c| c.name == *name).unwrap();
+            assert!(q[j] >= c.lower && q[j] <= c.upper && v[j].abs() <= c.velocity, "{name} at {i} ms");
+            assert!(a[j].abs() <= c.acceleration, "{name} at {i} ms");
+        }
+        if i == 0 || i + 1 == t.samples(1000.0).unwrap() {
+            assert!(v.iter().all(|v| v.abs() < 1e-10) && a.iter().all(|a| a.abs() < 1e-8));
+        }
+    }
+    let [q, v, a] = Motion::new(mechanism, t).unwrap().sample(1000.0).unwrap();
+    let dynamics = InverseDynamics::new(mechanism);
+    let mut tau = vec![0.0; v.len()];
+    let samples = Samples::new(&dynamics, v.len() / mechanism.nv(), &q, &v, &a).unwrap();
+    dynamics.rnea_batch(&mut dynamics.scratch(), &samples, &mut tau).unwrap();
+    for (tau, effort) in tau.iter().zip(effort.iter().cycle()) {
+        assert!(tau.abs() <= *effort, "{tau} {effort}");
+    }
+}
+
+#[test]
+fn designs_stay_within_limits_and_reach_the_structural_rank() {
+    let puma = robot("puma560");
+    let limits = coordinates(&puma, &DefaultLimits::default());
+    let mut subject = subject(&puma);
+    // Enough to hold the arm, too little to throw it about.
+    subject.effort = vec![120.0, 120.0, 60.0, 10.0, 10.0, 10.0];
+    for family in [
+        Family::Fourier { harmonics: 4 },
+        Family::Spline { points: 12 },
+        Family::VelocityKnots { intervals: 8 },
+        Family::PointToPoint { intervals: 8, profile: Profile::Cycloid },
+    ] {
+        let found = run(&subject, &limits, &Room::default(), &DesignOptions { family, ..quick() });
+        assert_eq!((found.certificate.rank, found.certificate.structural_rank), (36, 36), "{family:?}");
+        assert_eq!(found.certificate.excited, found.certificate.unknowns);
+        assert_within(&found, &puma, &limits, &subject.effort);
+        // The motion that was written is the one that was certified.
+        let again = certify(&subject, &found.trajectory, 25.0).unwrap();
+        let errors = |c: &inertial::excitation::Certificate| -> Vec<f64> {
+            c.base_parameters.iter().map(|e| e.std_error).collect()
+        };
+        for (a, b) in errors(&found.certificate).iter().zip(errors(&again)) {
+            assert!((a - b).abs() < 1e-6 * a, "{family:?} {a} {b}");
+        }
+    }
+}
+
+#[test]
+fn the_search_improves_and_does_not_depend_on_threads() {
+    let arm = robot("planar-2r");
+    let (subject, limits) = (subject(&arm), coordinates(&arm, &DefaultLimits::default()));
+    let start = DesignOptions { iterations: 0, ..quick() };
+    let long = DesignOptions { iterations: 40, ..quick() };
+    let before = run(&subject, &limits, &Room::default(), &start);
+    for criterion in [Criterion::D, Criterion::CramerRao, Criterion::E, Criterion::ScaledCondition] {
+        let of = |o: &DesignOptions| {
+            run(&subject, &limits, &Room::default(), &DesignOptions { criterion, ..o.clone() }).criterion
+        };
+        // A tenth in the logarithm is 10 % of standard errors, or of the condition number.
+        assert!(of(&long) < of(&start) - 0.1, "{criterion:?} {} {}", of(&start), of(&long));
+    }
+    assert_eq!(before.searches.len(), 2);
+    let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+    let one = pool(1).install(|| run(&subject, &limits, &Room::default(), &long));
+    let three = pool(3).install(|| run(&subject, &limits, &Room::default(), &long));
+    assert_eq!(one.trajectory, three.trajectory);
+    let other = run(&subject, &limits, &Room::default(), &DesignOptions { seed: 2, ..long });
+    assert_ne!(one.trajectory, other.trajectory);
+}
+
+/// Expected standard errors against what noise does to least squares, written from the regressor itself.
+#[test]
+fn expected_errors_are_those_of_simulated_experiments() {
+    let puma = robot("puma560");
+    let mut subject = subject(&puma);
+    subject.terms.clear();
+    let limits = coordinates(&puma, &DefaultLimits::default());
+    let found = run(&subject, &limits, &Room::default(), &quick());
+    let [q, v, a] = Motion::new(&puma, &found.trajectory).unwrap().sample(25.0).unwrap();
+    let (nv, np) = (puma.nv(), puma.parameter_count());
+    let count = v.len() / nv;
+    let dynamics = InverseDynamics::new(&puma);
+    let mut y = vec![0.0; count * nv * np];
+    let samples = Samples::new(&dynamics, count, &q, &v, &a).unwrap();
+    dynamics.stacked_regressor(&samples, &mut y).unwrap();
+    let base = &subject.regrouping.base;
+    let y = DMatrix::from_fn(count * nv, base.len(), |i, j| y[i * np + base[j]]);
+    let normal = Cholesky::new(&(y.transpose() * &y)).unwrap();
+    let mut state = 9u64;
+    let mut uniform = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    };
+    let experiments = 400;
+    let mut squares = DVector::zeros(base.len());
+    for _ in 0..experiments {
+        // Box and Muller's normal numbers, with the noise of the subject.
+        let noise = DVector::from_fn(count * nv, |_, _| {
+            0.5 * (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
+        });
+        let error = normal.solve(&(y.transpose() * noise)).unwrap();
+        squares += error.component_mul(&error);
+    }
+    for (expected, square) in found.certificate.base_parameters.iter().zip(squares.iter()) {
+        let seen = (square / f64::from(experiments)).sqrt();
+        // 400 draws know a standard deviation to 3.5 %; the largest of 36 errors lies within four times that.
+        assert!((expected.std_error / seen - 1.0).abs() < 0.14, "{expected:?} {seen}");
+    }
+}
+
+#[test]
+fn the_room_is_respected_at_every_millisecond() {
+    let arm = robot("arm7");
+    let (subject, limits) = (subject(&arm), coordinates(&arm, &DefaultLimits::default()));
+    let capsules = Room::along_links(&arm, 0.04);
+    let pairs = Room::candidate_pairs(&arm, &capsules);
+    let free = run(&subject, &limits, &Room::default(), &quick());
+    let lowest = |found: &Design| {
+        let [q, ..] = Motion::new(&arm, &found.trajectory).unwrap().sample(1000.0).unwrap();
+        let mut workspace = Workspace::new(&arm);
+        let mut lowest = f64::INFINITY;
+        for q in q.chunks_exact(arm.nq()) {
+            forward_kinematics(&arm, &mut workspace, q).unwrap();
+            for c in &capsules {
+                for end in c.ends {
+                    let point = c.body.map_or(end, |b| workspace.poses()[b].transform_point(&end));
+                    lowest = lowest.min(point.z - c.radius);
+                }
+            }
+        }
+        lowest
+    };
+    // A floor in the way of the free motion.
+    let ground = lowest(&free) + 0.1;
+    let room = Room { capsules: capsules.clone(), pairs, ground: Some(ground), ..Room::default() };
+    let found = run(&subject, &limits, &room, &quick());
+    assert!(lowest(&found) >= ground, "{} {ground}", lowest(&found));
+    assert_eq!(found.certificate.rank, found.certificate.structural_rank);
+    let impossible = Room { ground: Some(10.0), ..room };
+    let message = refused(&subject, &limits, &impossible, &quick());
+    assert!(
+        message.contains("the limits allow no posture") && message.contains("the ground below"),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_is_known_already_is_not_sought_again() {
+    let arm = robot("planar-2r");
+    let mut subject = subject(&arm);
+    let limits = coordinates(&arm, &DefaultLimits::default());
+    let options = DesignOptions { criterion: Criterion::CramerRao, iterations: 40, ..quick() };
+    let before = run(&subject, &limits, &Room::default(), &options);
+    let n = before.certificate.unknowns;
+    // All but the first unknown are known very well.
+    let known = DMatrix::from_fn(n, n, |i, j| if i == j && i > 0 { 1e8 } else { 0.0 });
+    subject.prior = Some(known);
+    let after = run(&subject, &limits, &Room::default(), &options);
+    let first = |d: &Design| d.certificate.base_parameters[0].std_error;
+    assert!(first(&after) < 0.9 * first(&before), "{} {}", first(&after), first(&before));
+    assert!(after.certificate.joint_terms.iter().all(|e| e.std_error <= 1e-4 * 1.0001));
+}
+
+#[test]
+fn several_models_count_together() {
+    let arm = robot("planar-2r");
+    let mut longer = builtin::get("planar-2r").unwrap();
+    longer.joints[1].origin.translation *= 1.5;
+    let longer = longer.build(&BuildOptions::default()).unwrap();
+    let limits = coordinates(&arm, &DefaultLimits::default());
+    let both = [subject(&arm), subject(&longer)];
+    for robust in [Robust::Mean, Robust::Worst] {
+        let options = DesignOptions { robust, ..quick() };
+        let found = design(&both, &limits, &Room::default(), &options, &|_| true).unwrap();
+        assert_eq!(found.certificate.rank, found.certificate.structural_rank);
+    }
+    let other = robot("scara");
+    let wrong = [subject(&arm), subject(&other)];
+    let message = design(&wrong, &limits, &Room::default(), &quick(), &|_| true).unwrap_err().to_string();
+    assert!(message.contains("has other joints"), "{message}");
+}
+
+#[test]
+fn a_floating_base_that_moves_shows_everything_and_one_held_still_does_not() {
+    let options = BuildOptions { base: Some(Base::Floating), ..BuildOptions::default() };
+    let robot = builtin::get("quadruped").unwrap().build(&options).unwrap();
+    let analysis =
+        analyze(&robot, &AnalyzeOptions { measured: Some(Measured::Both), ..AnalyzeOptions::default() });
+    let mut subject = subject(&robot);
+    subject.terms.clear();
+    subject.regrouping = analysis.unwrap().regrouping;
+    let held = coordinates(&robot, &DefaultLimits::default());
+    let message = refused(&subject, &held, &Room::default(), &quick());
+    assert!(
+        message.starts_with("no motion within the limits shows")
+            && message.contains("unknowns: combinations of"),
+        "{message}"
+    );
+    let limits = coordinates(&robot, &DefaultLimits { base: Some([0.1, 0.4]), ..DefaultLimits::default() });
+    let options = DesignOptions { iterations: 2, starts: 1, ..quick() };
+    let found = run(&subject, &limits, &Room::default(), &options);
+    assert_eq!(found.certificate.rank, found.certificate.structural_rank);
+    assert_within(&found, &robot, &limits, &subject.effort);
+}
+
+#[test]
+fn limits_that_allow_nothing_are_told() {
+    let arm = robot("planar-2r");
+    let subject = subject(&arm);
+    let limits = coordinates(&arm, &DefaultLimits::default());
+    let with = |change: fn(&mut Coordinate)| {
+        let mut limits = limits.clone();
+        limits.iter_mut().for_each(change);
+        limits
+    };
+    let room = Room::default();
+    let still = with(|c| (c.lower, c.upper) = (0.3, 0.3));
+    assert!(refused(&subject, &still, &room, &quick()).starts_with("the limits allow no motion: "));
+    let frozen = with(|c| c.velocity = 0.0);
+    assert!(refused(&subject, &frozen, &room, &quick()).starts_with("the limits allow no motion: "));
+    let mut one = limits.clone();
+    (one[1].lower, one[1].upper) = (0.5, 0.5);
+    let message = refused(&subject, &one, &room, &quick());
+    assert!(message.starts_with("no motion within the limits shows"), "{message}");
+    let crossed = with(|c| (c.lower, c.upper) = (1.0, -1.0));
+    assert!(refused(&subject, &crossed, &room, &quick()).contains("leave no position"));
+    let options = DesignOptions { start: Some(vec![0.0, 9.0]), ..quick() };
+    let tight = with(|c| (c.lower, c.upper) = (-1.0, 1.0));
+    let message = refused(&subject, &tight, &room, &options);
+    assert!(message.contains("the start of") && message.contains("outside of its limits"), "{message}");
+    let options = DesignOptions { start: Some(vec![0.2, -0.3]), ..quick() };
+    let found = run(&subject, &tight, &room, &options);
+    let (mut q, mut v, mut a) = ([0.0; 2], [0.0; 2], [0.0; 2]);
+    found.trajectory.evaluate(0.0, &mut q, &mut v, &mut a);
+    assert!((q[0] - 0.2).abs() < 1e-12 && (q[1] + 0.3).abs() < 1e-12, "{q:?}");
+    let mut weak = subject.clone();
+    weak.effort = vec![1e-3; 2];
+    let message = refused(&weak, &limits, &room, &quick());
+    assert!(message.contains("the torque of"), "{message}");
+    for duration in [0.0, -1.0, f64::NAN, 1e9] {
+        assert!(
+            refused(&subject, &limits, &room, &DesignOptions { duration, ..quick() }).contains("duration")
+        );
+    }
+    let flat = DesignOptions { family: Family::Fourier { harmonics: 1 }, ..quick() };
+    assert!(refused(&subject, &limits, &room, &flat).contains("rests for its whole duration"));
+    let four_bar = robot("four-bar");
+    let message = refused(&Subject { mechanism: &four_bar, ..subject.clone() }, &limits, &room, &quick());
+    assert!(message.contains("has loops"), "{message}");
+}
+
+#[test]
+fn an_interrupted_search_keeps_its_best() {
+    let arm = robot("planar-2r");
+    let (subject, limits) = (subject(&arm), coordinates(&arm, &DefaultLimits::default()));
+    let options = DesignOptions { starts: 1, iterations: 40, ..quick() };
+    let best = std::sync::Mutex::new(Vec::new());
+    let watch = |p: inertial::excitation::Progress| {
+        best.lock().unwrap().push(p.best);
+        p.steps < 5
+    };
+    let found = design(&[subject], &limits, &Room::default(), &options, &watch).unwrap();
+    let best = best.into_inner().unwrap();
+    assert_eq!(best.len(), 5);
+    // The final check may have made the motion smaller by a little.
+    assert!(found.criterion < best[0] + 1e-9 && found.criterion < best[4] + 0.01);
+}
+
+#[test]
+fn collision_shapes_become_capsules() {
+    let urdf = r#"<robot name="r"><link name="base"><collision><geometry><box size="0.2 0.4 0.1"/></geometry></collision></link>
+      <link name="a"><collision><origin xyz="0 0 0.5"/><geometry><cylinder radius="0.1" length="1"/></geometry></collision>
+        <collision><geometry><mesh filename="x.stl"/></geometry></collision></link>
+      <link name="b"><collision><origin xyz="0.1 0 0"/><geometry><sphere radius="0.05"/></geometry></collision></link>
+      <joint name="j" type="continuous"><parent link="base"/><child link="a"/></joint>
+      <joint name="k" type="continuous"><origin xyz="0 0 1"/><parent link="a"/><child link="b"/></joint></robot>"#;
+    let robot = read::urdf::read(urdf).unwrap().build(&BuildOptions::default()).unwrap();
+    let capsules = Room::shapes(&robot);
+    assert_eq!(capsules.len(), 3);
+    assert_eq!((capsules[0].body, capsules[1].body, capsules[2].body), (None, Some(0), Some(1)));
+    // The box along y, within half the diagonal of its other edges; the cylinder from 0 to 1 along z.
+    assert!(
+        (capsules[0].ends[1].y - 0.2).abs() < 1e-15
+            && (capsules[0].radius - 0.5 * 0.2f64.hypot(0.1)).abs() < 1e-15
+    );
+    assert!((capsules[1].ends[0].z).abs() < 1e-15 && (capsules[1].ends[1].z - 1.0).abs() < 1e-15);
+    assert_eq!(capsules[2].ends[0], capsules[2].ends[1]);
+    // Neighbours touch by design; only base and b can meet.
+    assert_eq!(Room::candidate_pairs(&robot, &capsules), [(0, 2)]);
+}
