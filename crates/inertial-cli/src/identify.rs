@@ -5,21 +5,25 @@ mod momentum;
 mod payload;
 
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use inertial::consistency::significant;
 use inertial::estimation::{
-    Bounds, Equations, Estimator, Identification, IdentifyOptions, JointEstimate, JointModel, JointTerms,
-    Prior, PriorKind, Residual, Summary, TRACE_OF_PRIOR, identify,
+    Bounds, Equations, Estimator, Huber, Identification, IdentifyOptions, JointEstimate, JointModel,
+    JointTerms, Prior, PriorKind, Residual, Summary, TRACE_OF_PRIOR, identify, identify_robust,
 };
+use inertial::identifiability::Measured;
 use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism, write};
+use inertial::spatial::Inertia;
 
-use crate::logs::{LogOptions, saved_summary, summarise_part};
+use crate::logs::{LogOptions, saved_summary};
 use crate::model::Model;
 use crate::options::{MeasuredChoice, ModelOptions, Setting};
 use crate::output::{self, Answer};
+use crate::recording::Recording;
 
 const HELP: &str = r#"LOG is CSV, CSV.gz, Parquet or MCAP (sensor_msgs/JointState), recognised by its content, or -
 for standard input. Columns: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where
@@ -32,7 +36,8 @@ positive semidefinite pseudo-inertias, friction and rotor inertias not negative,
 entropic prior that holds what the motion does not show. manifold and log-cholesky find the
 same optimum in other coordinates (mass, centre of mass, principal axes and moments; logarithms
 of a triangular factor). ols and wls are plain least squares (wls divides each joint's torque by
-its noise); their bodies need not be possible.
+its noise), irls gives outliers less weight (Huber; it passes the logs several times); their
+bodies need not be possible.
 
 --prior model (default) takes the model's own inertias as prior, and the distances between
 joints where it has none; another model file gives others. --prior-weight 1 means: known to
@@ -47,6 +52,12 @@ points.
   com = { min = [-0.1, -0.1, 0.0], max = [0.1, 0.1, 0.3] }
   box = { min = [-0.1, -0.1, -0.05], max = [0.1, 0.1, 0.4] }
   ellipsoid = { centre = [0, 0, 0.15], semi_axes = [0.2, 0.2, 0.3], rpy = [0, 0, 0] }
+
+--measured base-wrench (or both) takes wrench.fx ... wrench.tz: with a floating base the net
+external wrench on it, with a fixed base what the ground exerts on the robot (a force plate), at
+the world's origin. Columns contact.LINK.fx ... tz are known wrenches on links, in their frames.
+
+Models with loops: the log needs the columns of the independent joints; the others follow.
 
 --rotors symmetric adds a reflected rotor inertia to each joint whose rotor the model does not
 have.
@@ -146,10 +157,16 @@ pub struct Args {
     /// Keep the last fraction of each log to validate with
     #[arg(long, value_name = "F", value_parser = fraction)]
     holdout: Option<f64>,
+    /// Say which unknowns the noise does not cover; ols, wls and irls take the others as zero
+    #[arg(long)]
+    essential: bool,
+    /// Give the covariance of the base parameters in the JSON
+    #[arg(long)]
+    covariance: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
-    /// Write the model (a URDF) with the identified values and nothing else changed, completely or not at all
+    /// Write the model (URDF or mechanism file) with the identified values and nothing else changed, completely or not at all
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
     /// Write what the logs say of the unknowns, to be merged or identified from later
@@ -173,6 +190,7 @@ pub struct Args {
 enum EstimatorChoice {
     Ols,
     Wls,
+    Irls,
     Lmi,
     Manifold,
     LogCholesky,
@@ -221,22 +239,18 @@ pub fn run(args: &Args) -> Result<Answer> {
         return momentum::run(args, &model, &mechanism);
     }
     ensure!(
-        args.measured != Some(MeasuredChoice::BaseWrench),
-        "--measured base-wrench: identify needs the joints' torques too, expected joint-torques, both or momentum"
-    );
-    ensure!(
         args.noise.is_empty(),
         "--noise: the noise of torques is found from the data; give it with --measured momentum"
     );
-    let equations = Equations::new(&mechanism, joint_model(args, &mechanism)?, DEFAULT_SNAP)
+    let measured = args.measured.map_or(Measured::JointTorques, Measured::from);
+    let equations = Equations::measuring(&mechanism, joint_model(args, &mechanism)?, DEFAULT_SNAP, measured)
         .with_context(|| model.label.clone())?;
     let options = options(args, &mechanism)?;
-    let (summary, validation) = read(args, &equations)?;
-    let result = identify(&equations, &summary, validation.as_ref(), &options)
-        .with_context(|| args.logs.join(", "))?;
+    let mut data = read(args, &equations)?;
+    let result = estimate(&equations, &mut data, &options).with_context(|| args.logs.join(", "))?;
     let written = args.out.as_ref().map(|_| written(args, &model, &mechanism, &result)).transpose()?;
     if let Some(path) = &args.summary_out {
-        output::write_file(path, &(serde_json::to_string(&summary)? + "\n"))?;
+        output::write_file(path, &(serde_json::to_string(&data.fit)? + "\n"))?;
     }
     if let (Some(path), Some(text)) = (&args.out, written) {
         output::write_file(path, &text)?;
@@ -275,6 +289,7 @@ fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {
     let estimator = match args.estimator {
         Some(EstimatorChoice::Ols) => Estimator::Ols,
         Some(EstimatorChoice::Wls) => Estimator::Wls,
+        Some(EstimatorChoice::Irls) => Estimator::Irls,
         Some(EstimatorChoice::Lmi) | None => Estimator::Lmi,
         Some(EstimatorChoice::Manifold) => Estimator::Manifold,
         Some(EstimatorChoice::LogCholesky) => Estimator::LogCholesky,
@@ -294,7 +309,14 @@ fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {
             Some(Bounds::from_toml(&text).with_context(|| path.to_owned())?)
         }
     };
-    let default = IdentifyOptions { estimator, prior_kind, bounds, ..IdentifyOptions::default() };
+    let default = IdentifyOptions {
+        estimator,
+        prior_kind,
+        bounds,
+        essential: args.essential,
+        covariance: args.covariance,
+        ..IdentifyOptions::default()
+    };
     let (prior, weight) = match args.prior.as_str() {
         "model" => (None, 1.0),
         "none" => {
@@ -314,37 +336,75 @@ fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {
     Ok(IdentifyOptions { prior, prior_weight: args.prior_weight.unwrap_or(weight), ..default })
 }
 
-/// What the logs to fit and those to validate with say.
-fn read(args: &Args, equations: &Equations<'_>) -> Result<(Summary, Option<Summary>)> {
-    let (mechanism, further) = (equations.mechanism(), &equations.joint_model().columns[..]);
+/// What was read: summaries to fit and to validate with, and the logs themselves where they are to be passed again.
+struct Data {
+    fit: Summary,
+    validation: Option<Summary>,
+    logs: Vec<(Recording, Range<usize>)>,
+}
+
+/// Reads the logs to fit and those to validate with.
+fn read(args: &Args, equations: &Equations<'_>) -> Result<Data> {
+    let again = matches!(args.estimator, Some(EstimatorChoice::Irls));
+    let open = |path: &str| Recording::open(&args.log, equations, args.measured, path);
     let mut fit = Summary::empty(equations);
     let mut kept = Summary::empty(equations);
+    let mut logs = Vec::new();
     for path in &args.logs {
         if let Some(summary) = saved_summary(path)? {
             ensure!(args.holdout.is_none(), "{path}: --holdout needs the log itself, not its summary");
+            ensure!(
+                !again,
+                "{path}: --estimator irls weighs every sample: it needs the log itself, not its summary"
+            );
             summary.check(equations).with_context(|| path.clone())?;
             fit.merge(&summary)?;
             continue;
         }
-        let mut log = args.log.open(mechanism, path, further)?;
+        let mut log = open(path)?;
         let (first, last) = match args.holdout {
             Some(fraction) => log.hold_out(fraction)?,
             None => (0..log.len(), 0..0),
         };
-        fit.merge(&summarise_part(equations, &mut log, first).with_context(|| path.clone())?)?;
-        kept.merge(&summarise_part(equations, &mut log, last).with_context(|| path.clone())?)?;
+        fit.merge(&log.summary(equations, first.clone(), None)?)?;
+        kept.merge(&log.summary(equations, last, None)?)?;
+        if again {
+            logs.push((log, first));
+        }
     }
     for path in &args.validate {
-        let mut log = args.log.open(mechanism, path, further)?;
+        let mut log = open(path)?;
         let all = 0..log.len();
-        kept.merge(&summarise_part(equations, &mut log, all).with_context(|| path.clone())?)?;
+        kept.merge(&log.summary(equations, all, None)?)?;
     }
-    Ok((fit, (kept.samples > 0).then_some(kept)))
+    Ok(Data { fit, validation: (kept.samples > 0).then_some(kept), logs })
+}
+
+/// Estimates; robustly by passing the logs again.
+fn estimate(equations: &Equations<'_>, data: &mut Data, options: &IdentifyOptions) -> Result<Identification> {
+    let Data { fit, validation, logs } = data;
+    if options.estimator != Estimator::Irls {
+        return Ok(identify(equations, fit, validation.as_ref(), options)?);
+    }
+    let mut pass = |equations: &Equations<'_>, huber: Huber<'_>| -> Result<Summary> {
+        let mut out = Summary::empty(equations);
+        for (log, range) in logs.iter_mut() {
+            out.merge(&log.summary(equations, range.clone(), Some(huber))?)?;
+        }
+        Ok(out)
+    };
+    let pass = |equations: &Equations<'_>, huber: Huber<'_>| {
+        pass(equations, huber).map_err(|e| inertial::Error::Numeric(format!("{e:#}")))
+    };
+    Ok(identify_robust(equations, fit, validation.as_ref(), options, pass)?)
 }
 
 /// The model's text with the identified values.
 fn written(args: &Args, model: &Model, mechanism: &Mechanism, result: &Identification) -> Result<String> {
     let with = mechanism.clone().with_parameters(&result.parameters)?;
+    if !model.text.trim_start().starts_with('<') {
+        return written_mechanism(model, &with);
+    }
     let parts = |b: &&inertial::mechanism::Body| b.kind != BodyKind::Massless;
     let bodies: Vec<_> = with.bodies().iter().filter(parts).map(|b| (b.name.as_str(), b.inertia)).collect();
     let known = |j: &&inertial::estimation::JointEstimate| j.viscous.is_some() || j.coulomb.is_some();
@@ -364,6 +424,25 @@ fn written(args: &Args, model: &Model, mechanism: &Mechanism, result: &Identific
     Ok(written.text)
 }
 
+/// The text of a mechanism file with the identified inertias: of links fixed to each other, the first has all.
+fn written_mechanism(model: &Model, with: &Mechanism) -> Result<String> {
+    let mut inertias = Vec::new();
+    let bodies = with.bodies().iter().enumerate().filter(|(_, b)| b.kind == BodyKind::Link);
+    for (i, body) in bodies {
+        for link in with.links().iter().filter(|l| l.body == Some(i)) {
+            if link.name == body.name {
+                inertias.push((link.name.as_str(), body.inertia));
+            } else if link.inertia.is_some() {
+                inertias.push((link.name.as_str(), Inertia::zero()));
+            }
+        }
+    }
+    output::say(
+        "a mechanism file takes the inertias: friction, offsets and rotor inertias are in the result only",
+    );
+    write::replace_inertias(&model.text, &inertias).with_context(|| model.label.clone())
+}
+
 fn text(result: &Identification) -> String {
     let number = |x: f64| significant(x, 5);
     let mut out = format!(
@@ -378,10 +457,22 @@ fn text(result: &Identification) -> String {
     out += &output::table(["body", "mass (kg)", "centre of mass (m)", "can exist"], 2, bodies);
     out += "\n";
     out += &joints(&result.joints);
-    let parameters =
-        result.base_parameters.iter().map(|p| [p.name.clone(), number(p.value), significant(p.std_error, 2)]);
+    let percent =
+        |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{} %", significant(100.0 * x, 2)));
+    let parameters = result.base_parameters.iter().map(|p| {
+        [p.name.clone(), number(p.value), significant(p.std_error, 2), percent(p.relative_std_error)]
+    });
     out += "\n";
-    out += &output::table(["base parameter", "value", "standard error"], 2, parameters);
+    out += &output::table(["base parameter", "value", "standard error", "relative"], 3, parameters);
+    if let Some(essential) = &result.essential {
+        let _ = writeln!(
+            out,
+            "\nessential: {} of {} unknowns; noise covers {}",
+            essential.parameters.len(),
+            essential.parameters.len() + essential.dropped.len(),
+            if essential.dropped.is_empty() { "none".to_owned() } else { essential.dropped.join(", ") }
+        );
+    }
     out += "\n";
     out += &residuals("fit", &result.fit, result.fit_relative_rms);
     if let Some(all) = result.validation_relative_rms {
@@ -436,9 +527,16 @@ fn joints(joints: &[JointEstimate]) -> String {
 pub fn residuals(title: &str, joints: &[Residual], all: f64) -> String {
     let percent = |x: f64| format!("{:.2} %", 100.0 * x);
     let rows = joints.iter().map(|r| {
-        [r.joint.clone(), significant(r.rms, 4), percent(r.relative_rms), significant(r.rms_raw, 4)]
+        let whiteness = r.durbin_watson.map_or_else(|| "-".to_owned(), |d| format!("{d:.2}"));
+        [
+            r.joint.clone(),
+            significant(r.rms, 4),
+            percent(r.relative_rms),
+            significant(r.rms_raw, 4),
+            whiteness,
+        ]
     });
-    let table = output::table([title, "rms", "of torque", "rms unfiltered"], 3, rows);
+    let table = output::table([title, "rms", "of torque", "rms unfiltered", "Durbin-Watson"], 4, rows);
     format!("{table}all joints: {}\n", percent(all))
 }
 

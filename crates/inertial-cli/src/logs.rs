@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, Measurements, Summary};
 use inertial::mechanism::Mechanism;
-use inertial_data::{ColumnMap, Cutoff, Filter, Options, Prepared, PreparedLog, Reader, Source, open};
+use inertial_data::{ColumnMap, Cutoff, Filter, Need, Options, Prepared, PreparedLog, Reader, Source, open};
 
 use crate::output;
 
@@ -118,11 +118,28 @@ impl LogOptions {
     /// Prepares a log with further columns, to be read in parts: memory does not depend on the log's length. What was repaired
     /// or chosen is said on standard error.
     pub fn open(&self, mechanism: &Mechanism, path: &str, extra: &[String]) -> Result<PreparedLog> {
+        self.open_with(mechanism, path, extra, Need::Required)
+    }
+
+    /// Names of a log's columns.
+    pub fn names(&self, path: &str) -> Result<Vec<String>> {
+        Ok(self.reader(path)?.names().to_vec())
+    }
+
+    /// The same where torques of the joints need not be there.
+    pub fn open_with(
+        &self,
+        mechanism: &Mechanism,
+        path: &str,
+        extra: &[String],
+        torques: Need,
+    ) -> Result<PreparedLog> {
         let windowed = self.filter == FilterChoice::SavitzkyGolay;
         ensure!(windowed || self.filter_window.is_none(), "--filter-window is for --filter savitzky-golay");
         let off = self.filter == FilterChoice::Off;
         ensure!(!off || !matches!(self.cutoff.0, Cutoff::Hz(_)), "--filter off has no cut-off");
-        let log = PreparedLog::new(mechanism, &mut self.reader(path)?, &self.options(extra))?;
+        let options = Options { torques, ..self.options(extra) };
+        let log = PreparedLog::new(mechanism, &mut self.reader(path)?, &options)?;
         log.notes().iter().for_each(|note| output::say(&format!("{path}: {note}")));
         Ok(log)
     }

@@ -12,6 +12,7 @@ mod model;
 mod options;
 mod output;
 mod page;
+mod recording;
 mod report;
 mod simulate;
 mod validate;

@@ -5,10 +5,11 @@ use inertial::estimation::{Equations, JointTerms, Summary, validate};
 use inertial::mechanism::DEFAULT_SNAP;
 
 use crate::identify::residuals;
-use crate::logs::{LogOptions, summarise_part};
+use crate::logs::LogOptions;
 use crate::model::Model;
 use crate::options::ModelOptions;
 use crate::output::{self, Answer};
+use crate::recording::Recording;
 
 const HELP: &str = "\
 The model's inertias, joint damping and friction (and rotors, armature) predict the torques; the
@@ -51,9 +52,9 @@ pub fn run(args: &Args) -> Result<Answer> {
         Equations::with_all_terms(&mechanism, terms, DEFAULT_SNAP).with_context(|| model.label.clone())?;
     let mut summary = Summary::empty(&equations);
     for path in &args.logs {
-        let mut log = args.log.open(&mechanism, path, &[])?;
+        let mut log = Recording::open(&args.log, &equations, None, path)?;
         let all = 0..log.len();
-        summary.merge(&summarise_part(&equations, &mut log, all).with_context(|| path.clone())?)?;
+        summary.merge(&log.summary(&equations, all, None)?)?;
     }
     let result =
         validate(&equations, &summary, &equations.model_values()?).with_context(|| args.logs.join(", "))?;

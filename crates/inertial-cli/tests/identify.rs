@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use common::{Folder, refused, run};
-use inertial::dynamics::InverseDynamics;
+use inertial::dynamics::{ClosedMechanism, InverseDynamics, Workspace, base_wrench, frame_jacobian};
 use inertial::mechanism::{BuildOptions, builtin};
 
 const MODEL: &str = "builtin:planar-2r";
@@ -87,6 +87,118 @@ fn bad_calls_have_one_line() {
     let other = folder.file("other.summary", "{}");
     refused(&["identify", MODEL, &other]);
     refused(&["validate", "builtin:arm7", &log]);
+}
+
+#[test]
+fn loops_need_the_independent_joints_alone() {
+    let mechanism = builtin::get("four-bar").unwrap().build(&BuildOptions::default()).unwrap();
+    let closed = ClosedMechanism::new(&mechanism).unwrap();
+    let (name, mut workspace) = (closed.independent_names()[0].clone(), closed.workspace());
+    let start = closed.assembled()[closed.independent_positions()[0]];
+    let mut text = format!("t,q.{name},dq.{name},ddq.{name},tau.{name}\n");
+    let mut q = closed.assembled().to_vec();
+    for k in 0..800 {
+        let (t, w) = (k as f64 * 0.005, 0.8 * TAU);
+        let (x, v, a) = (0.3 * (w * t).sin(), 0.3 * w * (w * t).cos(), -0.3 * w * w * (w * t).sin());
+        closed.move_to(&mut workspace, &mut q, &[start + x]).unwrap();
+        let mut tau = [0.0];
+        closed.inverse_dynamics(&mut workspace, &q, &[v], &[a], &mut tau).unwrap();
+        let _ = writeln!(text, "{t},{},{v},{a},{}", start + x, tau[0] + 0.4 * v);
+    }
+    let folder = Folder::new();
+    let log = folder.file("log.csv", text);
+    let options = ["--friction", "viscous", "--estimator", "wls", "--cutoff", "off", "--slow", "0", "--json"];
+    let mut call = vec!["identify", "builtin:four-bar", &log];
+    call.extend(options);
+    let found = run(&call);
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let found = found.json();
+    assert!(found["fit_relative_rms"].as_f64().unwrap() < 1e-6, "{}", found["fit_relative_rms"]);
+    assert_eq!(found["model"]["dof"], 1);
+    // The same model from a file, and back into one that validates.
+    let text = std::fs::read_to_string(
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../inertial/src/mechanism/builtin/four-bar.toml"),
+    );
+    let (file, out) = (folder.file("four-bar.toml", text.unwrap()), folder.path("identified.toml"));
+    let out = out.to_str().unwrap();
+    let written = run(&["identify", &file, &log, "--friction", "viscous", "--out", out]);
+    assert_eq!(written.status, 0, "{}", written.stderr);
+    assert_eq!(run(&["check", out]).status, 0);
+    let judged = run(&["validate", "builtin:four-bar", &log, "--json", "--cutoff", "off", "--slow", "0"]);
+    assert_eq!(judged.status, 0, "{}", judged.stderr);
+    // The friction that the model does not have is all that is left.
+    assert!(judged.json()["relative_rms"].as_f64().unwrap() < 0.5);
+}
+
+#[test]
+fn a_force_plate_and_a_known_contact_are_enough() {
+    let mechanism = builtin::get("planar-2r").unwrap().build(&BuildOptions::default()).unwrap();
+    let link = mechanism.links().iter().find(|l| l.body == Some(1)).unwrap();
+    let mut workspace = Workspace::new(&mechanism);
+    let mut text = format!(
+        "t,q1,q2,dq1,dq2,ddq1,ddq2,wrench.fx,wrench.fy,wrench.fz,wrench.tx,wrench.ty,wrench.tz,tau1,tau2,contact.{}.fx\n",
+        link.name
+    );
+    for line in log(800).lines().skip(1) {
+        let row: Vec<f64> = line.split(',').map(|x| x.parse().unwrap()).collect();
+        let (q, v, a, push) = (&row[1..3], &row[3..5], &row[5..7], 3.0 * (5.0 * row[0]).sin());
+        let total = base_wrench(&mechanism, &mut workspace, q, v, a).unwrap();
+        let mut jacobian = vec![0.0; 12];
+        frame_jacobian(&mechanism, &mut workspace, q, 1, &link.pose, &mut jacobian).unwrap();
+        // What the ground exerts is what moves the robot less the push.
+        let at = workspace.poses()[1] * link.pose;
+        let force = at.rotation * nalgebra::vector![push, 0.0, 0.0];
+        let (linear, angular) = (total.linear - force, total.angular - at.translation.cross(&force));
+        let tau = [row[7] - 0.7 * v[0] - jacobian[6] * push, row[8] - jacobian[7] * push];
+        let values = row[..7].iter().chain(linear.iter()).chain(angular.iter()).chain(&tau).chain([&push]);
+        let _ = writeln!(text, "{}", values.map(|x| format!("{x}")).collect::<Vec<_>>().join(","));
+    }
+    let folder = Folder::new();
+    let log = folder.file("log.csv", text);
+    for measured in ["base-wrench", "both", "joint-torques"] {
+        let options =
+            ["--measured", measured, "--estimator", "wls", "--cutoff", "off", "--slow", "0", "--json"];
+        let mut call = vec!["identify", MODEL, &log];
+        call.extend(options);
+        let found = run(&call);
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        let found = found.json();
+        assert!(
+            found["fit_relative_rms"].as_f64().unwrap() < 1e-9,
+            "{measured}: {}",
+            found["fit_relative_rms"]
+        );
+        assert_eq!(
+            found["fit"].as_array().unwrap().len(),
+            match measured {
+                "base-wrench" => 6,
+                "both" => 8,
+                _ => 2,
+            }
+        );
+    }
+}
+
+#[test]
+fn outliers_need_the_logs_themselves() {
+    let folder = Folder::new();
+    let mut lines: Vec<String> = log(1000).lines().map(str::to_owned).collect();
+    for line in lines.iter_mut().skip(1).step_by(40) {
+        line.push('0');
+        let (rest, last) = line.rsplit_once(',').unwrap();
+        *line = format!("{rest},{}", last.parse::<f64>().unwrap() + 50.0);
+    }
+    let log = folder.file("log.csv", lines.join("\n"));
+    let summary = folder.path("log.summary");
+    let options = ["--friction", "viscous", "--cutoff", "off", "--slow", "0", "--json"];
+    let mut call =
+        vec!["identify", MODEL, &log, "--estimator", "irls", "--summary-out", summary.to_str().unwrap()];
+    call.extend(options);
+    let found = run(&call);
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let viscous = found.json()["joints"][0]["viscous"].as_f64().unwrap();
+    assert!((viscous - 0.7).abs() < 1e-3, "{viscous}");
+    refused(&["identify", MODEL, summary.to_str().unwrap(), "--friction", "viscous", "--estimator", "irls"]);
 }
 
 #[test]

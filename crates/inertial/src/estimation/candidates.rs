@@ -6,7 +6,7 @@
 
 use super::equations::Equations;
 use super::stribeck::Bend;
-use super::summary::{Factor, Summary};
+use super::summary::Summary;
 use super::terms::{Feature, Term};
 use crate::linalg::Triangle;
 use crate::{Error, Result};
@@ -75,9 +75,14 @@ impl Projection {
             let rows = factor.triangle.width() - 1;
             let mut block = vec![0.0; rows * width];
             for (unknown, combination) in columns {
-                combine(factor, combination, weight, &mut block[unknown * rows..(unknown + 1) * rows]);
+                combine(
+                    &factor.triangle,
+                    combination,
+                    weight,
+                    &mut block[unknown * rows..(unknown + 1) * rows],
+                );
             }
-            combine(factor, &[(factor.unknowns(), 1.0)], weight, &mut block[(width - 1) * rows..]);
+            combine(&factor.triangle, &[(factor.unknowns(), 1.0)], weight, &mut block[(width - 1) * rows..]);
             out.absorb(&mut block, rows)?;
         }
         Ok(out)
@@ -85,9 +90,9 @@ impl Projection {
 }
 
 /// Adds a combination of a factor's columns to `out`.
-fn combine(factor: &Factor, combination: &[(usize, f64)], weight: f64, out: &mut [f64]) {
+fn combine(factor: &Triangle, combination: &[(usize, f64)], weight: f64, out: &mut [f64]) {
     for &(k, x) in combination {
-        out.iter_mut().enumerate().for_each(|(i, o)| *o += weight * x * factor.triangle.at(i, k));
+        out.iter_mut().enumerate().for_each(|(i, o)| *o += weight * x * factor.at(i, k));
     }
 }
 
@@ -102,17 +107,17 @@ impl Summary {
             projection.channels.iter().zip(&self.factors).zip(&narrow.channels).zip(&mut out.factors)
         {
             (new.count, new.independent) = (factor.count, factor.independent);
+            (new.pairs, new.clipped) = (factor.pairs, factor.clipped);
             let (rows, n) = (factor.triangle.width(), factor.unknowns());
-            let mut block = vec![0.0; rows * (channel.unknowns.len() + 2)];
-            for ((unknown, combination), (k, own)) in columns.iter().zip(channel.unknowns.iter().enumerate())
-            {
-                debug_assert_eq!(unknown, own);
-                combine(factor, combination, 1.0, &mut block[k * rows..(k + 1) * rows]);
+            let forces = [vec![(n, 1.0)], vec![(n + 1, 1.0)]];
+            for (from, to) in [(&factor.triangle, &mut new.triangle), (&factor.steps, &mut new.steps)] {
+                let mut block = vec![0.0; rows * (channel.unknowns.len() + 2)];
+                let combinations = columns.iter().map(|(_, combination)| combination).chain(&forces);
+                for (combination, out) in combinations.zip(block.chunks_exact_mut(rows)) {
+                    combine(from, combination, 1.0, out);
+                }
+                to.absorb(&mut block, rows)?;
             }
-            let forces = channel.unknowns.len() * rows;
-            combine(factor, &[(n, 1.0)], 1.0, &mut block[forces..forces + rows]);
-            combine(factor, &[(n + 1, 1.0)], 1.0, &mut block[forces + rows..]);
-            new.triangle.absorb(&mut block, rows)?;
         }
         Ok(out)
     }

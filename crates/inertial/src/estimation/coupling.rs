@@ -60,7 +60,7 @@ pub(super) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
             }
         }
         let Some(best) = best.filter(|b| left - b.left > EVIDENCE) else { break };
-        let names = wide.mechanism().velocity_names();
+        let names = wide.row_names();
         // Weighted by the noise, each joint's squared residual is its number of independent samples.
         let own: f64 = best.pair.iter().map(|&v| summary.factors[v].independent).sum();
         let share = (left - best.left) / own;

@@ -1,13 +1,16 @@
 //! Which unknowns act in which measured force.
 
+use std::sync::Arc;
+
 use super::least_squares::information;
+use super::measurements::Measurements;
 use super::stribeck::Bend;
-use super::summary::{Measurements, Summary};
+use super::summary::Summary;
 use super::terms::{self, Feature, GivenTerm, JointModel, Motor, Term};
-use crate::dynamics::{InverseDynamics, Samples};
-use crate::identifiability::{AnalyzeOptions, Regrouping, analyze};
+use crate::dynamics::{ClosedMechanism, ClosedSamples, InverseDynamics, Samples};
+use crate::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use crate::linalg::{SplitMix, Triangle};
-use crate::mechanism::{JointType, Mechanism};
+use crate::mechanism::{Base, JointType, Mechanism};
 use crate::{Error, Result};
 
 /// The linear equations `τ = Y_b β + terms` of a mechanism: its base parameters first, then the joints' terms.
@@ -26,8 +29,14 @@ pub struct Equations<'m> {
     pub absorbed: Vec<(usize, Term)>,
     /// Names of all unknowns.
     pub names: Vec<String>,
+    /// The forces of the coordinates; where the wrench on a fixed base is measured, its six components after them.
     pub(super) channels: Vec<Channel>,
+    /// Where there are loops.
+    closed: Option<Arc<ClosedMechanism<'m>>>,
+    wrench: bool,
     motors: Vec<Motor>,
+    /// Those of the joints' model, whichever are estimated.
+    all_terms: Vec<(usize, Term)>,
     model: JointModel,
     snap: f64,
     wide: bool,
@@ -44,9 +53,21 @@ pub(super) struct Channel {
 }
 
 impl<'m> Equations<'m> {
-    /// For a mechanism without loops; `snap` as for [`analyze`].
+    /// For torques (and a floating base's wrench); `snap` as for [`analyze`].
+    ///
+    /// With loops the forces are those of the independent coordinates, and so are the joints' terms.
     pub fn new(mechanism: &'m Mechanism, model: impl Into<JointModel>, snap: f64) -> Result<Self> {
-        let mut out = Self::with_all_terms(mechanism, model, snap)?;
+        Self::measuring(mechanism, model, snap, Measured::JointTorques)
+    }
+
+    /// The same where the wrench between a fixed base and the world may be measured too.
+    pub fn measuring(
+        mechanism: &'m Mechanism,
+        model: impl Into<JointModel>,
+        snap: f64,
+        measured: Measured,
+    ) -> Result<Self> {
+        let mut out = Self::with_all_terms_measuring(mechanism, model, snap, measured)?;
         if out.model.search_couplings || out.model.stribeck {
             out.widen();
         } else {
@@ -57,25 +78,57 @@ impl<'m> Equations<'m> {
 
     /// The same with all terms, also those that act like base parameters: to predict forces, not to estimate.
     pub fn with_all_terms(mechanism: &'m Mechanism, model: impl Into<JointModel>, snap: f64) -> Result<Self> {
-        if !mechanism.loops().is_empty() {
-            return Err(Error::Numeric(
-                "the mechanism has loops: identification from logs is for open chains".into(),
-            ));
+        Self::with_all_terms_measuring(mechanism, model, snap, Measured::JointTorques)
+    }
+
+    fn with_all_terms_measuring(
+        mechanism: &'m Mechanism,
+        model: impl Into<JointModel>,
+        snap: f64,
+        measured: Measured,
+    ) -> Result<Self> {
+        let closed = match mechanism.loops() {
+            [] => None,
+            _ => Some(Arc::new(ClosedMechanism::new(mechanism)?)),
+        };
+        let wrench =
+            mechanism.base() == Base::Fixed && matches!(measured, Measured::BaseWrench | Measured::Both);
+        if wrench && closed.is_some() {
+            return Err(Error::Numeric("the base wrench of a mechanism with loops is not supported".into()));
         }
-        let model = model.into();
+        let mut model = model.into();
         check(mechanism, &model)?;
+        if let Some(closed) = &closed {
+            on_independent(&mut model, closed, &mechanism.velocity_names())?;
+        }
         // Complete measurement decides what the unknowns are; what a log does not measure is not excited.
-        let analysis = analyze(mechanism, &AnalyzeOptions { snap, ..AnalyzeOptions::default() })?;
+        let mut options = AnalyzeOptions { snap, ..AnalyzeOptions::default() };
+        options.measured = wrench.then_some(measured);
+        let analysis = analyze(mechanism, &options)?;
         let base_names = analysis.base_parameters.into_iter().map(|b| b.name).collect();
+        let mut terms = terms::terms(mechanism, &model);
+        if let Some(closed) = &closed {
+            terms = terms
+                .into_iter()
+                .filter_map(|(v, term)| match term {
+                    Term::Given { .. } => Some((v, term)),
+                    _ => closed.independent().iter().position(|&k| k == v).map(|row| (row, term)),
+                })
+                .collect();
+        }
+        let coordinates = closed.as_ref().map_or(mechanism.nv(), |c| c.dof());
         let mut out = Self {
             mechanism,
             dynamics: InverseDynamics::new(mechanism),
             regrouping: analysis.regrouping,
-            terms: terms::terms(mechanism, &model),
             absorbed: Vec::new(),
             names: base_names,
             channels: Vec::new(),
-            motors: terms::motors(mechanism.nv(), &model.couplings),
+            closed,
+            wrench,
+            motors: terms::motors(coordinates, &model.couplings),
+            all_terms: terms.clone(),
+            terms,
             model,
             snap,
             wide: false,
@@ -87,6 +140,36 @@ impl<'m> Equations<'m> {
     /// The mechanism.
     pub fn mechanism(&self) -> &'m Mechanism {
         self.mechanism
+    }
+
+    /// The mechanism on its independent coordinates, where it has loops.
+    pub fn closed(&self) -> Option<&ClosedMechanism<'m>> {
+        self.closed.as_deref()
+    }
+
+    /// Number of coordinates: those of the mechanism, with loops the independent ones.
+    pub fn coordinates(&self) -> usize {
+        self.motors.len()
+    }
+
+    /// Whether the wrench on a fixed base is measured: six forces after those of the coordinates.
+    pub fn has_base_wrench(&self) -> bool {
+        self.wrench
+    }
+
+    /// Names of the forces.
+    pub fn row_names(&self) -> Vec<String> {
+        let mut out =
+            self.closed().map_or_else(|| self.mechanism.velocity_names(), ClosedMechanism::independent_names);
+        if self.wrench {
+            out.extend(["fx", "fy", "fz", "tx", "ty", "tz"].map(|axis| format!("wrench.{axis}")));
+        }
+        out
+    }
+
+    /// The mechanism's own number of a coordinate.
+    pub(super) fn tree_coordinate(&self, row: usize) -> usize {
+        self.closed().map_or(row, |c| c.independent()[row])
     }
 
     /// What is assumed of the joints.
@@ -129,7 +212,8 @@ impl<'m> Equations<'m> {
         let joint_of = |v: usize| {
             self.mechanism.joints().iter().find(|j| j.follows.is_none() && j.v_range().contains(&v))
         };
-        out.extend(self.terms.iter().map(|&(v, term)| {
+        out.extend(self.terms.iter().map(|&(row, term)| {
+            let v = self.tree_coordinate(row);
             let dynamics = joint_of(v).map(|j| j.dynamics).unwrap_or_default();
             match term {
                 Term::Viscous => dynamics.damping,
@@ -145,7 +229,7 @@ impl<'m> Equations<'m> {
     /// terms of those that have a bend.
     pub(super) fn with_motors(&self, motors: Vec<Motor>) -> Self {
         let mut out = self.clone();
-        out.terms = terms::terms(self.mechanism, &self.model);
+        out.terms.clone_from(&self.all_terms);
         out.terms.retain(|&(v, term)| term != Term::Stribeck || motors[v].bend.is_some());
         (out.motors, out.wide) = (motors, false);
         out.number();
@@ -167,7 +251,7 @@ impl<'m> Equations<'m> {
             Term::Given { index, .. } => &self.model.given[index].name,
             _ => term.name(),
         };
-        format!("{}.{name}", self.mechanism.velocity_names()[v])
+        format!("{}.{name}", self.row_names()[v])
     }
 
     /// Names the terms and finds the unknowns of each coordinate.
@@ -189,8 +273,8 @@ impl<'m> Equations<'m> {
     fn base_channels(&self) -> Vec<Channel> {
         let mut number = vec![None; self.regrouping.parameters];
         self.regrouping.base.iter().enumerate().for_each(|(i, &column)| number[column] = Some(i));
-        let layout = self.dynamics.layout();
-        let mut out = vec![Channel::default(); self.mechanism.nv()];
+        let layout = self.closed().map_or_else(|| self.dynamics.layout(), ClosedMechanism::layout);
+        let mut out = vec![Channel::default(); self.coordinates()];
         for (v, channel) in out.iter_mut().enumerate() {
             for block in layout.row(v) {
                 for k in 0..block.len {
@@ -201,12 +285,18 @@ impl<'m> Equations<'m> {
                 }
             }
         }
+        if self.wrench {
+            let base = &self.regrouping.base;
+            let channel =
+                Channel { unknowns: (0..base.len()).collect(), entries: base.clone(), ..Channel::default() };
+            out.extend(std::iter::repeat_n(channel, 6));
+        }
         out
     }
 
     /// Takes as unknowns all columns from which the joints' model can be found, each in the force of one coordinate.
     fn widen(&mut self) {
-        let mut wanted: Vec<Vec<Feature>> = vec![Vec::new(); self.mechanism.nv()];
+        let mut wanted: Vec<Vec<Feature>> = vec![Vec::new(); self.coordinates()];
         let mut want = |row: usize, feature: Feature| {
             if !wanted[row].contains(&feature) {
                 wanted[row].push(feature);
@@ -238,7 +328,7 @@ impl<'m> Equations<'m> {
                 }
             }
         }
-        let (rank, coordinates) = (self.rank(), self.mechanism.velocity_names());
+        let (rank, coordinates) = (self.rank(), self.row_names());
         self.names.truncate(rank);
         self.terms.clear();
         self.channels = self.base_channels();
@@ -255,7 +345,7 @@ impl<'m> Equations<'m> {
 
     /// Neighbouring revolute joints whose drives may turn with both, by velocity coordinate.
     pub(super) fn pairs(&self) -> Vec<[usize; 2]> {
-        if !self.model.search_couplings {
+        if !self.model.search_couplings || self.closed.is_some() {
             return Vec::new();
         }
         let hinges: Vec<_> = self
@@ -311,27 +401,83 @@ impl<'m> Equations<'m> {
     }
 
     fn random_motion(&self) -> Result<Summary> {
-        let (nq, nv) = (self.mechanism.nq(), self.mechanism.nv());
+        let nv = self.coordinates();
         // Each sample gives one equation for each coordinate; three times as many as unknowns are plenty.
         let count = 3 * self.len() + 20;
         let mut random = SplitMix::new(1);
         let mut next = || (random.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
-        let (mut q, mut v, mut a) = (Vec::with_capacity(count * nq), Vec::new(), Vec::new());
-        for _ in 0..count {
-            let mut position = self.mechanism.neutral();
-            let step: Vec<f64> = (0..nv).map(|_| 3.0 * next()).collect();
-            self.mechanism.integrate(&mut position, &step);
-            q.extend(position);
-            v.extend((0..nv).map(|_| 3.0 * next()));
-            a.extend((0..nv).map(|_| 10.0 * next()));
-        }
-        let samples = Samples::new(&self.dynamics, count, &q, &v, &a)?;
-        let tau = vec![0.0; count * nv];
+        let q = self.random_positions(count, &mut next)?;
+        let v: Vec<f64> = (0..count * nv).map(|_| 3.0 * next()).collect();
+        let a: Vec<f64> = (0..count * nv).map(|_| 10.0 * next()).collect();
+        let tau = vec![0.0; count * self.channels.len()];
+        let mut data = match self.closed() {
+            Some(closed) => {
+                Measurements::closed(ClosedSamples::new(closed, count, &q, &v, &a)?, &v, &a, &tau)
+            }
+            None => Measurements::new(Samples::new(&self.dynamics, count, &q, &v, &a)?, &v, &a, &tau),
+        };
         let columns: Vec<f64> = (0..count * self.model.columns.len()).map(|_| next()).collect();
-        let mut data = Measurements::new(samples, &v, &a, &tau);
         data.columns = Some(&columns);
         Summary::new(self, &data)
     }
+
+    fn random_positions(&self, count: usize, next: &mut impl FnMut() -> f64) -> Result<Vec<f64>> {
+        let mut out = Vec::with_capacity(count * self.mechanism.nq());
+        let Some(closed) = self.closed() else {
+            for _ in 0..count {
+                let mut position = self.mechanism.neutral();
+                let step: Vec<f64> = (0..self.mechanism.nv()).map(|_| 3.0 * next()).collect();
+                self.mechanism.integrate(&mut position, &step);
+                out.extend(position);
+            }
+            return Ok(out);
+        };
+        // About the assembly, as far as the loops let it go.
+        let mut workspace = closed.workspace();
+        let start: Vec<f64> = closed.independent_positions().iter().map(|&k| closed.assembled()[k]).collect();
+        let mut reach = 1.0;
+        let mut position = closed.assembled().to_vec();
+        for _ in 0..count {
+            let target: Vec<f64> = start.iter().map(|x| x + reach * next()).collect();
+            let mut trial = position.clone();
+            if closed.move_to(&mut workspace, &mut trial, &target).is_ok() {
+                position = trial;
+            } else {
+                reach = (0.7 * reach).max(0.05);
+            }
+            out.extend(&position);
+        }
+        Ok(out)
+    }
+}
+
+/// Takes couplings and terms from the mechanism's coordinates to the independent ones.
+fn on_independent(model: &mut JointModel, closed: &ClosedMechanism<'_>, names: &[String]) -> Result<()> {
+    let row = |v: usize| {
+        closed.independent().iter().position(|&k| k == v).ok_or_else(|| {
+            Error::Numeric(format!(
+                "{} follows from the loops: terms and couplings are of the independent joints {}",
+                names[v],
+                closed.independent_names().join(", ")
+            ))
+        })
+    };
+    for coupling in &mut model.couplings {
+        coupling.motor = row(coupling.motor)?;
+        for (v, _) in &mut coupling.shaft {
+            *v = row(*v)?;
+        }
+    }
+    for given in &mut model.given {
+        given.coordinate = row(given.coordinate)?;
+        if given.expression.uses_rates() {
+            return Err(Error::Numeric(format!(
+                "term {}: with loops, formulas are of positions and log columns only",
+                given.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a joint model that is not one of this mechanism.

@@ -162,6 +162,13 @@ impl Expression {
     }
 }
 
+impl Expression {
+    /// Whether velocities or accelerations appear.
+    pub(super) fn uses_rates(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Read(Variable::V(_) | Variable::A(_))))
+    }
+}
+
 /// Recursive descent, to postfix.
 struct Reader<'t, M> {
     text: &'t str,

@@ -7,17 +7,20 @@ use serde::Serialize;
 use super::bounds::Bounds;
 use super::consistent::{Consistency, ConsistentFit, Method, PriorKind};
 use super::equations::Equations;
+use super::essential::{Essential, essential};
 use super::least_squares::{LeastSquares, Weighting};
+use super::measurements::Huber;
 use super::prior::Prior;
 use super::residuals::{Residual, validate};
+use super::robust::robust;
 use super::summary::Summary;
 use super::terms::Term;
 use super::{coupling, stribeck};
-use crate::Result;
 use crate::consistency::{DEFAULT_TOLERANCE, judge};
 use crate::linalg::singular_values;
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::spatial::Inertia;
+use crate::{Error, Result};
 
 /// How parameters are estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,6 +29,8 @@ pub enum Estimator {
     Ols,
     /// Least squares weighted by each joint's noise.
     Wls,
+    /// Weighted least squares with less weight on outliers: needs the data themselves, see [`identify_robust`].
+    Irls,
     /// Weighted least squares over the bodies that can exist, with an entropic prior.
     #[default]
     Lmi,
@@ -41,6 +46,7 @@ impl Estimator {
         match self {
             Self::Ols => "ols",
             Self::Wls => "wls",
+            Self::Irls => "irls",
             Self::Lmi => "lmi",
             Self::Manifold => "manifold",
             Self::LogCholesky => "log-cholesky",
@@ -71,6 +77,10 @@ pub struct IdentifyOptions {
     pub prior_kind: PriorKind,
     /// Where bodies may be.
     pub bounds: Option<Bounds>,
+    /// Whether to say which unknowns the noise covers; estimators without constraints then take those as zero.
+    pub essential: bool,
+    /// Whether to give the covariance of the base parameters.
+    pub covariance: bool,
 }
 
 impl Default for IdentifyOptions {
@@ -81,6 +91,8 @@ impl Default for IdentifyOptions {
             prior_weight: 1.0,
             prior_kind: PriorKind::default(),
             bounds: None,
+            essential: false,
+            covariance: false,
         }
     }
 }
@@ -197,6 +209,16 @@ pub struct ParameterEstimate {
     pub value: f64,
     /// Its standard error; of consistent estimators with the prior's part, see [`ConsistentFit::covariance`].
     pub std_error: f64,
+    /// Standard error over the value; absent where that is zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relative_std_error: Option<f64>,
+}
+
+impl ParameterEstimate {
+    pub(super) fn new(name: String, value: f64, std_error: f64) -> Self {
+        let relative_std_error = (value != 0.0).then(|| (std_error / value).abs());
+        Self { name, value, std_error, relative_std_error }
+    }
 }
 
 /// The result of [`identify`]; serialises to the object of `identify --json`.
@@ -229,6 +251,15 @@ pub struct Identification {
     /// The same, all joints together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_relative_rms: Option<f64>,
+    /// Combinations of unknowns that the motion did not show: adding any of them changes no prediction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_shown: Vec<BTreeMap<String, f64>>,
+    /// Unknowns that the noise does not cover, where asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub essential: Option<Essential>,
+    /// Covariance of the base parameters (least squares), where asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub covariance: Vec<Vec<f64>>,
     /// Of the consistent estimator: cost less proven lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duality_gap: Option<f64>,
@@ -249,6 +280,12 @@ pub fn identify(
     validation: Option<&Summary>,
     options: &IdentifyOptions,
 ) -> Result<Identification> {
+    if options.estimator == Estimator::Irls {
+        return Err(Error::Numeric(
+            "the estimator irls weighs every sample, which a summary does not hold: give the logs themselves"
+                .into(),
+        ));
+    }
     if equations.is_wide() {
         let (chosen, notes) = choose(equations, summary)?;
         let narrow = |s: &Summary| s.project(equations, &chosen);
@@ -257,12 +294,49 @@ pub fn identify(
         out.warnings.extend(notes);
         return Ok(out);
     }
-    let mechanism = equations.mechanism();
-    let mut warnings = mechanism.warnings().to_vec();
     let weighting =
         if options.estimator == Estimator::Ols { Weighting::Ordinary } else { Weighting::Weighted };
     let squares = LeastSquares::new(equations, summary, weighting)?;
-    let names = mechanism.velocity_names();
+    estimate(equations, summary, validation, options, squares)
+}
+
+/// The same with less weight on outliers ([`Estimator::Irls`]); `pass` makes a summary of the data for given equations with Huber's
+/// weights, see [`robust`].
+pub fn identify_robust(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    validation: Option<&Summary>,
+    options: &IdentifyOptions,
+    mut pass: impl FnMut(&Equations<'_>, Huber<'_>) -> Result<Summary>,
+) -> Result<Identification> {
+    if equations.is_wide() {
+        let (chosen, notes) = choose(equations, summary)?;
+        let narrow = |s: &Summary| s.project(equations, &chosen);
+        let validation = validation.map(narrow).transpose()?;
+        let mut out = identify_robust(&chosen, &narrow(summary)?, validation.as_ref(), options, pass)?;
+        out.warnings.extend(notes);
+        return Ok(out);
+    }
+    let squares = robust(equations, summary, |huber| pass(equations, huber))?;
+    let options = IdentifyOptions { estimator: Estimator::Irls, ..options.clone() };
+    estimate(equations, summary, validation, &options, squares)
+}
+
+/// From least squares to the result.
+fn estimate(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    validation: Option<&Summary>,
+    options: &IdentifyOptions,
+    mut squares: LeastSquares,
+) -> Result<Identification> {
+    let mechanism = equations.mechanism();
+    let mut warnings = mechanism.warnings().to_vec();
+    warnings.extend(equations.closed().map_or(&[][..], |c| c.warnings()).iter().cloned());
+    let essential = options.essential.then(|| essential(equations, summary, &squares)).transpose()?;
+    let hidden = hidden(equations, &squares)?;
+    let not_shown = not_shown(equations, &squares);
+    let names = equations.row_names();
     if !equations.absorbed.is_empty() {
         let joints: Vec<_> = equations.absorbed.iter().map(|(v, _)| names[*v].as_str()).collect();
         warnings.push(format!(
@@ -273,6 +347,9 @@ pub fn identify(
     let missing = equations.len() - squares.seen;
     if missing > 0 {
         warnings.push(unseen(equations, &squares));
+    }
+    if let Some(essential) = essential.as_ref().filter(|_| options.estimator.method().is_none()) {
+        squares = essential.fit.clone();
     }
     let (parameters, values, gap, std_errors) = match options.estimator.method() {
         None => {
@@ -315,26 +392,31 @@ pub fn identify(
     let estimated = mechanism.clone().with_parameters(&parameters)?;
     warnings.extend(implausible(mechanism, &estimated)?);
     let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(std_errors);
+    let row = |i: usize| (0..equations.rank()).map(|j| squares.covariance[(i, j)]).collect();
+    let rows = if options.covariance { equations.rank() } else { 0 };
     Ok(Identification {
         schema: "inertial/identification/1",
         model: ModelSize {
             name: mechanism.name().to_owned(),
             bodies: mechanism.bodies().iter().filter(|b| b.kind == BodyKind::Link).count(),
-            dof: mechanism.nv(),
+            dof: equations.coordinates(),
         },
         estimator: options.estimator.name(),
         samples: summary.samples,
         rank: equations.rank(),
-        excited: equations.rank() - hidden(equations, &squares)?,
+        excited: equations.rank() - hidden,
         bodies: bodies(&estimated)?,
         joints: joints(equations, &estimated, &values),
         base_parameters: base_parameters
-            .map(|((name, &value), std_error)| ParameterEstimate { name: name.clone(), value, std_error })
+            .map(|((name, &value), std_error)| ParameterEstimate::new(name.clone(), value, std_error))
             .collect(),
         fit_relative_rms: fit.relative_rms,
         fit: fit.joints,
         validation_relative_rms: validation.as_ref().map(|v| v.relative_rms),
         validation: validation.map_or_else(Vec::new, |v| v.joints),
+        not_shown,
+        essential,
+        covariance: (0..rows).map(row).collect(),
         duality_gap: gap,
         warnings,
         parameters,
@@ -385,6 +467,14 @@ fn hidden(equations: &Equations<'_>, squares: &LeastSquares) -> Result<usize> {
     Ok(singular_values(&base)?.into_iter().filter(|&s| s > 1e-6).count())
 }
 
+/// What the motion did not show, by name.
+fn not_shown(equations: &Equations<'_>, squares: &LeastSquares) -> Vec<BTreeMap<String, f64>> {
+    let named = |(_, combination): (usize, Vec<(usize, f64)>)| {
+        combination.into_iter().map(|(i, x)| (equations.names[i].clone(), x)).collect()
+    };
+    squares.unseen_combinations().into_iter().map(named).collect()
+}
+
 /// Names the unknowns with a part in what the motion did not show.
 fn unseen(equations: &Equations<'_>, squares: &LeastSquares) -> String {
     // A direction of unit length has its main entries above this.
@@ -412,9 +502,12 @@ pub(super) fn bodies(mechanism: &Mechanism) -> Result<Vec<BodyEstimate>> {
 }
 
 pub(super) fn joints(equations: &Equations<'_>, estimated: &Mechanism, values: &[f64]) -> Vec<JointEstimate> {
-    let names = estimated.velocity_names();
-    let mut out: Vec<JointEstimate> =
-        names.into_iter().map(|name| JointEstimate { name, ..JointEstimate::default() }).collect();
+    let names = equations.row_names();
+    let mut out: Vec<JointEstimate> = names
+        .into_iter()
+        .take(equations.coordinates())
+        .map(|name| JointEstimate { name, ..JointEstimate::default() })
+        .collect();
     for (&(v, term), &value) in equations.terms.iter().zip(&values[equations.rank()..]) {
         let joint = &mut out[v];
         let place = match term {
@@ -436,13 +529,15 @@ pub(super) fn joints(equations: &Equations<'_>, estimated: &Mechanism, values: &
         };
         *place = Some(value);
     }
-    let names = estimated.velocity_names();
+    let names = equations.row_names();
     for (v, motor) in equations.motors().iter().enumerate().filter(|(v, m)| m.shaft != [(*v, 1.0)]) {
         out[v].turns_with = motor.shaft.iter().map(|&(k, factor)| (names[k].clone(), factor)).collect();
     }
     for rotor in estimated.bodies().iter().filter(|b| b.kind == BodyKind::SymmetricRotor) {
         let reflected = rotor.drive.ratio.powi(2) * rotor.inertia.rotational[(2, 2)];
-        *out[rotor.drive.v].rotor_inertia.get_or_insert(0.0) += reflected;
+        if let Some(row) = (0..out.len()).find(|&row| equations.tree_coordinate(row) == rotor.drive.v) {
+            *out[row].rotor_inertia.get_or_insert(0.0) += reflected;
+        }
     }
     out
 }

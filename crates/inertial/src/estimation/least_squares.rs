@@ -44,6 +44,8 @@ pub struct LeastSquares {
     pub seen: usize,
     /// An orthonormal basis (scaled unknowns) of those it did not show.
     pub unseen: DMatrix<f64>,
+    /// Unknowns are these times the scaled ones; zero where the motion does not show them at all.
+    scale: DVector<f64>,
 }
 
 impl LeastSquares {
@@ -58,12 +60,12 @@ impl LeastSquares {
             )));
         }
         let mut weights = vec![1.0; equations.channels.len()];
-        let mut solution = Solution::new(equations, summary, &weights)?;
+        let mut solution = Solution::new(equations, summary, &weights, None)?;
         let mut noise = solution.noise(equations, summary, &weights);
         if weighting == Weighting::Weighted {
             for _ in 0..REPEATS {
                 weights = information_weights(summary, &noise);
-                solution = Solution::new(equations, summary, &weights)?;
+                solution = Solution::new(equations, summary, &weights, None)?;
                 let next = solution.noise(equations, summary, &weights);
                 let change = noise.iter().zip(&next).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
                 noise = next;
@@ -72,6 +74,28 @@ impl LeastSquares {
                 }
             }
         }
+        Self::of(equations, summary, solution, &weights, noise)
+    }
+
+    /// Weighted by noise that is known; where `only` is given, the other unknowns are zero.
+    pub(super) fn with_noise(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        noise: Vec<f64>,
+        only: Option<&[bool]>,
+    ) -> Result<Self> {
+        let weights = information_weights(summary, &noise);
+        let solution = Solution::new(equations, summary, &weights, only)?;
+        Self::of(equations, summary, solution, &weights, noise)
+    }
+
+    fn of(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        solution: Solution,
+        weights: &[f64],
+        noise: Vec<f64>,
+    ) -> Result<Self> {
         // H⁻¹ (Σ w⁴ σ²/f RᵀR) H⁻¹: exact for any weights; H⁻¹ where they are those of the information.
         let spread: Vec<f64> = weights
             .iter()
@@ -87,7 +111,35 @@ impl LeastSquares {
             noise,
             seen: solution.seen,
             unseen: solution.unseen,
+            scale: solution.scale,
         })
+    }
+
+    /// The directions that the motion did not show, each with the unknown it is named after: adding any of them to the unknowns
+    /// changes no prediction. Coefficients that rounding explains are left out.
+    pub fn unseen_combinations(&self) -> Vec<(usize, Vec<(usize, f64)>)> {
+        let mut basis = self.unseen.clone();
+        let mut pivots = Vec::new();
+        // Gauss and Jordan on columns: each direction gets an unknown of its own.
+        for k in 0..basis.ncols() {
+            let free = basis.columns(k, basis.ncols() - k);
+            let (row, column) = free.abs().iamax_full();
+            basis.swap_columns(k, k + column);
+            let pivot = basis[(row, k)];
+            basis.column_mut(k).unscale_mut(pivot);
+            for j in (0..basis.ncols()).filter(|&j| j != k) {
+                let (own, factor) = (basis.column(k).into_owned(), basis[(row, j)]);
+                basis.column_mut(j).axpy(-factor, &own, 1.0);
+            }
+            pivots.push(row);
+        }
+        let size = |i: usize| if self.scale[i] > 0.0 { self.scale[i] } else { 1.0 };
+        let direction = |(k, pivot): (usize, usize)| {
+            // Scaled columns have unit length: entries far below that are rounding of the basis.
+            let entries = (0..basis.nrows()).filter(|&i| basis[(i, k)].abs() > 1e-6);
+            (pivot, entries.map(|i| (i, basis[(i, k)] * size(i) / size(pivot))).collect())
+        };
+        pivots.into_iter().enumerate().map(direction).collect()
     }
 
     /// Standard errors of the unknowns.
@@ -159,10 +211,16 @@ struct Solution {
     inverse: DMatrix<f64>,
     seen: usize,
     unseen: DMatrix<f64>,
+    scale: DVector<f64>,
 }
 
 impl Solution {
-    fn new(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Result<Self> {
+    fn new(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        weights: &[f64],
+        only: Option<&[bool]>,
+    ) -> Result<Self> {
         let n = equations.len();
         let all = stacked(equations, summary, weights, true)?.matrix();
         let b = all.column(n).into_owned();
@@ -175,7 +233,10 @@ impl Solution {
                 "the log holds no motion and no force that would show a parameter".into(),
             ));
         }
-        let scale = norms.map(|s| if s > UNSEEN * largest { s.recip() } else { 0.0 });
+        let scale = DVector::from_fn(n, |j, _| {
+            let counts = norms[j] > UNSEEN * largest && only.is_none_or(|only| only[j]);
+            if counts { norms[j].recip() } else { 0.0 }
+        });
         for (mut column, s) in a.column_iter_mut().zip(scale.iter()) {
             column *= *s;
         }
@@ -189,7 +250,7 @@ impl Solution {
         for (mut row, s) in root.row_iter_mut().zip(scale.iter()) {
             row *= *s;
         }
-        Ok(Self { values, inverse: &root * root.transpose(), seen, unseen: svd.null_space(seen) })
+        Ok(Self { values, inverse: &root * root.transpose(), seen, unseen: svd.null_space(seen), scale })
     }
 
     /// Noise of each coordinate, with the degrees of freedom that the fit took from it (the trace of its part of the hat

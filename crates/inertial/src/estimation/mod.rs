@@ -11,11 +11,13 @@ pub mod consistent;
 mod coupling;
 mod equations;
 mod errors_in_variables;
+mod essential;
 mod expression;
 pub mod flown;
 mod identify;
 mod joint_model;
 pub mod least_squares;
+mod measurements;
 pub mod momentum;
 pub mod momentum_identification;
 mod momentum_rows;
@@ -23,6 +25,7 @@ mod online;
 mod payload;
 mod prior;
 mod residuals;
+mod robust;
 mod single_body;
 mod stribeck;
 mod summary;
@@ -31,17 +34,20 @@ mod terms;
 pub use bounds::{BodyBounds, Bounds, Ellipsoid, Span};
 pub use consistent::{Consistency, ConsistentFit, Method, PriorKind};
 pub use equations::Equations;
+pub use essential::Essential;
 pub use expression::{Expression, Meaning, State, Variable};
 pub use identify::{
     BodyEstimate, Estimator, Identification, IdentifyOptions, JointEstimate, ModelSize, ParameterEstimate,
-    Tensor, identify,
+    Tensor, identify, identify_robust,
 };
 pub use least_squares::{LeastSquares, Weighting, information_matrix};
+pub use measurements::{Huber, Measurements};
 pub use online::Online;
 pub use payload::{PayloadLink, TRACE_OF_PRIOR, Unloaded, identify_payload};
 pub use prior::Prior;
 pub use residuals::{Residual, Validation, validate};
+pub use robust::robust;
 pub use single_body::{SensorMotion, SingleBody, WRENCH_NAMES, Wrenches, measured_prior};
 pub use stribeck::Bend;
-pub use summary::{Measurements, Summary};
+pub use summary::Summary;
 pub use terms::{Coupling, GivenTerm, JointModel, JointTerms, Term};

@@ -5,7 +5,8 @@
 //! those of a batch whose samples have these weights, by any estimator that works on a summary.
 
 use super::equations::Equations;
-use super::summary::{Measurements, Summary};
+use super::measurements::Measurements;
+use super::summary::Summary;
 use crate::{Error, Result};
 
 /// A summary that grows with a stream and forgets.

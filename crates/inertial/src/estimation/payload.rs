@@ -195,7 +195,7 @@ pub fn identify_payload(
         combination.iter().for_each(|&(c, x)| row[c] = x);
         let variance = row.dot(&(&fit.covariance * &row));
         let name = format!("payload.{}", PARAMETER_NAMES[combination[0].0]);
-        ParameterEstimate { name, value, std_error: variance.max(0.0).sqrt() }
+        ParameterEstimate::new(name, value, variance.max(0.0).sqrt())
     });
     let base_parameters = estimates.collect();
     let mechanism = equations.mechanism();
@@ -213,6 +213,9 @@ pub fn identify_payload(
         }
     }
     Ok(Identification {
+        not_shown: Vec::new(),
+        essential: None,
+        covariance: Vec::new(),
         schema: "inertial/identification/1",
         model: ModelSize { name: mechanism.name().to_owned(), bodies: 1, dof: mechanism.nv() },
         estimator: options.estimator.name(),

@@ -17,6 +17,13 @@ pub struct Residual {
     pub relative_rms: f64,
     /// Root mean square against the unfiltered force.
     pub rms_raw: f64,
+    /// Durbin and Watson's statistic of residuals one independent sample apart (by the filter's band): about 2 where they are
+    /// white, towards 0 where one is like the one before it. Absent where no two samples are that far apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durbin_watson: Option<f64>,
+    /// Whether it differs from that of white residuals by less than five standard deviations (of chance: once in two million).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub white: Option<bool>,
 }
 
 /// How well a model predicts what was measured; serialises to the object of `validate --json`.
@@ -40,6 +47,24 @@ pub(super) struct Sums {
 }
 
 impl Factor {
+    /// Durbin and Watson's statistic at the values of this coordinate's own unknowns, and whether it is that of white noise.
+    fn whiteness(&self, x: impl Fn(usize) -> f64, residual: f64) -> Option<(f64, bool)> {
+        if self.pairs == 0 || residual <= 0.0 {
+            return None;
+        }
+        let n = self.unknowns();
+        let squares: f64 = (0..n + 1)
+            .map(|i| {
+                let row = self.steps.row(i);
+                (row[n] - (i.min(n)..n).map(|k| row[k] * x(k)).sum::<f64>()).powi(2)
+            })
+            .sum();
+        let statistic = (squares / self.pairs as f64) / (residual / self.count as f64);
+        // 2 (1 − ρ), and ρ of independent samples has the variance of their number.
+        let pairs = self.pairs as f64 * self.independent / self.count as f64;
+        Some((statistic, (statistic - 2.0).abs() * pairs.sqrt() < 10.0))
+    }
+
     /// At the values of this coordinate's own unknowns.
     pub(super) fn sums(&self, x: impl Fn(usize) -> f64) -> Sums {
         let n = self.unknowns();
@@ -62,7 +87,7 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
         let (expected, found) = (equations.len(), values.len());
         return Err(Error::Dimension { what: "unknowns", expected, found });
     }
-    let names = equations.mechanism().velocity_names();
+    let names = equations.row_names();
     let (mut joints, mut residual, mut tau) = (Vec::new(), 0.0, 0.0);
     for ((factor, channel), name) in summary.factors.iter().zip(&equations.channels).zip(names) {
         if factor.count == 0 {
@@ -71,12 +96,15 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
         let sums = factor.sums(|k| values[channel.unknowns[k]]);
         residual += sums.residual;
         tau += sums.tau;
+        let whiteness = factor.whiteness(|k| values[channel.unknowns[k]], sums.residual);
         let mean = |sum: f64| (sum / factor.count as f64).sqrt();
         joints.push(Residual {
             joint: name,
             rms: mean(sums.residual),
             relative_rms: ratio(sums.residual, sums.tau),
             rms_raw: mean(sums.residual_raw),
+            durbin_watson: whiteness.map(|w| w.0),
+            white: whiteness.map(|w| w.1),
         });
     }
     if joints.is_empty() {

@@ -5,59 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::equations::{Channel, Equations};
 use super::expression::State;
-use super::terms::GivenTerm;
-use crate::dynamics::{PackedChunk, Samples};
+use super::measurements::Measurements;
 use crate::linalg::Triangle;
 use crate::{Error, Result};
 
-/// Samples whose rows are reduced at once: with some fifty columns they stay in a core's cache.
-const BLOCK: usize = 256;
-
 const SCHEMA: &str = "inertial/summary/1";
-
-/// Measured motion and forces, `nv` numbers per sample.
-#[derive(Debug, Clone, Copy)]
-pub struct Measurements<'a> {
-    samples: Samples<'a>,
-    pub(super) v: &'a [f64],
-    pub(super) a: &'a [f64],
-    tau: &'a [f64],
-    /// The forces as the sensors gave them; those of the fit where they are not kept apart.
-    pub tau_raw: Option<&'a [f64]>,
-    /// Which forces count; all where absent.
-    pub keep: Option<&'a [bool]>,
-    /// Further columns of the log, those of [`super::JointModel::columns`], sample after sample.
-    pub columns: Option<&'a [f64]>,
-    /// The part of the samples that is independent: filtering to a band of `f` Hz leaves `2 f / rate` of them.
-    pub independent: f64,
-}
-
-impl<'a> Measurements<'a> {
-    /// All samples count, and are independent; `v` and `a` are those of the samples.
-    pub fn new(samples: Samples<'a>, v: &'a [f64], a: &'a [f64], tau: &'a [f64]) -> Self {
-        Self { samples, v, a, tau, tau_raw: None, keep: None, columns: None, independent: 1.0 }
-    }
-
-    /// Positions of all samples.
-    pub(super) fn q(&self) -> &'a [f64] {
-        self.samples.q()
-    }
-
-    /// Numbers per position.
-    pub(super) fn nq(&self) -> usize {
-        self.q().len() / self.samples.len().max(1)
-    }
-
-    /// Further numbers per sample.
-    pub(super) fn columns_per_sample(&self) -> usize {
-        self.columns.map_or(0, |c| c.len() / self.samples.len().max(1))
-    }
-
-    /// Numbers per velocity.
-    pub(super) fn nv(&self) -> usize {
-        self.v.len() / self.samples.len().max(1)
-    }
-}
 
 /// The triangular factor of `[Y | terms | τ | τ_raw]` for each measured coordinate, and counts.
 ///
@@ -81,9 +33,20 @@ pub(super) struct Factor {
     pub count: usize,
     /// Those of them that are independent.
     pub independent: f64,
+    /// The same factor of differences between rows one independent sample apart, for how white a residual is.
+    pub steps: Triangle,
+    /// Number of these differences.
+    pub pairs: usize,
+    /// Sum of squared residuals, each at most Huber's bound: of robust passes only, and not kept in files.
+    pub clipped: f64,
 }
 
 impl Factor {
+    pub fn new(width: usize) -> Self {
+        let triangle = Triangle::new(width);
+        Self { steps: triangle.clone(), triangle, count: 0, independent: 0.0, pairs: 0, clipped: 0.0 }
+    }
+
     /// Columns before the two of forces.
     pub fn unknowns(&self) -> usize {
         self.triangle.width() - 2
@@ -96,11 +59,7 @@ impl Summary {
 
     /// Of no samples.
     pub fn empty(equations: &Equations<'_>) -> Self {
-        let factor = |c: &Channel| Factor {
-            triangle: Triangle::new(c.unknowns.len() + 2),
-            count: 0,
-            independent: 0.0,
-        };
+        let factor = |c: &Channel| Factor::new(c.unknowns.len() + 2);
         Self {
             names: equations.names.clone(),
             fingerprint: fingerprint(equations),
@@ -111,20 +70,8 @@ impl Summary {
 
     /// Of measurements, in one pass. The result is the same for any number of threads.
     pub fn new(equations: &Equations<'_>, data: &Measurements<'_>) -> Result<Self> {
-        let (nv, count) = (equations.mechanism().nv(), data.samples.len());
-        expect("v of the measurements", data.v.len(), count * nv)?;
-        expect("a of the measurements", data.a.len(), count * nv)?;
-        expect("tau of the measurements", data.tau.len(), count * nv)?;
-        expect("raw tau of the measurements", data.tau_raw.map_or(count * nv, <[f64]>::len), count * nv)?;
-        expect("keep of the measurements", data.keep.map_or(count * nv, <[bool]>::len), count * nv)?;
-        let further = equations.joint_model().columns.len();
-        expect("further columns of the measurements", data.columns.map_or(0, <[f64]>::len), count * further)?;
-        if !(data.independent > 0.0 && data.independent <= 1.0) {
-            return Err(Error::Numeric(format!(
-                "the independent part of the samples is {}, expected a number above 0 and at most 1",
-                data.independent
-            )));
-        }
+        data.check(equations)?;
+        let count = data.len();
         let parts: Vec<Self> = (0..count.div_ceil(Self::PART))
             .into_par_iter()
             .map(|k| Self::of_part(equations, data, k * Self::PART, Self::PART.min(count - k * Self::PART)))
@@ -136,7 +83,7 @@ impl Summary {
         match out.factors.iter().position(|f| !f.triangle.is_finite()) {
             None => Ok(out),
             Some(v) => {
-                let name = &equations.mechanism().velocity_names()[v];
+                let name = &equations.row_names()[v];
                 Err(Error::Numeric(format!("the measurements of {name} are not finite")))
             }
         }
@@ -148,25 +95,9 @@ impl Summary {
         first: usize,
         count: usize,
     ) -> Result<Self> {
-        let dynamics = &equations.dynamics;
         let mut out = Self::empty(equations);
         out.samples = count;
-        let (mut scratch, mut memory) = (dynamics.scratch(), Vec::new());
-        for start in (first..first + count).step_by(BLOCK) {
-            let size = BLOCK.min(first + count - start);
-            let mut failed = Ok(());
-            dynamics.packed_regressors(&mut scratch, &data.samples.part(dynamics, start, size), |chunk| {
-                for (v, (channel, factor)) in equations.channels.iter().zip(&mut out.factors).enumerate() {
-                    let given = &equations.joint_model().given;
-                    let rows =
-                        Rows { data, given, first: start + chunk.first, v, nv: equations.channels.len() };
-                    if let Err(e) = rows.absorb(channel, &chunk, &mut memory, factor) {
-                        failed = Err(e);
-                    }
-                }
-            })?;
-            failed?;
-        }
+        data.reduce(equations, first, count, &mut out.factors)?;
         for factor in &mut out.factors {
             factor.independent = data.independent * factor.count as f64;
         }
@@ -185,6 +116,9 @@ impl Summary {
             own.triangle.merge(&other.triangle)?;
             own.count += other.count;
             own.independent += other.independent;
+            own.steps.merge(&other.steps)?;
+            own.pairs += other.pairs;
+            own.clipped += other.clipped;
         }
         Ok(())
     }
@@ -218,55 +152,6 @@ impl Summary {
             Err(Error::Numeric("the summary was made for another model or other joint terms".into()))
         }
     }
-}
-
-/// Some rows of one coordinate.
-struct Rows<'d> {
-    data: &'d Measurements<'d>,
-    given: &'d [GivenTerm],
-    /// First sample.
-    first: usize,
-    v: usize,
-    nv: usize,
-}
-
-impl Rows<'_> {
-    fn absorb(
-        &self,
-        channel: &Channel,
-        chunk: &PackedChunk<'_>,
-        memory: &mut Vec<f64>,
-        factor: &mut Factor,
-    ) -> Result<()> {
-        let data = self.data;
-        let index = |s: usize| (self.first + s) * self.nv + self.v;
-        let kept: Vec<usize> =
-            (0..chunk.count).filter(|&s| data.keep.is_none_or(|keep| keep[index(s)])).collect();
-        let rows = kept.len();
-        let width = channel.unknowns.len() + 2;
-        memory.clear();
-        let groups: Vec<_> = chunk.groups().collect();
-        for &entry in &channel.entries {
-            memory.extend(kept.iter().map(|&s| groups[s / 4][entry].0[s % 4]));
-        }
-        for (factor, feature) in &channel.features {
-            let start = memory.len();
-            feature.fill(self.given, data, kept.iter().map(|s| self.first + s), memory);
-            if *factor != 1.0 {
-                memory[start..].iter_mut().for_each(|x| *x *= factor);
-            }
-        }
-        for tau in [data.tau, data.tau_raw.unwrap_or(data.tau)] {
-            memory.extend(kept.iter().map(|&s| tau[index(s)]));
-        }
-        factor.count += rows;
-        debug_assert_eq!(memory.len(), rows * width);
-        Ok(factor.triangle.absorb(memory, rows)?)
-    }
-}
-
-fn expect(what: &'static str, found: usize, expected: usize) -> Result<()> {
-    if found == expected { Ok(()) } else { Err(Error::Dimension { what, expected, found }) }
 }
 
 /// FNV-1a of what the columns depend on beside their names: geometry and gravity.
@@ -327,6 +212,11 @@ struct StoredFactor {
     width: usize,
     /// The factor on and above its diagonal, row after row.
     upper: Vec<f64>,
+    /// The same of differences, and their number; absent in files of before.
+    #[serde(default)]
+    steps: Vec<f64>,
+    #[serde(default)]
+    pairs: usize,
 }
 
 impl From<Summary> for Stored {
@@ -336,6 +226,8 @@ impl From<Summary> for Stored {
             independent: f.independent,
             width: f.triangle.width(),
             upper: f.triangle.upper(),
+            steps: if f.pairs > 0 { f.steps.upper() } else { Vec::new() },
+            pairs: f.pairs,
         };
         Self {
             schema: SCHEMA.into(),
@@ -359,10 +251,14 @@ impl TryFrom<Stored> for Summary {
                 return Err("the counts of a channel are impossible".to_owned());
             }
             let triangle = Triangle::from_upper(c.width, &c.upper).map_err(|e| e.to_string())?;
-            if !triangle.is_finite() {
+            let mut out = Factor::new(c.width);
+            if c.pairs > 0 {
+                out.steps = Triangle::from_upper(c.width, &c.steps).map_err(|e| e.to_string())?;
+            }
+            if !(triangle.is_finite() && out.steps.is_finite()) {
                 return Err("a factor is not finite".to_owned());
             }
-            Ok(Factor { triangle, count: c.count, independent: c.independent })
+            Ok(Factor { triangle, count: c.count, independent: c.independent, pairs: c.pairs, ..out })
         };
         Ok(Self {
             names: stored.unknowns,

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::expression::{Expression, State};
+use super::measurements::Measurements;
 use super::stribeck::Bend;
-use super::summary::Measurements;
 use crate::mechanism::{BodyKind, JointType, Mechanism};
 
 /// A term of a joint's own model, linear in one unknown. `v` and `a` are speed and acceleration of what drives the joint.

@@ -48,6 +48,22 @@ impl<'a> ClosedSamples<'a> {
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
+
+    /// Positions of all samples.
+    pub(crate) fn q(&self) -> &'a [f64] {
+        self.q
+    }
+
+    /// Samples `first..first + count`, both within these.
+    pub(crate) fn part(&self, closed: &ClosedMechanism<'_>, first: usize, count: usize) -> Self {
+        let (nq, dof, end) = (closed.mechanism().nq(), closed.dof(), first + count);
+        Self {
+            count,
+            q: &self.q[first * nq..end * nq],
+            v: &self.v[first * dof..end * dof],
+            a: &self.a[first * dof..end * dof],
+        }
+    }
 }
 
 /// Torque regressors `GᵀY` of consecutive samples, and the motion of the tree that they belong to.

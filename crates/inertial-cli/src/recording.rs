@@ -1,0 +1,259 @@
+//! Logs as the equations need them: with further columns, wrenches on the base and contacts; of mechanisms with loops, the
+//! independent joints.
+
+use std::ops::Range;
+
+use anyhow::{Context, Result, bail, ensure};
+use inertial::dynamics::{
+    ClosedMechanism, ClosedSamples, InverseDynamics, Samples, Workspace, forward_kinematics, frame_jacobian,
+};
+use inertial::estimation::{Equations, Huber, Measurements, Summary};
+use inertial::mechanism::{Base, BuildOptions, JointSpec, Mechanism, MechanismBuilder};
+use inertial::spatial::{Force, Inertia, Pose};
+use inertial_data::{Need, Prepared, PreparedLog};
+use nalgebra::Vector3;
+
+use crate::logs::LogOptions;
+use crate::options::MeasuredChoice;
+
+const AXES: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
+
+/// Numbers of a log held at once: the forces of some ten thousand samples of an arm.
+const HELD: usize = 1 << 19;
+
+/// A known wrench on a link, in its frame.
+struct Contact {
+    body: Option<usize>,
+    pose: Pose<f64>,
+    /// Number of each component among the further columns; absent ones are zero.
+    columns: [Option<usize>; 6],
+}
+
+/// A prepared log, matched with the equations.
+pub struct Recording {
+    log: PreparedLog,
+    contacts: Vec<Contact>,
+    measured: Option<MeasuredChoice>,
+    path: String,
+    /// Further columns: first those of the joints' formulas, then the base wrench, then contacts.
+    formulas: usize,
+    further: usize,
+}
+
+impl Recording {
+    /// Opens and matches a log.
+    pub fn open(
+        options: &LogOptions,
+        equations: &Equations<'_>,
+        measured: Option<MeasuredChoice>,
+        path: &str,
+    ) -> Result<Self> {
+        let mechanism = equations.mechanism();
+        let mut further = equations.joint_model().columns.clone();
+        let formulas = further.len();
+        if equations.has_base_wrench() {
+            further.extend(AXES.map(|axis| format!("wrench.{axis}")));
+        }
+        let names = if path == "-" { Vec::new() } else { options.names(path)? };
+        let contacts = contacts(mechanism, &names, &mut further).with_context(|| path.to_owned())?;
+        ensure!(
+            contacts.is_empty() || equations.closed().is_none(),
+            "{path}: contact wrenches on a mechanism with loops are not supported"
+        );
+        let joints =
+            if measured == Some(MeasuredChoice::BaseWrench) { Need::Optional } else { Need::Required };
+        let log = match equations.closed() {
+            Some(closed) => options.open_with(&independent_joints(closed)?, path, &further, joints)?,
+            None => options.open_with(mechanism, path, &further, joints)?,
+        };
+        Ok(Self { log, contacts, measured, path: path.to_owned(), formulas, further: further.len() })
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.log.len()
+    }
+
+    /// The first part, and the last `fraction` to validate with.
+    pub fn hold_out(&mut self, fraction: f64) -> Result<(Range<usize>, Range<usize>)> {
+        Ok(self.log.hold_out(fraction)?)
+    }
+
+    /// What some samples say of the unknowns, read part by part. The parts depend on the model alone, so the result does not
+    /// depend on the machine.
+    pub fn summary(
+        &mut self,
+        equations: &Equations<'_>,
+        range: Range<usize>,
+        huber: Option<Huber<'_>>,
+    ) -> Result<Summary> {
+        let size = (HELD / equations.mechanism().nv().max(1)).next_multiple_of(Summary::PART);
+        let mut out = Summary::empty(equations);
+        for start in range.clone().step_by(size) {
+            let part = self.log.read(start..range.end.min(start + size))?;
+            let part = self.summary_of(equations, part, huber).with_context(|| self.path.clone())?;
+            out.merge(&part)?;
+        }
+        Ok(out)
+    }
+
+    fn summary_of(
+        &self,
+        equations: &Equations<'_>,
+        log: Prepared,
+        huber: Option<Huber<'_>>,
+    ) -> Result<Summary> {
+        let mechanism = equations.mechanism();
+        let count = log.len();
+        let forces = self.forces(equations, &log)?;
+        let columns: Vec<f64> = log
+            .extra
+            .chunks_exact(self.further.max(1))
+            .flat_map(|row| &row[..self.formulas])
+            .copied()
+            .collect();
+        let mut closed_q = Vec::new();
+        let mut data = if let Some(closed) = equations.closed() {
+            closed_q.resize(count * mechanism.nq(), 0.0);
+            closed.follow(&mut closed.workspace(), closed.assembled(), &log.q, &mut closed_q)?;
+            let samples = ClosedSamples::new(closed, count, &closed_q, &log.v, &log.a)?;
+            Measurements::closed(samples, &log.v, &log.a, &forces.tau)
+        } else {
+            let samples = Samples::new(&InverseDynamics::new(mechanism), count, &log.q, &log.v, &log.a)?;
+            Measurements::new(samples, &log.v, &log.a, &forces.tau)
+        };
+        data.tau_raw = Some(&forces.raw);
+        data.keep = Some(&forces.keep);
+        data.columns = (self.formulas > 0).then_some(&columns[..]);
+        data.independent = log.independent();
+        data.huber = huber;
+        Ok(Summary::new(equations, &data)?)
+    }
+
+    /// The forces of all rows: torques, the wrench on a fixed base, and what contacts add.
+    fn forces(&self, equations: &Equations<'_>, log: &Prepared) -> Result<Forces> {
+        let (nv, rows) =
+            (equations.coordinates(), equations.coordinates() + 6 * usize::from(equations.has_base_wrench()));
+        let mut out = Forces::default();
+        for s in 0..log.len() {
+            out.tau.extend_from_slice(&log.tau[s * nv..(s + 1) * nv]);
+            out.raw.extend_from_slice(&log.tau_raw[s * nv..(s + 1) * nv]);
+            out.keep.extend_from_slice(&log.keep[s * nv..(s + 1) * nv]);
+            if rows > nv {
+                let wrench = s * self.further + self.formulas;
+                out.tau.extend_from_slice(&log.extra[wrench..wrench + 6]);
+                out.raw.extend_from_slice(&log.extra_raw[wrench..wrench + 6]);
+                out.keep.extend([log.sound[s]; 6]);
+            }
+        }
+        let floating = equations.mechanism().base() == Base::Floating;
+        let base = if floating { 0..6 } else { nv..rows };
+        let unwanted = |row: usize| match self.measured {
+            None | Some(MeasuredChoice::Both | MeasuredChoice::Momentum) => false,
+            Some(MeasuredChoice::JointTorques) => floating && base.contains(&row),
+            Some(MeasuredChoice::BaseWrench) => !base.contains(&row),
+        };
+        out.keep.iter_mut().enumerate().for_each(|(k, keep)| *keep &= !unwanted(k % rows));
+        self.add_contacts(equations.mechanism(), log, rows, &mut out)?;
+        Ok(out)
+    }
+
+    /// Forces and contacts together move the robot: `Yπ = τ + Σ Jᵀ w`.
+    fn add_contacts(
+        &self,
+        mechanism: &Mechanism,
+        log: &Prepared,
+        rows: usize,
+        out: &mut Forces,
+    ) -> Result<()> {
+        if self.contacts.is_empty() {
+            return Ok(());
+        }
+        let (nq, nv) = (mechanism.nq(), mechanism.nv());
+        let mut workspace = Workspace::new(mechanism);
+        let mut jacobian = vec![0.0; 6 * nv];
+        for s in 0..log.len() {
+            let q = &log.q[s * nq..(s + 1) * nq];
+            for contact in &self.contacts {
+                for (extra, forces) in [(&log.extra, &mut out.tau), (&log.extra_raw, &mut out.raw)] {
+                    let at = |k: usize| contact.columns[k].map_or(0.0, |c| extra[s * self.further + c]);
+                    let wrench = [at(3), at(4), at(5), at(0), at(1), at(2)];
+                    let own = &mut forces[s * rows..(s + 1) * rows];
+                    if let Some(body) = contact.body {
+                        frame_jacobian(mechanism, &mut workspace, q, body, &contact.pose, &mut jacobian)?;
+                        for (v, tau) in own[..nv].iter_mut().enumerate() {
+                            *tau += (0..6).map(|r| jacobian[r * nv + v] * wrench[r]).sum::<f64>();
+                        }
+                    } else {
+                        forward_kinematics(mechanism, &mut workspace, q)?;
+                    }
+                    if rows > nv {
+                        let link =
+                            contact.body.map_or(Pose::identity(), |b| workspace.poses()[b]) * contact.pose;
+                        let world = link.push_force(&Force {
+                            angular: Vector3::new(wrench[0], wrench[1], wrench[2]),
+                            linear: Vector3::new(wrench[3], wrench[4], wrench[5]),
+                        });
+                        let parts = world.linear.iter().chain(world.angular.iter());
+                        own[nv..].iter_mut().zip(parts).for_each(|(tau, w)| *tau += w);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Of all rows, sample after sample.
+#[derive(Default)]
+struct Forces {
+    tau: Vec<f64>,
+    raw: Vec<f64>,
+    keep: Vec<bool>,
+}
+
+/// Finds `contact.LINK.fx` and its like among a log's columns, and adds them to the further ones.
+fn contacts(mechanism: &Mechanism, names: &[String], further: &mut Vec<String>) -> Result<Vec<Contact>> {
+    let mut out: Vec<(String, Contact)> = Vec::new();
+    for name in names {
+        let Some((link, axis)) = name.strip_prefix("contact.").and_then(|rest| rest.rsplit_once('.')) else {
+            continue;
+        };
+        let Some(axis) = AXES.iter().position(|a| *a == axis) else {
+            bail!("column {name}: expected contact.LINK.fx, fy, fz, tx, ty or tz");
+        };
+        let place = if let Some(k) = out.iter().position(|(n, _)| n == link) {
+            k
+        } else {
+            let Some(found) = mechanism.links().iter().find(|l| l.name == link) else {
+                let known: Vec<&str> = mechanism.links().iter().map(|l| l.name.as_str()).collect();
+                bail!("column {name}: the model has no link {link}, expected one of {}", known.join(", "));
+            };
+            out.push((link.to_owned(), Contact { body: found.body, pose: found.pose, columns: [None; 6] }));
+            out.len() - 1
+        };
+        out[place].1.columns[axis] = Some(further.len());
+        further.push(name.clone());
+    }
+    Ok(out.into_iter().map(|(_, contact)| contact).collect())
+}
+
+/// A stand-in with the independent joints alone: a log of a mechanism with loops needs no more than their columns.
+fn independent_joints(closed: &ClosedMechanism<'_>) -> Result<Mechanism> {
+    let mechanism = closed.mechanism();
+    let mut builder = MechanismBuilder::new(mechanism.name(), "ground");
+    for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
+        let independent = joint.v_range().filter(|v| closed.independent().contains(v)).count();
+        ensure!(
+            independent == 0 || independent == joint.v_range().len(),
+            "joint {} is independent in part only: mark other joints as independent",
+            joint.name
+        );
+        if independent > 0 {
+            let mut spec = JointSpec::new(&joint.name, joint.joint_type, "ground", &joint.name);
+            spec.limits = joint.limits;
+            builder = builder.link(&joint.name, Inertia::zero()).joint(spec);
+        }
+    }
+    Ok(builder.build(&BuildOptions::default())?)
+}
