@@ -90,7 +90,8 @@ impl Room {
         mechanism.shapes().iter().map(capsule).collect()
     }
 
-    /// Pairs that can meet: not of one body, nor of bodies that a joint connects, and one of them moves.
+    /// Pairs that can meet: not of one body, nor of bodies that a joint connects, nor such as touch where the model
+    /// assembles the robot already (neighbours with a short link between them).
     pub fn candidate_pairs(mechanism: &Mechanism, capsules: &[Capsule]) -> Vec<(usize, usize)> {
         // Massless pieces between two joints of one link do not part its neighbours.
         let solid = |mut body: Option<usize>| {
@@ -103,11 +104,19 @@ impl Room {
             body
         };
         let parent = |body: Option<usize>| body.map(|b| solid(mechanism.bodies()[b].parent));
+        let mut poses: Vec<Pose<f64>> = Vec::with_capacity(mechanism.bodies().len());
+        for body in mechanism.bodies() {
+            let pose = body.pose(mechanism.assembly());
+            poses.push(body.parent.map_or(pose, |p| poses[p] * pose));
+        }
+        let all = Self { capsules: capsules.to_vec(), ..Self::default() };
+        let touch =
+            |i: usize, j: usize| Self { pairs: vec![(i, j)], ..all.clone() }.value(0, &poses).0 >= 0.0;
         let mut out = Vec::new();
         for (i, a) in capsules.iter().enumerate() {
             for (j, b) in capsules.iter().enumerate().skip(i + 1) {
                 let joined = parent(a.body) == Some(b.body) || parent(b.body) == Some(a.body);
-                if a.body != b.body && !joined {
+                if a.body != b.body && !joined && !touch(i, j) {
                     out.push((i, j));
                 }
             }

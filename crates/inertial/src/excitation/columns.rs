@@ -10,6 +10,9 @@ use crate::{Error, Result};
 
 use super::information::Evaluator;
 
+/// Speeds (rad/s or m/s) below this are rounding of rest, whose sign means nothing.
+const AT_REST: f64 = 1e-9;
+
 /// A term of a joint's own model that is linear in one unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JointColumn {
@@ -37,7 +40,7 @@ impl JointColumn {
     pub(super) fn value(self, v: f64, a: f64) -> f64 {
         match self {
             Self::Viscous => v,
-            Self::Coulomb if v == 0.0 => 0.0,
+            Self::Coulomb if v.abs() < AT_REST => 0.0,
             Self::Coulomb => v.signum(),
             Self::Offset => 1.0,
             Self::RotorInertia => a,
