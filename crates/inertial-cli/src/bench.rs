@@ -5,6 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use inertial::dynamics::{self, ClosedMechanism, InverseDynamics, Samples};
+use inertial::estimation::{
+    self, Consistency, ConsistentFit, Equations, JointTerms, LeastSquares, Measurements, Method, Prior,
+    Weighting,
+};
 use inertial::excitation::{Columns, Criterion, Evaluator, States};
 use inertial::identifiability::certificate::Question;
 use inertial::identifiability::closed::Loops;
@@ -22,7 +26,8 @@ const HELP: &str = "\
 Times are per call, on one thread, over states drawn at random (always the same). The least time
 is what the machine can do; a median far above it means that the machine was busy. Kinematics,
 rnea and the regressors are those of the tree; the mass matrix and forward dynamics are those of
-the independent coordinates where there are loops.
+the independent coordinates where there are loops. lmi and manifold estimate bodies that can
+exist from a simulated log's summary, with friction and offsets.
 
 Examples:
   inertial bench robot.urdf --base floating
@@ -133,7 +138,47 @@ fn kernels(closed: &ClosedMechanism<'_>) -> Result<Vec<Timing>> {
         Err(error) => output::say(&format!("forward-dynamics is left out: {error:#}")),
     }
     timings.extend(identifiability(closed, &states)?);
+    if m.loops().is_empty() {
+        match estimation(&inverse, m) {
+            Ok(more) => timings.extend(more),
+            // A model without joints or masses has nothing to estimate.
+            Err(error) => output::say(&format!("lmi and manifold are left out: {error:#}")),
+        }
+    }
     Ok(timings)
+}
+
+/// Estimates of bodies that can exist, with friction and offsets, from the summary of a simulated log with noise: what
+/// `identify` does after reading.
+fn estimation(inverse: &InverseDynamics, m: &Mechanism) -> Result<Vec<Timing>> {
+    const SAMPLES: usize = 500;
+    let closed = ClosedMechanism::new(m)?;
+    let states = states(&closed, SAMPLES);
+    let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: false };
+    let equations = Equations::new(m, terms, DEFAULT_SNAP)?;
+    let stacked =
+        |part: fn(&State) -> &[f64]| -> Vec<f64> { states.iter().flat_map(part).copied().collect() };
+    let (q, v, a) = (stacked(|s| &s.q), stacked(|s| &s.v), stacked(|s| &s.a));
+    let (mut tau, mut scratch) = (vec![0.0; v.len()], inverse.scratch());
+    for (state, tau) in states.iter().zip(tau.chunks_mut(m.nv().max(1))) {
+        inverse.rnea(&mut scratch, &state.q, &state.v, &state.a, tau)?;
+        for (k, (tau, v)) in tau.iter_mut().zip(&state.v).enumerate() {
+            // Friction, and noise of a few percent from digits that mean nothing.
+            *tau += 0.1 * v + 0.2 * v.signum() + 0.1 * (1e6 * v + k as f64).sin() * (1.0 + tau.abs());
+        }
+    }
+    let samples = Samples::new(inverse, SAMPLES, &q, &v, &a)?;
+    let summary = estimation::Summary::new(&equations, &Measurements::new(samples, &v, &a, &tau))?;
+    let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted)?;
+    let prior = Prior::new(m)?;
+    let of = |name, method| {
+        let wanted = Consistency { method, ..Consistency::new(&prior, 1.0) };
+        measure(name, &states, |_| {
+            black_box(ConsistentFit::new(&equations, &summary, &squares, &wanted)?);
+            Ok(())
+        })
+    };
+    Ok(vec![of("lmi", Method::Barrier)?, of("manifold", Method::Manifold)?])
 }
 
 /// Packed torque regressors of many samples, per sample.
