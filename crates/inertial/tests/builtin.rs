@@ -18,6 +18,7 @@ fn every_builtin_model_builds() {
         ("2rru-1rrs", 9, 7, 0, 2),
         ("2prs-1psr", 11, 7, 0, 2),
         ("space-dual-arm", 12, 7, 0, 0),
+        ("space-dual-arm-offset", 12, 7, 0, 0),
     ];
     assert_eq!(builtin::names().collect::<Vec<_>>(), expected.map(|e| e.0));
     for (name, nv, links, rotors, loops) in expected {

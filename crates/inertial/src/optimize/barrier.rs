@@ -9,7 +9,7 @@
 use nalgebra::{DMatrix, DVector, Matrix4};
 
 use super::conic::{ConicLeastSquares, Options, Solution};
-use super::pseudo;
+use super::pseudo::{self, Ten};
 use crate::linalg::Definite;
 use crate::{Error, Result};
 
@@ -198,12 +198,28 @@ impl ConicLeastSquares {
         (TO_BOUNDARY * most).min(1.0)
     }
 
+    /// The bound of the module's head. Newton's step carries rounding (and a shift where the matrix was indefinite), so what
+    /// is left of the slope at `x + Δ` is moved into the dual values: the point is then stationary whatever the step was,
+    /// and a step that was too wrong gives dual values that are not positive, hence no bound.
     fn lower_bound_of_step(&self, w: &Workspace, mu: f64) -> Option<f64> {
         let at = &w.x + &w.newton;
         let mut bound = self.quadratic(&at);
-        for (cone, inverse) in self.cones.iter().zip(&w.inverse) {
+        let mut slope = DVector::zeros(self.len());
+        self.smooth_gradient(&at, &mut slope);
+        for inequality in &self.inequalities {
+            let slack = inequality.slack(&w.x);
+            let z = mu * (1.0 - inequality.form(&w.newton) / slack) / slack;
+            if z < 0.0 {
+                return None;
+            }
+            inequality.coefficients.iter().for_each(|&(j, a)| slope[j] -= z * a);
+            bound -= z * inequality.slack(&at);
+        }
+        for cone in &self.cones {
             let weight = cone.prior_weight + mu;
-            let tangent = inverse - inverse * cone.matrix(&w.newton) * inverse;
+            // At the exact step this is P⁻¹ − P⁻¹ ΔP P⁻¹.
+            let given: Ten = slope.fixed_rows::<10>(cone.offset).into_owned();
+            let tangent = pseudo::adjoint_inverse(&given) / weight;
             let factor = tangent.cholesky()?;
             let matrix = cone.matrix(&at);
             bound -= weight * tangent.dot(&matrix);
@@ -211,18 +227,20 @@ impl ConicLeastSquares {
                 // −w log det P̄ = w log det P̄⁻¹, and the tangent's constant 4w.
                 bound += cone.prior_weight * (cone.prior.dot(&matrix) + pseudo::log_det(&factor) + 4.0);
             }
+            slope.fixed_rows_mut::<10>(cone.offset).fill(0.0);
         }
-        let multiplier = |slack: f64, change: f64| {
-            let z = mu * (1.0 - change / slack) / slack;
-            (z >= 0.0).then_some(z)
-        };
         for &j in &self.nonnegative {
-            bound -= multiplier(w.x[j], w.newton[j])? * at[j];
+            // The slope is the multiplier.
+            if slope[j] < 0.0 {
+                return None;
+            }
+            bound -= slope[j] * at[j];
+            slope[j] = 0.0;
         }
-        for inequality in &self.inequalities {
-            let z = multiplier(inequality.slack(&w.x), inequality.form(&w.newton))?;
-            bound -= z * inequality.slack(&at);
-        }
+        // Variables without bounds have no dual value to take what is left: along each alone the function falls by half of
+        // this, and the data tell them apart well.
+        let free = slope.iter().enumerate().filter(|(_, s)| **s != 0.0);
+        bound -= free.map(|(j, s)| s * s / self.gram[(j, j)].max(f64::MIN_POSITIVE)).sum::<f64>();
         bound.is_finite().then_some(bound)
     }
 }
