@@ -125,7 +125,7 @@ pub struct Args {
     #[arg(long, value_name = "D", default_value_t = 0.0)]
     clearance: f64,
     /// Move a floating base so far to each side (m, rad) [default: it is held still]
-    #[arg(long, value_name = "X,A", value_delimiter = ',', num_args = 2)]
+    #[arg(long, value_name = "X,A", value_delimiter = ',')]
     base_motion: Option<Vec<f64>>,
     /// Other models that the robot might be
     #[arg(long, value_name = "MODEL", num_args = 1..)]
@@ -313,7 +313,7 @@ fn check(args: &Args) -> Result<()> {
     }
     if let Some(range) = &args.base_motion {
         ensure!(
-            range.iter().all(|x| *x > 0.0 && x.is_finite()),
+            range.len() == 2 && range.iter().all(|x| *x > 0.0 && x.is_finite()),
             "--base-motion: expected two numbers above zero"
         );
         ensure!(

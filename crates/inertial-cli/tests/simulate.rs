@@ -271,7 +271,16 @@ fn a_robot_flies_and_its_wheels_turn_it() {
     let mut all: Vec<&str> = names.iter().map(String::as_str).collect();
     all.extend(["wheel1", "wheel2", "wheel3"]);
     let motion = folder.file("motion.csv", motion(&all, 0.6, 500));
-    let args = ["builtin:space-dual-arm", motion.as_str(), "--measured", "momentum", "--rate", "10"];
+    // Faster than the paper's arms.
+    let args = [
+        "builtin:space-dual-arm",
+        motion.as_str(),
+        "--measured",
+        "momentum",
+        "--rate",
+        "10",
+        "--ignore-limits",
+    ];
     let log = simulate(&args);
     let header = log.lines().next().unwrap();
     assert!(

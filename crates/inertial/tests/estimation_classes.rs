@@ -144,7 +144,7 @@ fn noise_free_data_return_the_truth_of_every_class() {
     // Random trees with every joint type, mimics and rotors, on the ground and floating.
     for case in cases(24, Features::LINEAR) {
         let equations = Equations::new(&case.mechanism, VISCOUS, 0.0).unwrap();
-        let log = random_log(&equations, 40 + 2 * equations.len(), &mut rng);
+        let log = random_log(&equations, 200 + 6 * equations.len(), &mut rng);
         assert_truth(&equations, &log, &case.label);
     }
     // Loops, and a robot on a force plate.
