@@ -531,9 +531,10 @@ fn room(args: &Args, mechanism: &Mechanism) -> Result<Room> {
         None => Vec::new(),
     };
     capsules.extend(shapes);
-    let pairs = match args.link_radius.is_some() || args.self_collision {
-        true => Room::candidate_pairs(mechanism, &capsules),
-        false => Vec::new(),
+    let pairs = if args.link_radius.is_some() || args.self_collision {
+        Room::candidate_pairs(mechanism, &capsules)
+    } else {
+        Vec::new()
     };
     if capsules.is_empty() && (workspace.is_some() || args.ground.is_some()) {
         capsules = Room::along_links(mechanism, 0.0);

@@ -91,7 +91,7 @@ impl Recording {
         let mut out = Summary::empty(equations);
         for start in range.clone().step_by(size) {
             let part = self.log.read(start..range.end.min(start + size))?;
-            let part = self.summary_of(equations, part, huber).with_context(|| self.path.clone())?;
+            let part = self.summary_of(equations, &part, huber).with_context(|| self.path.clone())?;
             out.merge(&part)?;
         }
         Ok(out)
@@ -100,12 +100,12 @@ impl Recording {
     fn summary_of(
         &self,
         equations: &Equations<'_>,
-        log: Prepared,
+        log: &Prepared,
         huber: Option<Huber<'_>>,
     ) -> Result<Summary> {
         let mechanism = equations.mechanism();
         let count = log.len();
-        let forces = self.forces(equations, &log)?;
+        let forces = self.forces(equations, log)?;
         let columns: Vec<f64> = log
             .extra
             .chunks_exact(self.further.max(1))

@@ -98,7 +98,7 @@ fn loops_need_the_independent_joints_alone() {
     let mut text = format!("t,q.{name},dq.{name},ddq.{name},tau.{name}\n");
     let mut q = closed.assembled().to_vec();
     for k in 0..800 {
-        let (t, w) = (k as f64 * 0.005, 0.8 * TAU);
+        let (t, w) = (f64::from(k) * 0.005, 0.8 * TAU);
         let (x, v, a) = (0.3 * (w * t).sin(), 0.3 * w * (w * t).cos(), -0.3 * w * w * (w * t).sin());
         closed.move_to(&mut workspace, &mut q, &[start + x]).unwrap();
         let mut tau = [0.0];
@@ -300,7 +300,7 @@ fn bad_logs_are_refused_and_nothing_is_written() {
             "infinite",
             text(header, &|i, row| {
                 if i == 5 {
-                    row[8] = f64::INFINITY
+                    row[8] = f64::INFINITY;
                 }
             }),
             "row 7: column tau2: `inf`",

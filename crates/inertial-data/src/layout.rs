@@ -70,7 +70,7 @@ impl Layout {
         let (ddq, tau) = (places(&columns.ddq), places(&columns.tau));
         let extra = columns.extra.iter().map(&mut place).collect();
         let joint = |j: &inertial::mechanism::Joint| LayoutJoint {
-            joint_type: j.joint_type.clone(),
+            joint_type: j.joint_type,
             q: j.q,
             v: j.v,
             limit: j.limits.lower.abs().max(j.limits.upper.abs()),

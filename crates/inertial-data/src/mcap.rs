@@ -187,7 +187,7 @@ impl<'a> Messages<'a> {
                         .get(&channel.schema_id)
                         .is_some_and(|s| s == "sensor_msgs/msg/JointState" || s == "sensor_msgs/JointState");
                     if is_state {
-                        self.channel(channel.id, channel.topic, &channel.message_encoding)?;
+                        self.channel(channel.id, &channel.topic, &channel.message_encoding)?;
                     }
                 }
                 Record::Message { header, data } if self.channels.contains(&header.channel_id) => {
@@ -207,15 +207,15 @@ impl<'a> Messages<'a> {
         Ok(None)
     }
 
-    fn channel(&mut self, id: u16, topic: String, encoding: &str) -> Result<()> {
-        if !self.topics.contains(&topic) {
-            self.topics.push(topic.clone());
+    fn channel(&mut self, id: u16, topic: &str, encoding: &str) -> Result<()> {
+        if !self.topics.iter().any(|t| t == topic) {
+            self.topics.push(topic.to_owned());
         }
         if !self.asked && self.topics.len() > 1 {
             let message = format!("has joint states on {}: choose one with --topic", self.topics.join(", "));
             return Err(Error::columns(Place::file(&self.file), message));
         }
-        if *self.topic.get_or_insert(topic.clone()) != topic {
+        if self.topic.get_or_insert_with(|| topic.to_owned()) != topic {
             return Ok(());
         }
         if encoding != "cdr" {

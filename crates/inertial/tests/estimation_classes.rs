@@ -128,13 +128,15 @@ fn assert_truth(equations: &Equations<'_>, log: &Log, what: &str) {
     let mut error: Vec<f64> = found.values.iter().zip(&truth).map(|(x, y)| x - y).collect();
     let unseen = found.unseen_combinations();
     assert_eq!(unseen.len() + found.seen, equations.len());
+    // Directions that are taken out carry the rounding of the singular vectors that they come from.
+    let most = if unseen.is_empty() { 1e-9 } else { 1e-7 };
     for (pivot, direction) in unseen {
         let amount = error[pivot];
         direction.iter().for_each(|(i, c)| error[*i] -= amount * c);
     }
     for ((name, x), error) in equations.names.iter().zip(&truth).zip(error) {
         // Relative to the value, or to a hundredth of the largest for those near zero.
-        assert!(error.abs() <= 1e-9 * x.abs().max(1e-2 * scale), "{what} {name}: {x}, error {error}");
+        assert!(error.abs() <= most * x.abs().max(1e-2 * scale), "{what} {name}: {x}, error {error}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! Motions of free-flying robots: derivatives, designs, and the published method's pieces (paper 002, section V).
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Rng, assert_close};

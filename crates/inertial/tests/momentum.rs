@@ -1,5 +1,7 @@
 //! The momentum model of free-flying robots: closed form, regressors, and estimates from noisy rates (paper 002).
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Rng, assert_close};

@@ -203,12 +203,8 @@ fn a_floating_base_moves_as_its_coordinates_say() {
             }
         }
     }
-    let other = Trajectory::point_to_point(
-        vec!["nose".into()],
-        vec![0.0, 1.0],
-        Profile::Cycloid,
-        vec![vec![0.0, 1.0]],
-    );
+    let other =
+        Trajectory::point_to_point(vec!["nose".into()], vec![0.0, 1.0], Profile::Cycloid, &[vec![0.0, 1.0]]);
     let message = Motion::new(&robot, &other.unwrap()).unwrap_err().to_string();
     assert!(message.contains("\"nose\", which is no joint of the model"), "{message}");
 }

@@ -39,11 +39,10 @@ pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> 
     );
     ensure!(args.summary_out.is_none(), "--summary-out: momentum has no summary");
     let estimator = match args.estimator {
+        None if args.noise.is_empty() => MomentumEstimator::Ols,
         Some(EstimatorChoice::Ols) => MomentumEstimator::Ols,
         Some(EstimatorChoice::Bcls) => MomentumEstimator::Bcls,
-        Some(EstimatorChoice::Eiv) => MomentumEstimator::Eiv,
-        None if args.noise.is_empty() => MomentumEstimator::Ols,
-        None => MomentumEstimator::Eiv,
+        None | Some(EstimatorChoice::Eiv) => MomentumEstimator::Eiv,
         Some(_) => bail!("--estimator: with --measured momentum expected ols, bcls or eiv"),
     };
     let noise = noise(&args.noise, mechanism)?;

@@ -99,9 +99,9 @@ impl Source {
                 }
             }
         }
-        let (names, positions) = found.into_iter().unzip();
+        let (names, positions): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let knots = times.iter().map(|t| t - times[0]).collect();
-        let all = Trajectory::point_to_point(names, knots, Profile::Quintic, positions)
+        let all = Trajectory::point_to_point(names, knots, Profile::Quintic, &positions)
             .with_context(|| log.file().to_owned())?;
         Self::split(&all, mechanism).with_context(|| log.file().to_owned())
     }

@@ -86,7 +86,7 @@ pub fn run(time: f64, seed: u64) -> Result<Row> {
     let points: Vec<[f64; 3]> = (0..count / per_move + 2)
         .map(|_| RANGE.map(|[low, high]| low + (high - low) * random.uniform()))
         .collect();
-    let mut angles = vec![Vec::with_capacity(count); 3];
+    let mut angles = [const { Vec::new() }; 3];
     let mut wrench = Vec::with_capacity(6 * count);
     let mut workspace = Workspace::new(&arm);
     let (sensor, body) = arm

@@ -21,7 +21,7 @@ pub(crate) fn multiply(n: usize, matrix: &[f64], row: &[Four], out: &mut [Four])
 #[inline(always)]
 fn products<L: Lane<Memory = Four>>(n: usize, rows: &[Four], sums: &mut [Four]) {
     for i in 0..n {
-        let sums = &mut sums[i * n..i * n + i + 1];
+        let sums = &mut sums[(i * n)..=(i * n + i)];
         // Four groups at a time, so that a sum is loaded and stored once for all of them.
         let mut blocks = rows.chunks_exact(4 * n);
         for block in &mut blocks {

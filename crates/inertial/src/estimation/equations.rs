@@ -406,7 +406,7 @@ impl<'m> Equations<'m> {
         let count = 3 * self.len() + 20;
         let mut random = SplitMix::new(1);
         let mut next = || (random.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
-        let q = self.random_positions(count, &mut next)?;
+        let q = self.random_positions(count, &mut next);
         let v: Vec<f64> = (0..count * nv).map(|_| 3.0 * next()).collect();
         let a: Vec<f64> = (0..count * nv).map(|_| 10.0 * next()).collect();
         let tau = vec![0.0; count * self.channels.len()];
@@ -421,7 +421,7 @@ impl<'m> Equations<'m> {
         Summary::new(self, &data)
     }
 
-    fn random_positions(&self, count: usize, next: &mut impl FnMut() -> f64) -> Result<Vec<f64>> {
+    fn random_positions(&self, count: usize, next: &mut impl FnMut() -> f64) -> Vec<f64> {
         let mut out = Vec::with_capacity(count * self.mechanism.nq());
         let Some(closed) = self.closed() else {
             for _ in 0..count {
@@ -430,7 +430,7 @@ impl<'m> Equations<'m> {
                 self.mechanism.integrate(&mut position, &step);
                 out.extend(position);
             }
-            return Ok(out);
+            return out;
         };
         // About the assembly, as far as the loops let it go.
         let mut workspace = closed.workspace();
@@ -447,7 +447,7 @@ impl<'m> Equations<'m> {
             }
             out.extend(&position);
         }
-        Ok(out)
+        out
     }
 }
 

@@ -403,11 +403,8 @@ impl Problem {
         for c in 0..self.channels {
             let own = self.rows.iter().filter(|r| r.channel == c);
             let (count, independent) = own.fold((0.0, 0.0), |s, r| (s.0 + r.count, s.1 + r.independent));
-            self.weights[c] = if count > 0.0 && noise[c] > 0.0 {
-                (independent / count as f64).sqrt() / noise[c]
-            } else {
-                0.0
-            };
+            self.weights[c] =
+                if count > 0.0 && noise[c] > 0.0 { (independent / count).sqrt() / noise[c] } else { 0.0 };
         }
     }
 

@@ -53,7 +53,7 @@ impl Factor {
             return None;
         }
         let n = self.unknowns();
-        let squares: f64 = (0..n + 1)
+        let squares: f64 = (0..=n)
             .map(|i| {
                 let row = self.steps.row(i);
                 (row[n] - (i.min(n)..n).map(|k| row[k] * x(k)).sum::<f64>()).powi(2)

@@ -82,10 +82,10 @@ impl Basis {
         };
         match self {
             Self::Fourier { period, harmonics } => {
-                if !(*period > 0.0 && period.is_finite()) {
-                    Some(format!("the period is {period}, expected a number above zero"))
-                } else {
+                if *period > 0.0 && period.is_finite() {
                     (*harmonics == 0).then(|| "there are no harmonics".to_owned())
+                } else {
+                    Some(format!("the period is {period}, expected a number above zero"))
                 }
             }
             Self::Spline { degree, duration: end, points } => {

@@ -83,7 +83,7 @@ impl<'s, 't> Sequence<'s, 't> {
     }
 
     /// Replaces waypoints by better ones.
-    fn exchange(&mut self, start: &[f64], chosen: &mut Vec<Movement>) -> Result<()> {
+    fn exchange(&mut self, start: &[f64], chosen: &mut [Movement]) -> Result<()> {
         let mut value = self.value(chosen.iter())?;
         for _ in 0..ROUNDS {
             let before = value;

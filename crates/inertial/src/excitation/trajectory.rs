@@ -20,7 +20,7 @@ const MOST_NUMBERS: usize = 100_000_000;
 /// ```
 /// use inertial::excitation::{Profile, Trajectory};
 /// let there_and_back = Trajectory::point_to_point(
-///     vec!["shoulder".into()], vec![0.0, 1.0, 3.0], Profile::Quintic, vec![vec![0.0, 2.0, 0.0]])?;
+///     vec!["shoulder".into()], vec![0.0, 1.0, 3.0], Profile::Quintic, &[vec![0.0, 2.0, 0.0]])?;
 /// let (mut q, mut v, mut a) = ([0.0], [0.0], [0.0]);
 /// there_and_back.evaluate(1.0, &mut q, &mut v, &mut a);
 /// assert_eq!((q, v, a), ([2.0], [0.0], [0.0]));
@@ -75,10 +75,10 @@ impl Trajectory {
         joints: Vec<String>,
         knots: Vec<f64>,
         profile: Profile,
-        positions: Vec<Vec<f64>>,
+        positions: &[Vec<f64>],
     ) -> Result<Self> {
         let duration = knots.last().copied().unwrap_or(0.0);
-        Self::new(joints, duration, Basis::PointToPoint { knots, profile }, &positions)
+        Self::new(joints, duration, Basis::PointToPoint { knots, profile }, positions)
     }
 
     /// Cycloidal intervals of `interval` seconds from a start and a range of each joint (paper 002, eqs 28–31):
@@ -109,7 +109,7 @@ impl Trajectory {
             std::iter::once(start[j]).chain(moved).collect()
         };
         let knots = (0..=directions.len()).map(|k| k as f64 * interval).collect();
-        Self::point_to_point(joints, knots, Profile::Cycloid, (0..n).map(path).collect())
+        Self::point_to_point(joints, knots, Profile::Cycloid, &(0..n).map(path).collect::<Vec<_>>())
     }
 
     /// Reads a trajectory file, JSON or TOML.

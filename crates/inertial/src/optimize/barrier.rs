@@ -8,7 +8,7 @@
 
 use nalgebra::{DMatrix, DVector, Matrix4};
 
-use super::conic::{ConicLeastSquares, Options, Solution};
+use super::conic::{Cone, ConicLeastSquares, Options, Solution};
 use super::pseudo::{self, Ten};
 use crate::linalg::Definite;
 use crate::{Error, Result};
@@ -198,49 +198,85 @@ impl ConicLeastSquares {
         (TO_BOUNDARY * most).min(1.0)
     }
 
-    /// The bound of the module's head. Newton's step carries rounding (and a shift where the matrix was indefinite), so what
-    /// is left of the slope at `x + Δ` is moved into the dual values: the point is then stationary whatever the step was,
-    /// and a step that was too wrong gives dual values that are not positive, hence no bound.
+    /// The bound of the module's head. Newton's step carries rounding (and a shift where the matrix was indefinite), so the
+    /// function may have a slope left at `x + Δ`. Two ways out, each a bound: subtract what that slope could gain between
+    /// there and any point as far away as the variables are large, or move it into the dual values. The first is tight
+    /// where the slope is rounding, the second where the dual values are far from zero; a step that was quite wrong gives
+    /// a bound far below, or none.
     fn lower_bound_of_step(&self, w: &Workspace, mu: f64) -> Option<f64> {
         let at = &w.x + &w.newton;
-        let mut bound = self.quadratic(&at);
-        let mut slope = DVector::zeros(self.len());
-        self.smooth_gradient(&at, &mut slope);
+        let mut given = DVector::zeros(self.len());
+        self.smooth_gradient(&at, &mut given);
+        let mut fixed = self.quadratic(&at);
         for inequality in &self.inequalities {
             let slack = inequality.slack(&w.x);
-            let z = mu * (1.0 - inequality.form(&w.newton) / slack) / slack;
-            if z < 0.0 {
-                return None;
-            }
-            inequality.coefficients.iter().for_each(|&(j, a)| slope[j] -= z * a);
-            bound -= z * inequality.slack(&at);
+            let z = multiplier(mu, slack, inequality.form(&w.newton))?;
+            inequality.coefficients.iter().for_each(|&(j, a)| given[j] -= z * a);
+            fixed -= z * inequality.slack(&at);
         }
-        for cone in &self.cones {
+        let as_stepped = self.bound_with(
+            &at,
+            &given,
+            fixed,
+            mu,
+            |cone, k, _| {
+                let inverse = &w.inverse[k];
+                Some(inverse - inverse * cone.matrix(&w.newton) * inverse)
+            },
+            |j, _| multiplier(mu, w.x[j], w.newton[j]),
+            &w.x,
+        );
+        let as_given = self.bound_with(
+            &at,
+            &given,
+            fixed,
+            mu,
+            |cone, _, slope| Some(pseudo::adjoint_inverse(slope) / (cone.prior_weight + mu)),
+            |_, slope| (slope >= 0.0).then_some(slope),
+            &w.x,
+        );
+        as_stepped.into_iter().chain(as_given).reduce(f64::max)
+    }
+
+    /// The bound of some dual values, less what the slope that they leave at `at` could gain.
+    #[allow(clippy::too_many_arguments)]
+    fn bound_with(
+        &self,
+        at: &DVector<f64>,
+        given: &DVector<f64>,
+        fixed: f64,
+        mu: f64,
+        tangent: impl Fn(&Cone, usize, &Ten) -> Option<Matrix4<f64>>,
+        bound_multiplier: impl Fn(usize, f64) -> Option<f64>,
+        x: &DVector<f64>,
+    ) -> Option<f64> {
+        let (mut bound, mut slope) = (fixed, given.clone());
+        for (k, cone) in self.cones.iter().enumerate() {
             let weight = cone.prior_weight + mu;
-            // At the exact step this is P⁻¹ − P⁻¹ ΔP P⁻¹.
-            let given: Ten = slope.fixed_rows::<10>(cone.offset).into_owned();
-            let tangent = pseudo::adjoint_inverse(&given) / weight;
+            let own: Ten = slope.fixed_rows::<10>(cone.offset).into_owned();
+            let tangent = tangent(cone, k, &own)?;
             let factor = tangent.cholesky()?;
-            let matrix = cone.matrix(&at);
+            let matrix = cone.matrix(at);
             bound -= weight * tangent.dot(&matrix);
             if cone.prior_weight > 0.0 {
                 // −w log det P̄ = w log det P̄⁻¹, and the tangent's constant 4w.
                 bound += cone.prior_weight * (cone.prior.dot(&matrix) + pseudo::log_det(&factor) + 4.0);
             }
-            slope.fixed_rows_mut::<10>(cone.offset).fill(0.0);
+            slope.fixed_rows_mut::<10>(cone.offset).copy_from(&(own - pseudo::adjoint(&tangent) * weight));
         }
         for &j in &self.nonnegative {
-            // The slope is the multiplier.
-            if slope[j] < 0.0 {
-                return None;
-            }
-            bound -= slope[j] * at[j];
-            slope[j] = 0.0;
+            let z = bound_multiplier(j, slope[j])?;
+            bound -= z * at[j];
+            slope[j] -= z;
         }
-        // Variables without bounds have no dual value to take what is left: along each alone the function falls by half of
-        // this, and the data tell them apart well.
-        let free = slope.iter().enumerate().filter(|(_, s)| **s != 0.0);
-        bound -= free.map(|(j, s)| s * s / self.gram[(j, j)].max(f64::MIN_POSITIVE)).sum::<f64>();
+        bound -=
+            slope.iter().zip(at.iter().zip(x)).map(|(s, (a, b))| s.abs() * (a.abs() + b.abs())).sum::<f64>();
         bound.is_finite().then_some(bound)
     }
+}
+
+/// The multiplier `μ (1 − Δ/s)/s` of something that must stay positive.
+fn multiplier(mu: f64, slack: f64, change: f64) -> Option<f64> {
+    let z = mu * (1.0 - change / slack) / slack;
+    (z >= 0.0).then_some(z)
 }

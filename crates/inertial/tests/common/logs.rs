@@ -1,5 +1,7 @@
 //! Simulated logs whose truth is known.
 
+#![allow(clippy::unwrap_used)]
+
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, JointTerms, Measurements, Summary, Term};
 use inertial::mechanism::{Base, BuildOptions, Mechanism, builtin};

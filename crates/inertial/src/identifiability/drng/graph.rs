@@ -78,7 +78,7 @@ impl<T: Number> Graph<T> {
         for (i, body) in assembled.bodies.iter().enumerate() {
             let pose = body.parent.map_or(body.pose, |p| poses[p] * body.pose);
             let modes = body.modes.iter().map(|m| pose.push_motion(m));
-            edges.push(edge(body.parent.map_or(0, |p| p + 1), i + 1, Contact::Tree(i), modes));
+            edges.push(edge(body.parent.map_or(0, |p| p + 1), i + 1, Contact::Tree(i), &modes));
             massless.push(body.kind == BodyKind::Massless);
             poses.push(pose);
         }
@@ -88,15 +88,15 @@ impl<T: Number> Graph<T> {
             let (near, far) = (world(joint.predecessor), world(joint.successor));
             let modes = joint.modes.iter().map(|m| far.push_motion(m));
             match &joint.axes {
-                None => edges.push(edge(a, b, Contact::Loop(l), modes)),
+                None => edges.push(edge(a, b, Contact::Loop(l), &modes)),
                 Some([first, second]) => {
                     // A cross of its own, as a universal joint of the tree has one.
                     let centre = far.transform_point(&joint.centre);
                     let turn = |axis: Vector3<T>| std::iter::once(Motion::new(axis, centre.cross(&axis)));
                     let cross = massless.len();
                     massless.push(true);
-                    edges.push(edge(a, cross, Contact::Loop(l), turn(near.rotation * first)));
-                    edges.push(edge(cross, b, Contact::Loop(l), turn(far.rotation * second)));
+                    edges.push(edge(a, cross, Contact::Loop(l), &turn(near.rotation * first)));
+                    edges.push(edge(cross, b, Contact::Loop(l), &turn(far.rotation * second)));
                 }
             }
         }
@@ -214,7 +214,7 @@ fn edge<T: Number>(
     a: usize,
     b: usize,
     contact: Contact,
-    modes: impl Iterator<Item = Motion<T>> + Clone,
+    modes: &(impl Iterator<Item = Motion<T>> + Clone),
 ) -> Edge<T> {
     // The velocity of the point (x, w) is ω × x + w v: zero at every mode for the points that stay together.
     let velocity = |mode: Motion<T>| {
