@@ -311,6 +311,10 @@ fn check(args: &Args) -> Result<()> {
             ensure!((2..=500).contains(&count), "--{name} {count}: expected 2 to 500");
         }
     }
+    ensure!(
+        !matches!(args.friction, FrictionChoice::Asymmetric | FrictionChoice::Stribeck),
+        "--friction: designs know none, viscous, coulomb and coulomb+viscous"
+    );
     if let Some(range) = &args.base_motion {
         ensure!(
             range.len() == 2 && range.iter().all(|x| *x > 0.0 && x.is_finite()),

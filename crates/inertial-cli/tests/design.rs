@@ -85,7 +85,8 @@ fn what_cannot_be_designed_is_told_in_one_line() {
         common::urdf(&common::inertial("1", "0.1", "0.1", "0.1"))
             .replace("lower=\"-1\" upper=\"1\"", "lower=\"0.2\" upper=\"0.2\""),
     );
-    let cases: [(&[&str], &str); 14] = [
+    let cases: [(&[&str], &str); 15] = [
+        (&["design", "builtin:planar-2r", "--friction", "stribeck"], "designs know none, viscous"),
         (&["design", &fixed], "the limits allow no motion: hinge may go from 0.2 to 0.2"),
         (&["design", "builtin:planar-2r", "--duration", "0"], "--duration 0: expected a number above zero"),
         (&["design", "builtin:planar-2r", "--duration", "1e7"], "more than an hour of motion"),
