@@ -1,0 +1,193 @@
+//! What is to be known of a model, how it is measured, and the room it moves in.
+
+use anyhow::{Context, Result, bail, ensure};
+use inertial::estimation::{Equations, JointTerms, information_matrix};
+use inertial::excitation::{JointColumn, Room, Subject};
+use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
+use inertial::mechanism::{Base, BodyKind, DEFAULT_SNAP, JointType, Mechanism};
+use nalgebra::{DMatrix, Vector3};
+
+use super::Args;
+use crate::identify::FrictionChoice;
+use crate::logs::saved_summary;
+
+/// What is to be known of a model, and how it is measured.
+pub fn subject<'m>(args: &Args, mechanism: &'m Mechanism) -> Result<Subject<'m>> {
+    let floating = mechanism.base() == Base::Floating;
+    let default = if floating { Measured::Both } else { Measured::JointTorques };
+    let measured = args.measured.map_or(default, Into::into);
+    ensure!(
+        measured == Measured::JointTorques || floating && measured != Measured::Momentum,
+        "--measured {}: designs are for joint torques, and with a floating base for the base wrench",
+        measured.name()
+    );
+    let analysis = analyze(
+        mechanism,
+        &AnalyzeOptions {
+            measured: Some(measured),
+            torque_joints: args.joints.clone(),
+            ..AnalyzeOptions::default()
+        },
+    )?;
+    let noise = noise(args, mechanism, measured)?;
+    let mut subject = Subject {
+        mechanism,
+        regrouping: analysis.regrouping,
+        terms: terms(args, mechanism),
+        noise,
+        effort: effort(mechanism, args.margin),
+        prior: None,
+    };
+    subject.prior = prior(args, &subject)?;
+    Ok(subject)
+}
+
+/// Terms of the joints that identify would estimate.
+fn terms(args: &Args, mechanism: &Mechanism) -> Vec<(usize, JointColumn)> {
+    let wanted = joint_terms(args);
+    let mut out = Vec::new();
+    for (index, joint) in mechanism.joints().iter().enumerate().filter(|(_, j)| j.follows.is_none()) {
+        if matches!(joint.joint_type, JointType::Floating | JointType::Spherical | JointType::Planar { .. }) {
+            continue;
+        }
+        let rotors =
+            |b: &&inertial::mechanism::Body| matches!(b.kind, BodyKind::Rotor | BodyKind::SymmetricRotor);
+        let has_rotor = mechanism.bodies().iter().filter(rotors).any(|b| b.joint == index);
+        for v in joint.v_range() {
+            let rotor = (wanted.rotor_inertia && !has_rotor) || mechanism.armature()[v] > 0.0;
+            let choices = [
+                (wanted.viscous, JointColumn::Viscous),
+                (wanted.coulomb, JointColumn::Coulomb),
+                (wanted.offset, JointColumn::Offset),
+                (rotor, JointColumn::RotorInertia),
+            ];
+            out.extend(choices.into_iter().filter(|c| c.0).map(|c| (v, c.1)));
+        }
+    }
+    out
+}
+
+fn joint_terms(args: &Args) -> JointTerms {
+    JointTerms {
+        viscous: matches!(args.friction, FrictionChoice::Viscous | FrictionChoice::Both),
+        coulomb: matches!(args.friction, FrictionChoice::Coulomb | FrictionChoice::Both),
+        offset: args.offset,
+        rotor_inertia: args.options.wants_rotors(),
+    }
+}
+
+/// Standard deviation of each coordinate's force; infinite where it is not measured.
+fn noise(args: &Args, mechanism: &Mechanism, measured: Measured) -> Result<Vec<f64>> {
+    let names = mechanism.velocity_names();
+    let base = if mechanism.base() == Base::Floating { 6 } else { 0 };
+    let mut out = vec![1.0; mechanism.nv()];
+    for setting in &args.noise {
+        let expected = || format!("--noise {setting}: expected KEY=X with X above zero, like tau=0.1");
+        let (key, value) = setting.split_once('=').with_context(expected)?;
+        let value: f64 =
+            value.trim().parse().ok().filter(|x: &f64| *x > 0.0 && x.is_finite()).with_context(expected)?;
+        match key.trim() {
+            "tau" => out[base..].fill(value),
+            "wrench.f" if base > 0 => out[..3].fill(value),
+            "wrench.t" if base > 0 => out[3..6].fill(value),
+            other => {
+                let joint = other.strip_prefix("tau.").and_then(|j| names.iter().position(|n| n == j));
+                let Some(v) = joint else {
+                    bail!(
+                        "--noise {setting}: there is no sensor {other}; expected tau, tau.JOINT{}",
+                        if base > 0 { ", wrench.f or wrench.t" } else { "" }
+                    )
+                };
+                out[v] = value;
+            }
+        }
+    }
+    if measured == Measured::JointTorques {
+        out[..base].fill(f64::INFINITY);
+    }
+    if measured == Measured::BaseWrench {
+        out[base..].fill(f64::INFINITY);
+    }
+    if let Some(joints) = &args.joints {
+        let with = |v: usize| {
+            let joint = mechanism.joints().iter().find(|j| j.follows.is_none() && j.v_range().contains(&v));
+            joint.is_some_and(|j| joints.contains(&j.name))
+        };
+        (base..out.len()).filter(|&v| !with(v)).for_each(|v| out[v] = f64::INFINITY);
+    }
+    Ok(out)
+}
+
+/// Highest force of each coordinate less the margin; a prescribed base takes whatever it needs.
+fn effort(mechanism: &Mechanism, margin: f64) -> Vec<f64> {
+    let mut out = vec![f64::INFINITY; mechanism.nv()];
+    for joint in
+        mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type != JointType::Floating)
+    {
+        // Files write zero where they know nothing.
+        if joint.limits.effort > 0.0 {
+            joint.v_range().for_each(|v| out[v] = joint.limits.effort * (1.0 - margin));
+        }
+    }
+    out
+}
+
+/// What earlier logs say, in the order of the design's unknowns.
+fn prior(args: &Args, subject: &Subject<'_>) -> Result<Option<DMatrix<f64>>> {
+    if args.prior_summary.is_empty() {
+        return Ok(None);
+    }
+    let mechanism = subject.mechanism;
+    let equations = Equations::new(mechanism, joint_terms(args), DEFAULT_SNAP)?;
+    let dynamics = inertial::dynamics::InverseDynamics::new(mechanism);
+    let columns = inertial::excitation::Columns::new(
+        mechanism,
+        &dynamics,
+        &subject.regrouping,
+        &subject.terms,
+        &subject.noise,
+    )?;
+    ensure!(
+        columns.names == equations.names,
+        "--prior-summary counts where all torques are measured and the unknowns are those of identify"
+    );
+    let mut total = DMatrix::zeros(columns.len(), columns.len());
+    for path in &args.prior_summary {
+        let summary =
+            saved_summary(path)?.with_context(|| format!("{path}: expected a file ending in .summary"))?;
+        total += information_matrix(&equations, &summary, &subject.noise).with_context(|| path.clone())?;
+    }
+    Ok(Some(total))
+}
+
+pub fn room(args: &Args, mechanism: &Mechanism) -> Result<Room> {
+    let workspace =
+        args.workspace.as_ref().map(|w| [Vector3::new(w[0], w[1], w[2]), Vector3::new(w[3], w[4], w[5])]);
+    if let Some([low, high]) = workspace {
+        ensure!(
+            (0..3).all(|i| low[i] < high[i]),
+            "--workspace: the first corner must be below the second in x, y and z"
+        );
+    }
+    let shapes = Room::shapes(mechanism);
+    if args.self_collision {
+        ensure!(
+            !shapes.is_empty(),
+            "--self-collision: the model has no collision shapes but meshes, which are not read; use --link-radius"
+        );
+    }
+    let mut capsules = match args.link_radius {
+        Some(radius) => Room::along_links(mechanism, radius),
+        None => Vec::new(),
+    };
+    capsules.extend(shapes);
+    let pairs = if args.link_radius.is_some() || args.self_collision {
+        Room::candidate_pairs(mechanism, &capsules)
+    } else {
+        Vec::new()
+    };
+    if capsules.is_empty() && (workspace.is_some() || args.ground.is_some()) {
+        capsules = Room::along_links(mechanism, 0.0);
+    }
+    Ok(Room { capsules, pairs, workspace, ground: args.ground, clearance: args.clearance })
+}
