@@ -242,9 +242,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         args.noise.is_empty(),
         "--noise: the noise of torques is found from the data; give it with --measured momentum"
     );
-    let measured = args.measured.map_or(Measured::JointTorques, Measured::from);
-    let equations = Equations::measuring(&mechanism, joint_model(args, &mechanism)?, DEFAULT_SNAP, measured)
-        .with_context(|| model.label.clone())?;
+    let equations = equations(args, &model, &mechanism)?;
     let options = options(args, &mechanism)?;
     let mut data = read(args, &equations)?;
     let result = estimate(&equations, &mut data, &options).with_context(|| args.logs.join(", "))?;
@@ -261,6 +259,21 @@ pub fn run(args: &Args) -> Result<Answer> {
         output::print(&text(&result))?;
     }
     Ok(Answer::Yes)
+}
+
+/// What the logs say of the unknowns, without estimating them.
+pub fn summary(args: &Args) -> Result<Summary> {
+    let model = Model::load(&args.model)?;
+    let mechanism = model.build(&args.options.build_options())?;
+    let equations = equations(args, &model, &mechanism)?;
+    Ok(read(args, &equations)?.fit)
+}
+
+/// What the sensors give of the unknowns, as the call says.
+fn equations<'m>(args: &Args, model: &Model, mechanism: &'m Mechanism) -> Result<Equations<'m>> {
+    let measured = args.measured.map_or(Measured::JointTorques, Measured::from);
+    Equations::measuring(mechanism, joint_model(args, mechanism)?, DEFAULT_SNAP, measured)
+        .with_context(|| model.label.clone())
 }
 
 /// What the call says of the joints.

@@ -14,14 +14,18 @@ mod output;
 mod page;
 mod recording;
 mod report;
+mod session;
 mod simulate;
 mod validate;
 
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::{Parser, Subcommand};
+use inertial::estimation::Summary;
 
 use output::Answer;
+pub use session::Session;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,7 +70,18 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error),
     };
-    let answer = match cli.command {
+    match run(cli.command) {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command) -> Result<Answer> {
+    match command {
         Command::Check(args) => check::run(&args),
         Command::Analyze(args) => analyze::run(&args),
         Command::Design(args) => design::run(&args),
@@ -75,13 +90,38 @@ pub fn main() -> ExitCode {
         Command::Validate(args) => validate::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => demo::run(&args),
-    };
-    match answer {
-        Ok(Answer::Yes) => ExitCode::SUCCESS,
-        Ok(Answer::No) => ExitCode::from(1),
-        Err(error) => {
-            output::complain(&error);
-            ExitCode::from(2)
-        }
     }
+}
+
+/// What a command answered to another program.
+pub struct Reply {
+    /// The answer to a question of yes or no (`check`, `validate`); otherwise yes.
+    pub yes: bool,
+    /// What it printed.
+    pub output: String,
+    /// The notes beside it.
+    pub messages: Vec<String>,
+}
+
+/// Calls a command as `main` does, for another program. The error is the program's one line.
+pub fn call(arguments: &[String], session: Session) -> Result<Reply, String> {
+    let command = parse(arguments)?;
+    let (answer, session) = session::within(session, || run(command));
+    let yes = answer.map_err(|error| format!("{error:#}"))? == Answer::Yes;
+    Ok(Reply { yes, output: session.output, messages: session.messages })
+}
+
+/// What the logs of a call of `identify` say of the unknowns, to be merged with others and identified from.
+pub fn summarize(arguments: &[String], session: Session) -> Result<(Summary, Vec<String>), String> {
+    let Command::Identify(args) = parse(arguments)? else {
+        return Err("a summary is made by the arguments of identify".into());
+    };
+    let (summary, session) = session::within(session, || identify::summary(&args));
+    Ok((summary.map_err(|error| format!("{error:#}"))?, session.messages))
+}
+
+fn parse(arguments: &[String]) -> Result<Command, String> {
+    let program = std::iter::once("inertial");
+    let cli = Cli::try_parse_from(program.chain(arguments.iter().map(String::as_str)));
+    cli.map(|cli| cli.command).map_err(|error| output::wrong_call(&error))
 }

@@ -10,6 +10,8 @@ use inertial::dynamics::ClosedMechanism;
 use inertial::mechanism::{Base, BodyKind, BuildOptions, Mechanism, MechanismBuilder, builtin, read};
 use serde::Serialize;
 
+use crate::session;
+
 /// Models are texts that people edit; the largest of the field have a few megabytes.
 const SIZE_LIMIT: u64 = 64 << 20;
 
@@ -32,6 +34,8 @@ impl Model {
     fn read(argument: &str) -> Result<Self> {
         let (text, folder) = if let Some(name) = argument.strip_prefix("builtin:") {
             (builtin::text(name)?.to_owned(), None)
+        } else if let Some(text) = session::model(argument) {
+            (text, None)
         } else if argument == "-" {
             (bounded(std::io::stdin().lock(), SIZE_LIMIT)?, None)
         } else {

@@ -1,6 +1,6 @@
 //! What leaves the program: standard output, the one line of an error, and files written as a whole.
 
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +9,8 @@ use clap::error::ErrorKind;
 use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
 use inertial::consistency::significant;
 use tempfile::{NamedTempFile, SpooledTempFile};
+
+use crate::session;
 
 /// The answer to the question that a command asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +23,9 @@ pub enum Answer {
 
 /// Writes to standard output; a reader that went away is no error.
 pub fn print(text: &str) -> Result<()> {
+    if session::keep_output(text) {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e).context("standard output"),
@@ -92,7 +97,9 @@ pub fn say(message: &str) {
     let line: Vec<&str> = message.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     // Control characters of an input must not reach the terminal.
     let line: String = line.join(" ").chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    let _ = writeln!(io::stderr().lock(), "inertial: {line}");
+    if !session::keep_message(&line) {
+        let _ = writeln!(io::stderr().lock(), "inertial: {line}");
+    }
 }
 
 /// Help and version as clap prints them; a wrong call in one line.
@@ -102,14 +109,20 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
+    say(&format!("{}; see --help", wrong_call(error)));
+    ExitCode::from(2)
+}
+
+/// What is wrong with a call, without how it is meant.
+pub fn wrong_call(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    let message = text
+    let message: Vec<&str> = text
         .lines()
         .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more information"))
-        .collect::<Vec<_>>()
-        .join("\n");
-    say(&format!("{}; see --help", message.trim().trim_start_matches("error: ")));
-    ExitCode::from(2)
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
+    message.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// Writes a file completely or not at all; an existing file is replaced as a whole.
@@ -188,6 +201,12 @@ impl Sink {
                 .and_then(|()| file.persist(&target).map_err(|e| e.error))
                 .map(drop)
                 .context("cannot be written"),
+            Ok(Stage::Standard(mut spool)) if session::has_caller() => {
+                let mut text = String::new();
+                let read = spool.rewind().and_then(|()| spool.read_to_string(&mut text));
+                session::keep_output(&text);
+                read.map(drop).context("cannot be read back")
+            }
             Ok(Stage::Standard(mut spool)) => {
                 let mut standard = io::stdout().lock();
                 let copied = spool.rewind().and_then(|()| io::copy(&mut spool, &mut standard));

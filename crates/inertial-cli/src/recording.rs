@@ -15,6 +15,7 @@ use nalgebra::Vector3;
 
 use crate::logs::LogOptions;
 use crate::options::MeasuredChoice;
+use crate::session;
 
 const AXES: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
 
@@ -90,6 +91,7 @@ impl Recording {
         let size = (HELD / equations.mechanism().nv().max(1)).next_multiple_of(Summary::PART);
         let mut out = Summary::empty(equations);
         for start in range.clone().step_by(size) {
+            session::go_on()?;
             let part = self.log.read(start..range.end.min(start + size))?;
             let part = self.summary_of(equations, &part, huber).with_context(|| self.path.clone())?;
             out.merge(&part)?;
