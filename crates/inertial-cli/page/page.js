@@ -58,9 +58,10 @@ if (data.robot) robotSection();
 if (data.curves.length) curvesSection();
 if (data.check) checkSection();
 if (data.identification) { parametersSection(); bodiesSection(); jointsSection(); }
+if (data.validation) residualsSection();
 if (data.design) designSection();
-if (data.analysis) { marksSection(); }
-if (data.singular_values) singularSection();
+if (data.singular_values?.values.length) singularSection();
+if (data.analysis) marksSection();
 if (data.graph || data.analysis?.null_vectors?.length) graphSection();
 provenanceSection();
 
@@ -184,7 +185,7 @@ function player(scene, buttons, inputs) {
 
 /** Measured against predicted, one joint at a time. */
 function curvesSection() {
-  const holder = el("div"), tabs = el("div", { class: "row", role: "tablist", "aria-label": "joints" });
+  const holder = el("div", { id: "joint-curves", role: "tabpanel" }), tabs = el("div", { class: "row tabs", role: "tablist", "aria-label": "joints" });
   const logs = el("select", { id: "log-choice" }, ...data.curves.map((c, i) => el("option", { value: i }, `${c.log} (${c.part})`)));
   const key = (colour, text) => el("span", {}, el("span", { class: "key", style: `background:var(${colour})` }), text);
   section("curves", "Measured and predicted",
@@ -194,14 +195,14 @@ function curvesSection() {
   let joint = 0;
   const decoded = new Map();
   const series = (s) => {
-    if (!decoded.has(s)) decoded.set(s, { measured: decode(s.measured), predicted: decode(s.predicted) });
+    if (!decoded.has(s)) decoded.set(s, { measured: decode(s.measured), predicted: decode(s.predicted), residual: decode(s.residual) });
     return decoded.get(s);
   };
   const draw = () => {
     const log = data.curves[+logs.value];
     joint = Math.min(joint, log.series.length - 1);
     tabs.replaceChildren(...log.series.map((s, i) => el("button", {
-      type: "button", role: "tab", "aria-selected": String(i === joint), tabindex: i === joint ? 0 : -1,
+      type: "button", role: "tab", id: `joint-tab-${i}`, "aria-controls": "joint-curves", "aria-selected": String(i === joint), tabindex: i === joint ? 0 : -1,
       onclick: () => { joint = i; draw(); },
       onkeydown: (e) => {
         const to = e.key === "ArrowRight" ? i + 1 : e.key === "ArrowLeft" ? i - 1 : -1;
@@ -211,24 +212,23 @@ function curvesSection() {
         tabs.children[to].focus();
       },
     }, s.joint)));
-    const s = log.series[joint], { measured, predicted } = series(s);
-    const residual = measured.map((x, i) => x - predicted[i]);
+    const s = log.series[joint], { measured, predicted, residual } = series(s);
     const link = { plots: [], view: { from: 0, to: measured.length } };
+    holder.setAttribute("aria-labelledby", `joint-tab-${joint}`);
     holder.replaceChildren();
-    const common = { start: log.start, step: log.step, xLabel: "time (s)", link };
-    new Plot(holder, { ...common, series: [{ name: "measured", values: measured, colour: "--measured", line: 1.8 }, { name: "predicted", values: predicted, colour: "--predicted" }], yLabel: s.unit, label: `Measured and predicted ${s.unit} of ${s.joint} over time` });
+    const common = { start: log.start, step: log.step, unit: "s", xLabel: "time (s)", link };
+    new Plot(holder, { ...common, series: [{ name: "measured", values: measured, colour: "--measured", line: 1.8 }, { name: "predicted", values: predicted, colour: "--predicted" }], yLabel: s.unit, label: `Measured and predicted force of ${s.joint} over time` });
     new Plot(holder, { ...common, series: [{ name: "residual", values: residual, colour: "--residual" }], yLabel: s.unit, label: `Residual of ${s.joint} over time`, height: 130 });
+    const reduced = log.bucket > 1 ? ` The points are the least and the greatest of every ${log.bucket} samples.` : "";
+    holder.append(el("p", { class: "legend" }, `Residual of ${s.joint}: ${digits(s.rms, 3)} ${s.unit} (root mean square of ${s.counted} of ${log.samples} samples; the others are in a filter's transient, saturated or too slow for the sign of friction).${reduced}`));
     const pair = el("div", { class: "columns" }), left = el("div"), right = el("div");
     pair.append(left, right);
     holder.append(pair);
     left.append(el("h3", {}, "Spectrum of the residual"));
-    const { density, resolution } = spectrum(residual, log.step);
-    const plot = new Plot(left, { series: [{ name: "density", values: density, colour: "--residual" }], start: 0, step: resolution, xLabel: "frequency (Hz)", yLabel: `${s.unit}/√Hz`, label: `Spectrum of the residual of ${s.joint}`, height: 160, zero: true });
+    const plot = new Plot(left, { series: [{ name: "density", values: decode(s.spectrum.density), colour: "--residual" }], start: 0, step: s.spectrum.resolution, unit: "Hz", xLabel: "frequency (Hz)", yLabel: `${s.unit}/√Hz`, label: `Spectrum of the residual of ${s.joint}`, height: 180, zero: true });
     drawings.add(plot);
-    right.append(el("h3", {}, "Histogram of the residual"), histogram(residual, s.unit));
-    if (s.friction) {
-      holder.append(el("h3", {}, "Friction over speed"), friction(s));
-    }
+    right.append(el("h3", {}, "Histogram of the residual"), histogram(s));
+    if (s.friction) holder.append(el("h3", {}, "Friction over speed"), friction(s));
     window.inertial = { ...window.inertial, link };
     link.plots.forEach((plot) => drawings.add(plot));
   };
@@ -236,25 +236,23 @@ function curvesSection() {
   draw();
 }
 
-function histogram(values, unit) {
-  const sorted = Float32Array.from(values).filter(Number.isFinite).sort();
-  if (sorted.length === 0) return el("p", {}, "no samples");
-  const at = (f) => sorted[Math.min(sorted.length - 1, Math.floor(f * sorted.length))];
-  const reach = Math.max(Math.abs(at(0.002)), Math.abs(at(0.998))) || 1, n = 41, bins = new Array(n).fill(0);
-  for (const x of sorted) {
-    const k = Math.floor(((x + reach) / (2 * reach)) * n);
-    if (k >= 0 && k < n) bins[k]++;
+/** The residuals in bins, and the normal distribution of the same spread. */
+function histogram({ histogram: { reach, bins, beyond }, rms, unit, counted, joint }) {
+  const n = bins.length, w = 420, h = 180, floor = h - 26;
+  const normal = (x) => (counted * (2 * reach / n) * Math.exp(-0.5 * (x / rms) ** 2)) / (rms * Math.sqrt(2 * Math.PI));
+  const most = Math.max(...bins, rms > 0 ? normal(0) : 0, 1);
+  const out = shape("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": `Histogram of the residual of ${joint}, within plus and minus ${digits(reach, 3)} ${unit}` });
+  const tall = (count) => (count / most) * (floor - 8);
+  bins.forEach((b, k) => out.append(shape("rect", { x: (k * w) / n + 0.5, y: floor - tall(b), width: w / n - 1, height: tall(b), fill: "var(--residual)", opacity: 0.75 })));
+  if (rms > 0) {
+    const points = [...Array(101).keys()].map((k) => `${((k * w) / 100).toFixed(1)} ${(floor - tall(normal((k / 50 - 1) * reach))).toFixed(1)}`);
+    out.append(shape("path", { d: `M${points.join("L")}`, stroke: "var(--text)", "stroke-width": 1.5, fill: "none" }));
   }
-  const most = Math.max(...bins), w = 420, h = 160;
-  const out = shape("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": `Histogram of the residual, within plus and minus ${digits(reach, 3)} ${unit}` });
-  bins.forEach((b, k) => {
-    const tall = (b / most) * (h - 34);
-    out.append(shape("rect", { x: (k * w) / n + 0.5, y: h - 26 - tall, width: w / n - 1, height: tall, fill: "var(--residual)" }));
-  });
+  out.append(shape("line", { x1: 0, x2: w, y1: floor, y2: floor, stroke: "var(--grid)" }));
   for (const [x, anchor] of [[-reach, "start"], [0, "middle"], [reach, "end"]]) {
-    out.append(shape("text", { x: ((x + reach) / (2 * reach)) * w, y: h - 8, "text-anchor": anchor, class: "quiet" }, `${digits(x, 3)} ${unit}`));
+    out.append(shape("text", { x: reach ? ((x + reach) / (2 * reach)) * w : w / 2, y: h - 8, "text-anchor": anchor, class: "quiet" }, `${digits(x, 3)} ${unit}`));
   }
-  return el("div", { class: "bars" }, out);
+  return el("div", { class: "bars" }, out, el("p", { class: "legend" }, `Line: a normal distribution of the same spread.${beyond ? ` Beyond: ${beyond} samples.` : ""}`));
 }
 
 /** What friction took, as dots, and the model's curve. */
@@ -273,56 +271,75 @@ function friction(s) {
   let dots = "";
   for (let i = 0; i < v.length; i++) dots += `M${x(v[i]).toFixed(1)} ${y(f[i]).toFixed(1)}h.01`;
   out.append(shape("path", { d: dots, stroke: "var(--measured)", "stroke-width": 2.5, "stroke-linecap": "round", opacity: 0.4, fill: "none" }));
-  const order = [...v.keys()].sort((a, b) => v[a] - v[b]);
-  out.append(shape("path", { d: order.map((i, k) => `${k ? "L" : "M"}${x(v[i]).toFixed(1)} ${y(model[i]).toFixed(1)}`).join(""), stroke: "var(--predicted)", "stroke-width": 2, fill: "none" }));
-  return el("div", { class: "bars" }, out);
+  let marks = "";
+  for (let i = 0; i < v.length; i++) marks += `M${x(v[i]).toFixed(1)} ${y(model[i]).toFixed(1)}h.01`;
+  out.append(shape("path", { d: marks, stroke: "var(--predicted)", "stroke-width": 3, "stroke-linecap": "round", fill: "none" }));
+  return el("div", { class: "bars" }, out, el("p", { class: "legend" }, "Grey: what was measured less all but friction. Orange: the model's friction at the same samples."));
 }
 
 /** Base parameters with error bars against the model's values. */
 function parametersSection() {
-  const all = data.identification.base_parameters;
-  const w = 900, row = 22, name = 200, bar = 330;
-  const out = shape("svg", { viewBox: `0 0 ${w} ${row * all.length + 30}`, role: "img", "aria-label": "Base parameters with error bars; the same numbers are in the table below" });
-  out.append(shape("text", { x: name + 10, y: 14, class: "quiet" }, "each bar: value ± 2 standard errors, scaled to its own range; ring: the model's value"));
-  all.forEach((p, i) => {
-    const y = 30 + row * i + row / 2, prior = p.model_value ?? null;
-    const spread = 2 * (p.std_error || 0), low = Math.min(p.value - spread, prior ?? p.value, 0), high = Math.max(p.value + spread, prior ?? p.value, 0);
-    const x = (v) => name + 10 + ((v - low) / (high - low || 1)) * bar;
-    out.append(shape("text", { x: name, y: y + 4, "text-anchor": "end" }, p.name));
-    out.append(shape("line", { x1: x(0), x2: x(0), y1: y - 8, y2: y + 8, stroke: "var(--grid)" }));
-    out.append(shape("line", { x1: x(p.value - spread), x2: x(p.value + spread), y1: y, y2: y, stroke: "var(--after)", "stroke-width": 3, opacity: 0.7 }));
-    out.append(shape("circle", { cx: x(p.value), cy: y, r: 4, fill: "var(--after)" }));
-    if (prior !== null) out.append(shape("circle", { cx: x(prior), cy: y, r: 5, fill: "none", stroke: "var(--before)", "stroke-width": 2 }));
-    const error = p.std_error === null || p.std_error === undefined ? "" : ` ± ${digits(p.std_error, 2)}`;
-    out.append(shape("text", { x: name + bar + 30, y: y + 4 }, `${digits(p.value)}${error} ${p.unit || ""}`));
-  });
+  const all = data.identification.base_parameters.map((p, i) => ({ ...p, ...data.parameters[i] }));
   const relative = (p) => (p.std_error && p.value ? percent(p.std_error / Math.abs(p.value)) : "–");
+  const rows = all.map((p) => [p.name, errorBar(p), digits(p.value), digits(p.std_error, 2), relative(p), digits(p.model), p.unit]);
   section("parameters", "What was identified",
-    el("p", {}, "Base parameters: the combinations that this robot's motion can show, with their standard errors."),
-    el("div", { class: "bars scroll", tabindex: 0, role: "region", "aria-label": "base parameters as bars" }, out),
-    el("details", {}, el("summary", {}, "As a table"),
-      table(["base parameter", "value", "standard error", "relative", "model", "unit"], all.map((p) => [p.name, digits(p.value), digits(p.std_error, 2), relative(p), digits(p.model_value), p.unit || ""]), "base parameters")));
+    el("p", {}, "Base parameters: the combinations that this robot's motion can show. Each bar has a scale of its own, with a line at zero: ",
+      el("span", { class: "dot after" }), "value ± 2 standard errors, ", el("span", { class: "dot before" }), "the model's value."),
+    table(["base parameter", "", "value", "standard error", "relative", "model", "unit"], rows, "base parameters"));
+}
+
+function errorBar(p) {
+  const w = 180, h = 20, spread = 2 * (p.std_error || 0);
+  const low = Math.min(p.value - spread, p.model, 0), high = Math.max(p.value + spread, p.model, 0);
+  const x = (v) => 6 + ((v - low) / (high - low || 1)) * (w - 12), y = h / 2;
+  return shape("svg", { viewBox: `0 0 ${w} ${h}`, width: w, height: h, class: "bar", "aria-hidden": "true" },
+    shape("line", { x1: x(0), x2: x(0), y1: 1, y2: h - 1, stroke: "var(--muted)" }),
+    shape("line", { x1: x(p.value - spread), x2: x(p.value + spread), y1: y, y2: y, stroke: "var(--after)", "stroke-width": 3, opacity: 0.7 }),
+    shape("circle", { cx: x(p.model), cy: y, r: 5, fill: "none", stroke: "var(--before)", "stroke-width": 2 }),
+    shape("circle", { cx: x(p.value), cy: y, r: 3.5, fill: "var(--after)" }));
 }
 
 function bodiesSection() {
   const yes = (b) => el("span", { class: b ? "good" : "bad" }, b ? "yes" : "no");
   const rows = data.identification.bodies.map((b) => [b.name, digits(b.mass), ...b.com.map((x) => digits(x, 3)),
     ...["ixx", "ixy", "ixz", "iyy", "iyz", "izz"].map((k) => digits(b.inertia[k], 4)), yes(b.consistent)]);
+  if (!rows.length) return;
   section("bodies", "Bodies",
-    el("p", {}, "What the data do not show is the prior's: a body's own numbers are one of many that predict the same forces, chosen nearest to the model."),
+    el("p", {}, "What the data do not show is the prior's: a body's own numbers are one of many that predict the same forces, chosen nearest to the model. Centres of mass and inertias are in the link's frame, inertias about the centre of mass."),
     table(["body", "mass (kg)", "x (m)", "y (m)", "z (m)", "Ixx (kg m²)", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "can exist"], rows, "bodies"));
 }
 
+/** Residuals of the fit and the validation, and the joints' own terms with units. */
 function jointsSection() {
   const id = data.identification;
-  const names = [...new Set(id.joints.flatMap((j) => Object.keys(j)))].filter((k) => k !== "name" && id.joints.some((j) => typeof j[k] === "number"));
-  const words = (k) => k.replaceAll("_", " ");
-  const fit = (list, name) => list?.find((f) => f.joint === name);
-  const rows = id.joints.map((j) => {
-    const f = fit(id.fit, j.name), v = fit(id.validation, j.name);
-    return [j.name, ...names.map((k) => digits(j[k], 4)), f ? digits(f.rms, 3) : "–", f ? percent(f.relative_rms) : "–", v ? digits(v.rms, 3) : "–", v ? percent(v.relative_rms) : "–"];
-  });
-  section("joints", "Joints", table(["joint", ...names.map(words), "fit rms", "of torque", "validation rms", "of torque"], rows, "joints"));
+  residualTable("residuals", "Residuals", [["fit", id.fit], ["validation", id.validation]]);
+  const linear = new Set(data.curves.flatMap((c) => c.series).filter((s) => s.unit === "N").map((s) => s.joint));
+  const kinds = { viscous: ["viscous", (l) => (l ? "N s/m" : "N m s/rad")], coulomb: ["Coulomb"], coulomb_positive: ["Coulomb forward"], coulomb_negative: ["Coulomb backward"], stribeck: ["Stribeck"],
+    stribeck_velocity: ["at speed", (l) => (l ? "m/s" : "rad/s")], stribeck_exponent: ["exponent", () => ""], offset: ["offset"], rotor_inertia: ["rotor inertia", (l) => (l ? "kg" : "kg m²")] };
+  const joints = id.joints.filter((j) => j !== null);
+  const rows = joints.flatMap((j) => [
+    ...Object.keys(kinds).filter((k) => typeof j[k] === "number").map((k) => {
+      const [name, unit] = kinds[k], l = linear.has(j.name);
+      return [j.name, name, digits(j[k]), unit ? unit(l) : l ? "N" : "N m"];
+    }),
+    ...Object.entries(j.terms || {}).map(([name, x]) => [j.name, name, digits(x), ""]),
+    ...Object.entries(j.turns_with || {}).map(([name, x]) => [j.name, `its drive turns with ${name}`, digits(x), ""]),
+  ]);
+  if (rows.length) section("joints", "Friction and drives", table(["joint", "term", "value", "unit"], rows, "terms of the joints"));
+}
+
+function residualTable(id, title, parts) {
+  const units = new Map(data.curves.flatMap((c) => c.series).map((s) => [s.joint, s.unit]));
+  const white = (r) => (r.durbin_watson === undefined ? "–" : `${digits(r.durbin_watson, 3)}${r.white ? " (white)" : ""}`);
+  const rows = parts.flatMap(([part, list]) => (list || []).map((r) => [r.joint, part, digits(r.rms, 4), percent(r.relative_rms), digits(r.rms_raw, 4), white(r), units.get(r.joint) || ""]));
+  if (rows.length) {
+    section(id, title, el("p", {}, "Root mean square of measured less predicted, in the band of the filter and unfiltered. Durbin and Watson's statistic is about 2 where residuals are white: then nothing is left to explain."),
+      table(["joint", "part", "rms", "of the force", "rms unfiltered", "Durbin–Watson", "unit"], rows, title));
+  }
+}
+
+function residualsSection() {
+  residualTable("residuals", "Residuals", [["validation", data.validation.joints]]);
 }
 
 function checkSection() {
@@ -403,6 +420,7 @@ function marksSection() {
     el("p", { class: "legend" }, "V, K, T: dimensions of attainable velocities, of identifiable coefficients, of unnoticed transfers."));
 }
 
+/** How well the motion shows each direction, against the rank that the structure allows. */
 function singularSection() {
   const s = data.singular_values, w = 860, h = 200, left = 60;
   const top = Math.log10(s.values[0] || 1), floor = Math.log10(Math.max(s.values.at(-1), s.values[0] * 1e-18));
@@ -414,7 +432,10 @@ function singularSection() {
   }
   s.values.forEach((v, k) => out.append(shape("circle", { cx: left + 10 + ((w - left - 30) * k) / Math.max(1, s.values.length - 1), cy: y(v), r: 4, fill: k < s.excited ? "var(--after)" : "var(--bad)" })));
   out.append(shape("text", { x: (w + left) / 2, y: h - 8, "text-anchor": "middle", class: "quiet" }, `${s.excited} of ${s.rank} directions shown by this motion`));
-  section("excitation", "How well the motion shows them", el("div", { class: "bars" }, out));
+  const weakest = s.values[s.excited - 1];
+  section("excitation", "How well the motion shows them",
+    el("p", {}, `Singular values of the data in base parameters (columns of unit length, the joints' terms taken out). The structure allows ${s.rank}; this motion shows ${s.excited}${weakest > 0 ? `, the strongest ${digits(s.values[0] / weakest, 3)} times as well as the weakest` : ""}.`),
+    el("div", { class: "bars" }, out));
 }
 
 function graphSection() {

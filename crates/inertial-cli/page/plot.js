@@ -66,9 +66,9 @@ const short = (x) => {
 
 /** Several series over one uniform axis; `link` shares the view between plots. */
 class Plot {
-  constructor(holder, { series, start, step, xLabel, yLabel, label, link, height = 190, zero = false }) {
+  constructor(holder, { series, start, step, unit, xLabel, yLabel, label, link, height = 190, zero = false }) {
     this.series = series.map((s) => ({ ...s, extremes: new Extremes(s.values) }));
-    Object.assign(this, { start, step, xLabel, yLabel, link, zero });
+    Object.assign(this, { start, step, unit, xLabel, yLabel, link, zero });
     this.length = Math.max(...series.map((s) => s.values.length));
     this.canvas = document.createElement("canvas");
     this.canvas.className = "plot";
@@ -216,8 +216,11 @@ class Plot {
     g.beginPath();
     const perPixel = (to - from) / inner, n = s.values.length;
     if (perPixel < 2) {
+      let pen = false;
       for (let i = Math.max(0, Math.floor(from)); i < Math.min(n, Math.ceil(to) + 1); i++) {
-        if (Number.isFinite(s.values[i])) g.lineTo(x(i), y(s.values[i]));
+        const there = Number.isFinite(s.values[i]);
+        if (there) g[pen ? "lineTo" : "moveTo"](x(i), y(s.values[i]));
+        pen = there;
       }
     } else {
       for (let pixel = 0; pixel < inner; pixel++) {
@@ -253,50 +256,4 @@ function line(g, x0, y0, x1, y1) {
   g.moveTo(x0, y0);
   g.lineTo(x1, y1);
   g.stroke();
-}
-
-/** Welch's spectrum: amplitude density over frequency, in windows of up to 4096 samples. */
-function spectrum(values, step) {
-  let n = 4096;
-  while (n > values.length && n > 16) n /= 2;
-  const window = new Float64Array(n).map((_, k) => 0.5 - 0.5 * Math.cos((2 * Math.PI * k) / n));
-  const power = new Float64Array(n / 2);
-  let count = 0;
-  for (let first = 0; first + n <= values.length; first += n / 2) {
-    const re = new Float64Array(n), im = new Float64Array(n);
-    for (let k = 0; k < n; k++) re[k] = values[first + k] * window[k];
-    transform(re, im);
-    for (let k = 0; k < n / 2; k++) power[k] += re[k] ** 2 + im[k] ** 2;
-    count++;
-  }
-  const area = window.reduce((s, w) => s + w * w, 0);
-  const density = Float32Array.from(power, (p) => Math.sqrt((2 * p * step) / (area * Math.max(1, count))));
-  return { density, resolution: 1 / (n * step) };
-}
-
-/** Fast Fourier transform in place; the length is a power of two. */
-function transform(re, im) {
-  const n = re.length;
-  for (let i = 1, j = 0; i < n; i++) {
-    let bit = n >> 1;
-    for (; j & bit; bit >>= 1) j ^= bit;
-    j ^= bit;
-    if (i < j) {
-      [re[i], re[j]] = [re[j], re[i]];
-      [im[i], im[j]] = [im[j], im[i]];
-    }
-  }
-  for (let size = 2; size <= n; size *= 2) {
-    const angle = (-2 * Math.PI) / size;
-    for (let first = 0; first < n; first += size) {
-      for (let k = 0; k < size / 2; k++) {
-        const c = Math.cos(angle * k), s = Math.sin(angle * k), a = first + k, b = a + size / 2;
-        const x = re[b] * c - im[b] * s, y = re[b] * s + im[b] * c;
-        re[b] = re[a] - x;
-        im[b] = im[a] - y;
-        re[a] += x;
-        im[a] += y;
-      }
-    }
-  }
 }

@@ -3,6 +3,7 @@
 mod follow;
 mod momentum;
 mod payload;
+mod pictures;
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -23,6 +24,7 @@ use crate::logs::{LogOptions, saved_summary};
 use crate::model::Model;
 use crate::options::{MeasuredChoice, ModelOptions, Setting};
 use crate::output::{self, Answer};
+use crate::pictures::Pictures;
 use crate::recording::Recording;
 
 const HELP: &str = r#"LOG is CSV, CSV.gz, Parquet or MCAP (sensor_msgs/JointState), recognised by its content, or -
@@ -169,6 +171,8 @@ pub struct Args {
     /// Write the model (URDF or mechanism file) with the identified values and nothing else changed, completely or not at all
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    pictures: Pictures,
     /// Write what the logs say of the unknowns, to be merged or identified from later
     #[arg(long, value_name = "PATH")]
     summary_out: Option<PathBuf>,
@@ -257,6 +261,9 @@ pub fn run(args: &Args) -> Result<Answer> {
         output::print_json(&result)?;
     } else {
         output::print(&text(&result))?;
+    }
+    if args.pictures.wanted() {
+        pictures::show(args, &model, &equations, &mut data, &result)?;
     }
     Ok(Answer::Yes)
 }
@@ -353,12 +360,20 @@ fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {
 struct Data {
     fit: Summary,
     validation: Option<Summary>,
-    logs: Vec<(Recording, Range<usize>)>,
+    logs: Vec<Passed>,
+}
+
+/// A log that is passed again, with its parts to fit and to validate with.
+struct Passed {
+    recording: Recording,
+    fit: Range<usize>,
+    kept: Range<usize>,
 }
 
 /// Reads the logs to fit and those to validate with.
 fn read(args: &Args, equations: &Equations<'_>) -> Result<Data> {
-    let again = matches!(args.estimator, Some(EstimatorChoice::Irls));
+    let robust = matches!(args.estimator, Some(EstimatorChoice::Irls));
+    let again = robust || args.pictures.wanted();
     let open = |path: &str| Recording::open(&args.log, equations, args.measured, path);
     let mut fit = Summary::empty(equations);
     let mut kept = Summary::empty(equations);
@@ -367,7 +382,7 @@ fn read(args: &Args, equations: &Equations<'_>) -> Result<Data> {
         if let Some(summary) = saved_summary(path)? {
             ensure!(args.holdout.is_none(), "{path}: --holdout needs the log itself, not its summary");
             ensure!(
-                !again,
+                !robust,
                 "{path}: --estimator irls weighs every sample: it needs the log itself, not its summary"
             );
             summary.check(equations).with_context(|| path.clone())?;
@@ -380,15 +395,18 @@ fn read(args: &Args, equations: &Equations<'_>) -> Result<Data> {
             None => (0..log.len(), 0..0),
         };
         fit.merge(&log.summary(equations, first.clone(), None)?)?;
-        kept.merge(&log.summary(equations, last, None)?)?;
+        kept.merge(&log.summary(equations, last.clone(), None)?)?;
         if again {
-            logs.push((log, first));
+            logs.push(Passed { recording: log, fit: first, kept: last });
         }
     }
     for path in &args.validate {
         let mut log = open(path)?;
         let all = 0..log.len();
-        kept.merge(&log.summary(equations, all, None)?)?;
+        kept.merge(&log.summary(equations, all.clone(), None)?)?;
+        if again {
+            logs.push(Passed { recording: log, fit: 0..0, kept: all });
+        }
     }
     Ok(Data { fit, validation: (kept.samples > 0).then_some(kept), logs })
 }
@@ -401,8 +419,8 @@ fn estimate(equations: &Equations<'_>, data: &mut Data, options: &IdentifyOption
     }
     let mut pass = |equations: &Equations<'_>, huber: Huber<'_>| -> Result<Summary> {
         let mut out = Summary::empty(equations);
-        for (log, range) in logs.iter_mut() {
-            out.merge(&log.summary(equations, range.clone(), Some(huber))?)?;
+        for log in logs.iter_mut() {
+            out.merge(&log.recording.summary(equations, log.fit.clone(), Some(huber))?)?;
         }
         Ok(out)
     };

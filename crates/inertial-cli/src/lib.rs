@@ -3,6 +3,7 @@
 mod analyze;
 mod bench;
 mod check;
+mod curves;
 mod demo;
 mod design;
 mod identifiability_text;
@@ -12,6 +13,7 @@ mod model;
 mod options;
 mod output;
 mod page;
+mod pictures;
 mod recording;
 mod report;
 mod session;

@@ -79,6 +79,11 @@ impl LogOptions {
         self.trust_units
     }
 
+    /// Files that were read for it.
+    pub fn files(&self) -> impl Iterator<Item = String> + '_ {
+        self.columns.iter().map(|p| p.display().to_string())
+    }
+
     /// How logs are prepared, with further columns.
     pub fn options(&self, extra: &[String]) -> Options {
         let filter = match self.filter {

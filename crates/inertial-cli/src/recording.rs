@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use inertial::dynamics::{
     ClosedMechanism, ClosedSamples, InverseDynamics, Samples, Workspace, forward_kinematics, frame_jacobian,
 };
-use inertial::estimation::{Equations, Huber, Measurements, Summary};
+use inertial::estimation::{Equations, Huber, Measurements, Prediction, Summary};
 use inertial::mechanism::{Base, BuildOptions, JointSpec, Mechanism, MechanismBuilder};
 use inertial::spatial::{Force, Inertia, Pose};
 use inertial_data::{Need, Prepared, PreparedLog};
@@ -28,6 +28,22 @@ struct Contact {
     pose: Pose<f64>,
     /// Number of each component among the further columns; absent ones are zero.
     columns: [Option<usize>; 6],
+}
+
+/// Some samples of a log with the forces that the unknowns predict, sample after sample.
+pub struct Part<'p> {
+    /// Times.
+    pub t: &'p [f64],
+    /// Positions of the whole mechanism.
+    pub q: &'p [f64],
+    /// Velocities; with loops those of the independent coordinates.
+    pub v: &'p [f64],
+    /// Measured forces of all rows, as they were fitted.
+    pub tau: &'p [f64],
+    /// Which of them count.
+    pub keep: &'p [bool],
+    /// The predicted ones.
+    pub prediction: &'p Prediction,
 }
 
 /// A prepared log, matched with the equations.
@@ -75,6 +91,26 @@ impl Recording {
         self.log.len()
     }
 
+    /// Samples per second.
+    pub fn rate_hz(&self) -> f64 {
+        self.log.rate_hz()
+    }
+
+    /// Cut-off of the low-pass, where there is one.
+    pub fn cutoff_hz(&self) -> Option<f64> {
+        self.log.cutoff_hz()
+    }
+
+    /// What was repaired and chosen.
+    pub fn notes(&self) -> &[String] {
+        self.log.notes()
+    }
+
+    /// As the user named it.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// The first part, and the last `fraction` to validate with.
     pub fn hold_out(&mut self, fraction: f64) -> Result<(Range<usize>, Range<usize>)> {
         Ok(self.log.hold_out(fraction)?)
@@ -88,23 +124,60 @@ impl Recording {
         range: Range<usize>,
         huber: Option<Huber<'_>>,
     ) -> Result<Summary> {
-        let size = (HELD / equations.mechanism().nv().max(1)).next_multiple_of(Summary::PART);
         let mut out = Summary::empty(equations);
-        for start in range.clone().step_by(size) {
-            session::go_on()?;
-            let part = self.log.read(start..range.end.min(start + size))?;
-            let part = self.summary_of(equations, &part, huber).with_context(|| self.path.clone())?;
-            out.merge(&part)?;
-        }
+        self.each_part(equations, range, |_, _, data| {
+            // For as long as both live.
+            let mut data: Measurements<'_> = data;
+            data.huber = huber;
+            Ok(out.merge(&Summary::new(equations, &data)?)?)
+        })?;
         Ok(out)
     }
 
-    fn summary_of(
+    /// Shows some samples part by part, with the forces that values of the unknowns predict.
+    pub fn predict(
+        &mut self,
+        equations: &Equations<'_>,
+        range: Range<usize>,
+        values: &[f64],
+        mut show: impl FnMut(&Part<'_>),
+    ) -> Result<()> {
+        self.each_part(equations, range, |log, forces, data| {
+            let prediction = equations.predict(&data, values)?;
+            show(&Part {
+                t: &log.t,
+                q: data.q(),
+                v: &log.v,
+                tau: &forces.tau,
+                keep: &forces.keep,
+                prediction: &prediction,
+            });
+            Ok(())
+        })
+    }
+
+    fn each_part(
+        &mut self,
+        equations: &Equations<'_>,
+        range: Range<usize>,
+        mut work: impl FnMut(&Prepared, &Forces, Measurements<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let size = (HELD / equations.mechanism().nv().max(1)).next_multiple_of(Summary::PART);
+        for start in range.clone().step_by(size) {
+            session::go_on()?;
+            let log = self.log.read(start..range.end.min(start + size))?;
+            self.measured(equations, &log, &mut work).with_context(|| self.path.clone())?;
+        }
+        Ok(())
+    }
+
+    /// A part of the log as the equations take it.
+    fn measured(
         &self,
         equations: &Equations<'_>,
         log: &Prepared,
-        huber: Option<Huber<'_>>,
-    ) -> Result<Summary> {
+        work: impl FnOnce(&Prepared, &Forces, Measurements<'_>) -> Result<()>,
+    ) -> Result<()> {
         let mechanism = equations.mechanism();
         let count = log.len();
         let forces = self.forces(equations, log)?;
@@ -115,21 +188,21 @@ impl Recording {
             .copied()
             .collect();
         let mut closed_q = Vec::new();
+        let dynamics = InverseDynamics::new(mechanism);
         let mut data = if let Some(closed) = equations.closed() {
             closed_q.resize(count * mechanism.nq(), 0.0);
             closed.follow(&mut closed.workspace(), closed.assembled(), &log.q, &mut closed_q)?;
             let samples = ClosedSamples::new(closed, count, &closed_q, &log.v, &log.a)?;
             Measurements::closed(samples, &log.v, &log.a, &forces.tau)
         } else {
-            let samples = Samples::new(&InverseDynamics::new(mechanism), count, &log.q, &log.v, &log.a)?;
+            let samples = Samples::new(&dynamics, count, &log.q, &log.v, &log.a)?;
             Measurements::new(samples, &log.v, &log.a, &forces.tau)
         };
         data.tau_raw = Some(&forces.raw);
         data.keep = Some(&forces.keep);
         data.columns = (self.formulas > 0).then_some(&columns[..]);
         data.independent = log.independent();
-        data.huber = huber;
-        Ok(Summary::new(equations, &data)?)
+        work(log, &forces, data)
     }
 
     /// The forces of all rows: torques, the wrench on a fixed base, and what contacts add.

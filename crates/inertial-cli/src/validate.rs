@@ -4,11 +4,14 @@ use anyhow::{Context, Result};
 use inertial::estimation::{Equations, JointTerms, Summary, validate};
 use inertial::mechanism::DEFAULT_SNAP;
 
+use crate::curves::{Curves, Piece};
 use crate::identify::residuals;
 use crate::logs::LogOptions;
 use crate::model::Model;
 use crate::options::ModelOptions;
 use crate::output::{self, Answer};
+use crate::page;
+use crate::pictures::Pictures;
 use crate::recording::Recording;
 
 const HELP: &str = "\
@@ -39,6 +42,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    pictures: Pictures,
+    #[command(flatten)]
     log: LogOptions,
     #[command(flatten)]
     options: ModelOptions,
@@ -51,17 +56,31 @@ pub fn run(args: &Args) -> Result<Answer> {
     let equations =
         Equations::with_all_terms(&mechanism, terms, DEFAULT_SNAP).with_context(|| model.label.clone())?;
     let mut summary = Summary::empty(&equations);
+    let mut logs = Vec::new();
     for path in &args.logs {
         let mut log = Recording::open(&args.log, &equations, None, path)?;
         let all = 0..log.len();
         summary.merge(&log.summary(&equations, all, None)?)?;
+        if args.pictures.wanted() {
+            logs.push(log);
+        }
     }
-    let result =
-        validate(&equations, &summary, &equations.model_values()?).with_context(|| args.logs.join(", "))?;
+    let values = equations.model_values()?;
+    let result = validate(&equations, &summary, &values).with_context(|| args.logs.join(", "))?;
     if args.json {
         output::print_json(&result)?;
     } else {
         output::print(&residuals("joint", &result.joints, result.relative_rms))?;
+    }
+    if args.pictures.wanted() {
+        let pieces = logs.iter_mut().map(|log| {
+            let piece = Piece { range: 0..log.len(), part: "validation", residuals: &result.joints };
+            (log, vec![piece])
+        });
+        let curves = Curves::collect(&equations, &values, pieces.collect())?;
+        let files: Vec<String> = args.logs.iter().cloned().chain(args.log.files()).collect();
+        let page = || page::of_validation(&model, &mechanism, &result, curves, args.threshold);
+        args.pictures.write(&files, page)?;
     }
     Ok(if args.threshold.is_none_or(|most| result.relative_rms <= most) { Answer::Yes } else { Answer::No })
 }

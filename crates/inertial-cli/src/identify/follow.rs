@@ -43,6 +43,7 @@ struct Timed<'r> {
 }
 
 pub fn run(args: &Args, stream: &str) -> Result<Answer> {
+    ensure!(!args.pictures.wanted(), "--follow draws nothing: a stream has no end");
     ensure!(args.model != "-" || stream != "-", "the model and the stream cannot both be standard input");
     let model = Model::load(&args.model)?;
     let mechanism = model.build(&args.options.build_options())?;

@@ -17,6 +17,7 @@ use super::{Args, EstimatorChoice};
 use crate::model::Model;
 use crate::options::Setting;
 use crate::output::{self, Answer};
+use crate::page;
 
 const MOMENTUM: [&str; 6] =
     ["momentum.px", "momentum.py", "momentum.pz", "momentum.lx", "momentum.ly", "momentum.lz"];
@@ -72,6 +73,7 @@ pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> 
     } else {
         output::print(&text(&result))?;
     }
+    args.pictures.write(&args.files(), || page::of_momentum(model, mechanism, &result))?;
     Ok(Answer::Yes)
 }
 

@@ -16,6 +16,7 @@ use super::{Args, FrictionChoice};
 use crate::logs::{saved_summary, summarise_part};
 use crate::model::Model;
 use crate::output::{self, Answer};
+use crate::page;
 
 /// Name of what the link carries, in results.
 const PAYLOAD: &str = "payload";
@@ -55,6 +56,7 @@ pub fn run(args: &Args, link: &str) -> Result<Answer> {
     } else {
         output::print(&super::text(&result))?;
     }
+    args.pictures.write(&args.files(), || page::of_payload(&model, &mechanism, link, &result))?;
     Ok(Answer::Yes)
 }
 

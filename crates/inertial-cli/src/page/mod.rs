@@ -3,9 +3,12 @@
 //! [`Page`] is the data; the files in `page/` draw them in a browser. Numbers on the page are those of the JSON result,
 //! which is embedded as it is.
 
+mod identification;
 mod robot;
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -14,8 +17,10 @@ use inertial::identifiability::drng::picture;
 use inertial::mechanism::Mechanism;
 use serde::Serialize;
 
+pub use identification::{of_identification, of_momentum, of_payload, of_validation};
 pub use robot::Robot;
 
+use crate::curves::{Curve, Curves, Motion};
 use crate::model::Model;
 use crate::output;
 
@@ -36,7 +41,22 @@ pub struct Page {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub robot: Option<Robot>,
     /// Measured and predicted forces.
-    pub curves: Vec<serde_json::Value>,
+    pub curves: Vec<Curve>,
+    /// The motion of the log, to be played.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub motion: Option<Motion>,
+    /// Object of `identify --json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identification: Option<serde_json::Value>,
+    /// Unit and prior value of its base parameters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<Parameter>,
+    /// How well the data show the base parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub singular_values: Option<SingularValues>,
+    /// Object of `validate --json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation: Option<serde_json::Value>,
     /// Object of `check --json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<serde_json::Value>,
@@ -57,6 +77,22 @@ pub struct Tile {
     label: String,
 }
 
+/// What a page says of a base parameter besides the result.
+#[derive(Debug, Serialize)]
+pub struct Parameter {
+    unit: &'static str,
+    /// Its value according to the model.
+    model: f64,
+}
+
+/// Of the data in base parameters, the greatest first.
+#[derive(Debug, Serialize)]
+pub struct SingularValues {
+    values: Vec<f64>,
+    excited: usize,
+    rank: usize,
+}
+
 /// What it takes to repeat a result.
 #[derive(Debug, Default, Serialize)]
 pub struct Provenance {
@@ -69,7 +105,7 @@ pub struct Provenance {
 #[derive(Debug, Serialize)]
 struct Input {
     name: String,
-    bytes: usize,
+    bytes: u64,
     sha256: String,
 }
 
@@ -103,11 +139,39 @@ impl Page {
 
     /// Names an input with its checksum.
     pub fn input(&mut self, name: &str, content: &[u8]) {
-        let sha256 = hmac_sha256::Hash::hash(content).iter().fold(String::new(), |mut text, byte| {
+        self.hashed(name, content.len() as u64, hmac_sha256::Hash::hash(content));
+    }
+
+    /// Names files that were read, with their checksums; standard input is gone by now.
+    pub fn input_files(&mut self, paths: &[String]) -> Result<()> {
+        for path in paths.iter().filter(|p| *p != "-") {
+            let mut file = File::open(path).with_context(|| path.to_owned())?;
+            let (mut hash, mut bytes) = (hmac_sha256::Hash::new(), 0);
+            let mut block = vec![0; 1 << 16];
+            loop {
+                let count = file.read(&mut block).with_context(|| path.to_owned())?;
+                if count == 0 {
+                    break;
+                }
+                hash.update(&block[..count]);
+                bytes += count as u64;
+            }
+            self.hashed(path, bytes, hash.finalize());
+        }
+        Ok(())
+    }
+
+    fn hashed(&mut self, name: &str, bytes: u64, hash: [u8; 32]) {
+        let sha256 = hash.iter().fold(String::new(), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
             text
         });
-        self.provenance.inputs.push(Input { name: name.to_owned(), bytes: content.len(), sha256 });
+        self.provenance.inputs.push(Input { name: name.to_owned(), bytes, sha256 });
+    }
+
+    /// The curves and the motion of the logs.
+    pub fn set_curves(&mut self, curves: Curves) {
+        (self.curves, self.motion) = (curves.curves, curves.motion);
     }
 
     /// The part that `analyze` fills.

@@ -136,6 +136,17 @@ impl Robot {
     }
 }
 
+impl Robot {
+    /// With what a link carries beside its own body.
+    pub fn carrying(mut self, mechanism: &Mechanism, link: &str, payload: &Inertia<f64>) -> Result<Self> {
+        let found = mechanism.links().iter().find(|l| l.name == link);
+        if let Some((body, pose)) = found.and_then(|l| Some((l.body?, l.pose))) {
+            self.bodies[body].after = drawn(&payload.transformed(&pose))?;
+        }
+        Ok(self)
+    }
+}
+
 fn coordinates(closed: &ClosedMechanism<'_>) -> Vec<Coordinate> {
     let mechanism = closed.mechanism();
     let names = mechanism.position_names();

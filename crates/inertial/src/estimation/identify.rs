@@ -8,16 +8,16 @@ use super::bounds::Bounds;
 use super::consistent::{Consistency, ConsistentFit, Method, PriorKind};
 use super::equations::Equations;
 use super::essential::{Essential, essential};
-use super::least_squares::{LeastSquares, Weighting};
+use super::least_squares::{LeastSquares, Weighting, information};
 use super::measurements::Huber;
 use super::prior::Prior;
 use super::residuals::{Residual, validate};
 use super::robust::robust;
 use super::summary::Summary;
-use super::terms::Term;
+use super::terms::{Motor, Term};
 use super::{coupling, stribeck};
 use crate::consistency::{DEFAULT_TOLERANCE, judge};
-use crate::linalg::singular_values;
+use crate::linalg::{Triangle, singular_values};
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::spatial::Inertia;
 use crate::{Error, Result};
@@ -271,6 +271,13 @@ pub struct Identification {
     /// The unknowns of the equations, for computation.
     #[serde(skip)]
     pub values: Vec<f64>,
+    /// How well the data show the base parameters, whatever the joints' terms are: singular values of unit columns, the
+    /// greatest first.
+    #[serde(skip)]
+    pub singular_values: Vec<f64>,
+    /// The drives as they were found.
+    #[serde(skip)]
+    pub(super) motors: Vec<Motor>,
 }
 
 /// Estimates the parameters of a mechanism from a summary of its logs.
@@ -421,7 +428,27 @@ fn estimate(
         warnings,
         parameters,
         values,
+        singular_values: excitation(equations, summary, &squares.weights)?,
+        motors: equations.motors().to_vec(),
     })
+}
+
+/// Singular values of the base parameters' part of the data, in columns of unit length, after the joints' terms have taken
+/// theirs.
+fn excitation(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Result<Vec<f64>> {
+    let (rank, all) = (equations.rank(), equations.len());
+    let columns: Vec<usize> = (rank..all).chain(0..rank).collect();
+    let mut data = information(equations, summary, weights)?.matrix().select_columns(&columns);
+    for mut column in data.column_iter_mut() {
+        let size = column.norm();
+        if size > 0.0 {
+            column.unscale_mut(size);
+        }
+    }
+    let mut triangle = Triangle::new(all);
+    triangle.absorb(data.as_mut_slice(), all)?;
+    let own = triangle.matrix().view((all - rank, all - rank), (rank, rank)).into_owned();
+    Ok(singular_values(&own)?)
 }
 
 /// The model of the joints that the data speak for, among those whose columns the summary holds; and what people should know.

@@ -78,8 +78,8 @@ impl<'a> Measurements<'a> {
         self.len() == 0
     }
 
-    /// Positions of all samples.
-    pub(super) fn q(&self) -> &'a [f64] {
+    /// Positions of all samples, those of the whole mechanism.
+    pub fn q(&self) -> &'a [f64] {
         match self.motion {
             Motion::Open(samples) => samples.q(),
             Motion::Closed(samples) => samples.q(),
@@ -138,18 +138,26 @@ impl<'a> Measurements<'a> {
         count: usize,
         factors: &mut [Factor],
     ) -> Result<()> {
+        self.visit(equations, first, count, &mut Reduction { factors, memory: Memory::default() })
+    }
+
+    /// Shows the rows of some samples, some of one channel at a time, to a visitor.
+    pub(super) fn visit(
+        &self,
+        equations: &Equations<'_>,
+        first: usize,
+        count: usize,
+        visitor: &mut impl Visitor,
+    ) -> Result<()> {
         let joints = equations.coordinates();
-        let mut memory = Memory::default();
         let mut failed = Ok(());
         let mut take = |start: usize, chunk: PackedChunk<'_>| {
             let groups: Vec<_> = chunk.groups().collect();
-            for (row, (channel, factor)) in
-                equations.channels.iter().zip(&mut *factors).take(joints).enumerate()
-            {
+            for (row, channel) in equations.channels.iter().take(joints).enumerate() {
                 let rows =
                     Rows { data: self, equations, first: start + chunk.first, count: chunk.count, row };
                 let entry = |entry: usize, s: usize| groups[s / 4][entry].0[s % 4];
-                if let Err(e) = rows.absorb(channel, entry, &mut memory, factor) {
+                if let Err(e) = visitor.rows(&rows, channel, entry) {
                     failed = Err(e);
                 }
             }
@@ -174,23 +182,23 @@ impl<'a> Measurements<'a> {
         }
         failed?;
         if equations.channels.len() > joints {
-            self.reduce_wrench(equations, first, count, factors)
+            self.visit_wrench(equations, first, count, visitor)
         } else {
             Ok(())
         }
     }
 
     /// The same for the wrench on a fixed base.
-    fn reduce_wrench(
+    fn visit_wrench(
         &self,
         equations: &Equations<'_>,
         first: usize,
         count: usize,
-        factors: &mut [Factor],
+        visitor: &mut impl Visitor,
     ) -> Result<()> {
         let (mechanism, joints) = (equations.mechanism(), equations.coordinates());
         let (nq, nv, width) = (mechanism.nq(), mechanism.nv(), mechanism.parameter_count());
-        let (mut workspace, mut memory) = (Workspace::new(mechanism), Memory::default());
+        let mut workspace = Workspace::new(mechanism);
         let mut dense = vec![0.0; BLOCK * 6 * width];
         for start in (first..first + count).step_by(BLOCK) {
             let size = BLOCK.min(first + count - start);
@@ -198,15 +206,37 @@ impl<'a> Measurements<'a> {
                 let (q, own) = (&self.q()[s * nq..(s + 1) * nq], s * nv..(s + 1) * nv);
                 base_wrench_regressor(mechanism, &mut workspace, q, &self.v[own.clone()], &self.a[own], out)?;
             }
-            for (k, (channel, factor)) in
-                equations.channels.iter().zip(&mut *factors).skip(joints).enumerate()
-            {
+            for (k, channel) in equations.channels.iter().skip(joints).enumerate() {
                 let rows = Rows { data: self, equations, first: start, count: size, row: joints + k };
                 let entry = |entry: usize, s: usize| dense[(6 * s + k) * width + entry];
-                rows.absorb(channel, entry, &mut memory, factor)?;
+                visitor.rows(&rows, channel, entry)?;
             }
         }
         Ok(())
+    }
+}
+
+/// What is done with the rows of measurements, whose regressors are at hand only for a moment.
+pub(super) trait Visitor {
+    /// Some rows of a channel; `entry` gives an entry of the packed regressor of one of these samples.
+    fn rows(&mut self, rows: &Rows<'_>, channel: &Channel, entry: impl Fn(usize, usize) -> f64)
+    -> Result<()>;
+}
+
+/// Reduces rows into factors.
+struct Reduction<'f> {
+    factors: &'f mut [Factor],
+    memory: Memory,
+}
+
+impl Visitor for Reduction<'_> {
+    fn rows(
+        &mut self,
+        rows: &Rows<'_>,
+        channel: &Channel,
+        entry: impl Fn(usize, usize) -> f64,
+    ) -> Result<()> {
+        rows.absorb(channel, entry, &mut self.memory, &mut self.factors[rows.row])
     }
 }
 
@@ -219,13 +249,13 @@ struct Memory {
 }
 
 /// Some rows of one channel.
-struct Rows<'d> {
-    data: &'d Measurements<'d>,
-    equations: &'d Equations<'d>,
+pub(super) struct Rows<'d> {
+    pub data: &'d Measurements<'d>,
+    pub equations: &'d Equations<'d>,
     /// First sample.
-    first: usize,
-    count: usize,
-    row: usize,
+    pub first: usize,
+    pub count: usize,
+    pub row: usize,
 }
 
 impl Rows<'_> {

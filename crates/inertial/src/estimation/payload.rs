@@ -233,6 +233,8 @@ pub fn identify_payload(
         warnings,
         parameters: parameters.as_slice().to_vec(),
         values: unknowns,
+        singular_values: Vec::new(),
+        motors: Vec::new(),
     })
 }
 
