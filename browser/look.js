@@ -1,7 +1,37 @@
 // What a person would notice on a page, measured: errors, network requests, overlapping text, reach of the keyboard.
 
-import { chromium } from "playwright-core";
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+/** The program under test. */
+export const program = process.env.INERTIAL ?? new URL("../target/debug/inertial", import.meta.url).pathname;
+
+/** Runs it; what it prints. */
+export const run = (...args) => execFileSync(program, args, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
+
+/** A folder for the pages of one test file. */
+export function folder() {
+  const path = mkdtempSync(join(tmpdir(), "inertial-pages-"));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** What holds for every page, at every width. */
+export async function sound(chrome, url) {
+  for (const { width, dark } of [{ width: 400 }, { width: 1600 }, { width: 1280, dark: true }]) {
+    const { page, troubles, close } = await open(chrome, url, { width, dark });
+    const { overlaps, overflow } = await layout(page);
+    assert.deepEqual(overlaps, [], `overlapping text at ${width} px`);
+    assert.ok(overflow <= 0, `the page is ${overflow} px wider than a window of ${width} px`);
+    assert.deepEqual(await accessibility(page), [], `accessibility, ${dark ? "dark" : "light"}`);
+    assert.deepEqual(troubles, []);
+    await close();
+  }
+}
 
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 // Without these Chromium calls its maker at every start.

@@ -1,44 +1,26 @@
 // The pages of `--report` in a real browser.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { accessibility, browser, layout, open, unreachable } from "./look.js";
+import { browser, folder, open, run, sound, unreachable } from "./look.js";
 
-const program = process.env.INERTIAL ?? new URL("../target/debug/inertial", import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), "inertial-pages-"));
-const run = (...args) => execFileSync(program, args, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] });
+const place = folder();
 let chrome;
 before(async () => (chrome = await browser()));
 after(async () => {
   await chrome?.close();
-  rmSync(folder, { recursive: true, force: true });
+  place.remove();
 });
-
-/** What holds for every page, at every width. */
-async function sound(url) {
-  for (const { width, dark } of [{ width: 400 }, { width: 1600 }, { width: 1280, dark: true }]) {
-    const { page, troubles, close } = await open(chrome, url, { width, dark });
-    const { overlaps, overflow } = await layout(page);
-    assert.deepEqual(overlaps, [], `overlapping text at ${width} px`);
-    assert.ok(overflow <= 0, `the page is ${overflow} px wider than a window of ${width} px`);
-    assert.deepEqual(await accessibility(page), [], `accessibility, ${dark ? "dark" : "light"}`);
-    assert.deepEqual(troubles, []);
-    await close();
-  }
-}
 
 for (const model of ["puma560", "quadruped", "2rru-1rrs", "space-dual-arm"]) {
   describe(`analyze builtin:${model}`, () => {
-    const file = join(folder, `${model}.html`), url = pathToFileURL(file).href;
+    const file = join(place.path, `${model}.html`), url = pathToFileURL(file).href;
     let result;
     before(() => (result = JSON.parse(run("analyze", `builtin:${model}`, "--json", "--report", file))));
 
-    test("is sound at every width", () => sound(url));
+    test("is sound at every width", () => sound(chrome, url));
 
     test("its numbers are those of the JSON", async () => {
       const { page, close } = await open(chrome, url);

@@ -39,6 +39,8 @@ const table = (head, rows, label) => el("div", { class: "scroll", tabindex: 0, r
   el("table", {}, el("thead", {}, el("tr", {}, ...head.map((h) => el("th", { scope: "col" }, h)))),
     el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell, k) =>
       el(k ? "td" : "th", k ? {} : { scope: "row" }, cell)))))));
+/** Width of a drawing in its section, so that its letters keep their size. */
+const drawingWidth = () => Math.max(300, Math.min(900, main.clientWidth - 80));
 const SVG = "http://www.w3.org/2000/svg";
 const shape = (name, attributes, ...children) => {
   const out = document.createElementNS(SVG, name);
@@ -151,8 +153,8 @@ function robotSection() {
 /** Plays the log. */
 function player(scene, buttons, inputs) {
   const { step, length } = data.motion, q = data.motion.q.map(decode);
-  const button = el("button", { type: "button", "aria-pressed": "false" }, "Play the log");
-  const slider = el("input", { type: "range", min: 0, max: length - 1, value: 0, "aria-label": "time in the log" });
+  const button = el("button", { type: "button", "aria-pressed": "false" }, data.design ? "Play the motion" : "Play the log");
+  const slider = el("input", { type: "range", class: "time", min: 0, max: length - 1, value: 0, "aria-label": "time" });
   const show = (i) => {
     scene.setCoordinates(scene.q.map((x, k) => (q[k] ? q[k][i] : x)));
     inputs.forEach((f) => f());
@@ -185,7 +187,7 @@ function player(scene, buttons, inputs) {
 
 /** Measured against predicted, one joint at a time. */
 function curvesSection() {
-  const holder = el("div", { id: "joint-curves", role: "tabpanel" }), tabs = el("div", { class: "row tabs", role: "tablist", "aria-label": "joints" });
+  const holder = el("div", { id: "joint-curves", role: "tabpanel" }), tabs = el("div");
   const logs = el("select", { id: "log-choice" }, ...data.curves.map((c, i) => el("option", { value: i }, `${c.log} (${c.part})`)));
   const key = (colour, text) => el("span", {}, el("span", { class: "key", style: `background:var(${colour})` }), text);
   section("curves", "Measured and predicted",
@@ -200,21 +202,8 @@ function curvesSection() {
   };
   const draw = () => {
     const log = data.curves[+logs.value];
-    joint = Math.min(joint, log.series.length - 1);
-    tabs.replaceChildren(...log.series.map((s, i) => el("button", {
-      type: "button", role: "tab", id: `joint-tab-${i}`, "aria-controls": "joint-curves", "aria-selected": String(i === joint), tabindex: i === joint ? 0 : -1,
-      onclick: () => { joint = i; draw(); },
-      onkeydown: (e) => {
-        const to = e.key === "ArrowRight" ? i + 1 : e.key === "ArrowLeft" ? i - 1 : -1;
-        if (to < 0 || to >= log.series.length) return;
-        joint = to;
-        draw();
-        tabs.children[to].focus();
-      },
-    }, s.joint)));
     const s = log.series[joint], { measured, predicted, residual } = series(s);
     const link = { plots: [], view: { from: 0, to: measured.length } };
-    holder.setAttribute("aria-labelledby", `joint-tab-${joint}`);
     holder.replaceChildren();
     const common = { start: log.start, step: log.step, unit: "s", xLabel: "time (s)", link };
     new Plot(holder, { ...common, series: [{ name: "measured", values: measured, colour: "--measured", line: 1.8 }, { name: "predicted", values: predicted, colour: "--predicted" }], yLabel: s.unit, label: `Measured and predicted force of ${s.joint} over time` });
@@ -232,8 +221,33 @@ function curvesSection() {
     window.inertial = { ...window.inertial, link };
     link.plots.forEach((plot) => drawings.add(plot));
   };
-  logs.addEventListener("change", draw);
-  draw();
+  const choose = () => tabs.replaceChildren(tabList(data.curves[+logs.value].series.map((s) => s.joint), holder, (i) => { joint = i; draw(); }));
+  logs.addEventListener("change", choose);
+  choose();
+}
+
+/** Buttons of which one is chosen, and what it shows; the arrow keys go from one to the next. */
+function tabList(names, panel, show) {
+  const buttons = names.map((name, i) => el("button", { type: "button", role: "tab", id: `${panel.id}-tab-${i}`, "aria-controls": panel.id }, name));
+  const choose = (i) => {
+    buttons.forEach((b, k) => {
+      b.setAttribute("aria-selected", String(k === i));
+      b.tabIndex = k === i ? 0 : -1;
+    });
+    panel.setAttribute("aria-labelledby", buttons[i].id);
+    show(i);
+  };
+  buttons.forEach((b, i) => {
+    b.addEventListener("click", () => choose(i));
+    b.addEventListener("keydown", (e) => {
+      const to = { ArrowRight: i + 1, ArrowLeft: i - 1 }[e.key];
+      if (!buttons[to]) return;
+      choose(to);
+      buttons[to].focus();
+    });
+  });
+  choose(0);
+  return el("div", { class: "row", role: "tablist", "aria-label": "joints" }, ...buttons);
 }
 
 /** The residuals in bins, and the normal distribution of the same spread. */
@@ -252,13 +266,13 @@ function histogram({ histogram: { reach, bins, beyond }, rms, unit, counted, joi
   for (const [x, anchor] of [[-reach, "start"], [0, "middle"], [reach, "end"]]) {
     out.append(shape("text", { x: reach ? ((x + reach) / (2 * reach)) * w : w / 2, y: h - 8, "text-anchor": anchor, class: "quiet" }, `${digits(x, 3)} ${unit}`));
   }
-  return el("div", { class: "bars" }, out, el("p", { class: "legend" }, `Line: a normal distribution of the same spread.${beyond ? ` Beyond: ${beyond} samples.` : ""}`));
+  return el("div", { class: "bars" }, out, el("p", { class: "legend" }, `Line: a normal distribution of the same spread.${beyond ? ` Beyond: ${beyond} ${beyond === 1 ? "sample" : "samples"}.` : ""}`));
 }
 
 /** What friction took, as dots, and the model's curve. */
 function friction(s) {
   const v = decode(s.friction.speed), f = decode(s.friction.force), model = decode(s.friction.model);
-  const w = 860, h = 220, left = 56, bottom = 36;
+  const w = drawingWidth(), h = 220, left = 56, bottom = 36;
   const reach = v.reduce((m, x) => Math.max(m, Math.abs(x)), 1e-9);
   const top = f.reduce((m, x) => Math.max(m, Math.abs(x)), 1e-9);
   const x = (a) => left + ((a + reach) / (2 * reach)) * (w - left - 10), y = (b) => 8 + ((top - b) / (2 * top)) * (h - bottom - 8);
@@ -266,7 +280,7 @@ function friction(s) {
   for (const t of ticks(-top, top, 4)) {
     out.append(shape("line", { x1: left, x2: w - 10, y1: y(t), y2: y(t), stroke: "var(--grid)" }), shape("text", { x: left - 6, y: y(t) + 4, "text-anchor": "end", class: "quiet" }, short(t)));
   }
-  for (const t of ticks(-reach, reach, 8)) out.append(shape("text", { x: x(t), y: h - bottom + 16, "text-anchor": "middle", class: "quiet" }, short(t)));
+  for (const t of ticks(-reach, reach, w / 90)) out.append(shape("text", { x: x(t), y: h - bottom + 16, "text-anchor": "middle", class: "quiet" }, short(t)));
   out.append(shape("text", { x: (w + left) / 2, y: h - 4, "text-anchor": "middle", class: "quiet" }, `speed (${s.speed_unit}), force (${s.unit})`));
   let dots = "";
   for (let i = 0; i < v.length; i++) dots += `M${x(v[i]).toFixed(1)} ${y(f[i]).toFixed(1)}h.01`;
@@ -285,17 +299,17 @@ function parametersSection() {
   section("parameters", "What was identified",
     el("p", {}, "Base parameters: the combinations that this robot's motion can show. Each bar has a scale of its own, with a line at zero: ",
       el("span", { class: "dot after" }), "value ± 2 standard errors, ", el("span", { class: "dot before" }), "the model's value."),
-    table(["base parameter", "", "value", "standard error", "relative", "model", "unit"], rows, "base parameters"));
+    table(["base parameter", "against the model", "value", "standard error", "relative", "model", "unit"], rows, "base parameters"));
 }
 
 function errorBar(p) {
-  const w = 180, h = 20, spread = 2 * (p.std_error || 0);
-  const low = Math.min(p.value - spread, p.model, 0), high = Math.max(p.value + spread, p.model, 0);
+  const w = 180, h = 20, spread = 2 * (p.std_error || 0), known = p.model ?? 0;
+  const low = Math.min(p.value - spread, known, 0), high = Math.max(p.value + spread, known, 0);
   const x = (v) => 6 + ((v - low) / (high - low || 1)) * (w - 12), y = h / 2;
   return shape("svg", { viewBox: `0 0 ${w} ${h}`, width: w, height: h, class: "bar", "aria-hidden": "true" },
     shape("line", { x1: x(0), x2: x(0), y1: 1, y2: h - 1, stroke: "var(--muted)" }),
     shape("line", { x1: x(p.value - spread), x2: x(p.value + spread), y1: y, y2: y, stroke: "var(--after)", "stroke-width": 3, opacity: 0.7 }),
-    shape("circle", { cx: x(p.model), cy: y, r: 5, fill: "none", stroke: "var(--before)", "stroke-width": 2 }),
+    ...(p.model === null ? [] : [shape("circle", { cx: x(p.model), cy: y, r: 5, fill: "none", stroke: "var(--before)", "stroke-width": 2 })]),
     shape("circle", { cx: x(p.value), cy: y, r: 3.5, fill: "var(--after)" }));
 }
 
@@ -306,7 +320,7 @@ function bodiesSection() {
   if (!rows.length) return;
   section("bodies", "Bodies",
     el("p", {}, "What the data do not show is the prior's: a body's own numbers are one of many that predict the same forces, chosen nearest to the model. Centres of mass and inertias are in the link's frame, inertias about the centre of mass."),
-    table(["body", "mass (kg)", "x (m)", "y (m)", "z (m)", "Ixx (kg m²)", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "can exist"], rows, "bodies"));
+    table(["body", "mass (kg)", "x (m)", "y (m)", "z (m)", "Ixx (kg m²)", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "can exist"], rows, "numbers of the bodies"));
 }
 
 /** Residuals of the fit and the validation, and the joints' own terms with units. */
@@ -314,18 +328,19 @@ function jointsSection() {
   const id = data.identification;
   residualTable("residuals", "Residuals", [["fit", id.fit], ["validation", id.validation]]);
   const linear = new Set(data.curves.flatMap((c) => c.series).filter((s) => s.unit === "N").map((s) => s.joint));
-  const kinds = { viscous: ["viscous", (l) => (l ? "N s/m" : "N m s/rad")], coulomb: ["Coulomb"], coulomb_positive: ["Coulomb forward"], coulomb_negative: ["Coulomb backward"], stribeck: ["Stribeck"],
-    stribeck_velocity: ["at speed", (l) => (l ? "m/s" : "rad/s")], stribeck_exponent: ["exponent", () => ""], offset: ["offset"], rotor_inertia: ["rotor inertia", (l) => (l ? "kg" : "kg m²")] };
+  const terms = [["viscous", "viscous", "N m s/rad", "N s/m"], ["coulomb", "Coulomb", "N m", "N"], ["coulomb_positive", "Coulomb forward", "N m", "N"], ["coulomb_negative", "Coulomb backward", "N m", "N"],
+    ["stribeck", "Stribeck", "N m", "N"], ["stribeck_velocity", "at speed", "rad/s", "m/s"], ["stribeck_exponent", "exponent", "", ""], ["offset", "offset", "N m", "N"], ["rotor_inertia", "rotor inertia", "kg m²", "kg"]];
   const joints = id.joints.filter((j) => j !== null);
-  const rows = joints.flatMap((j) => [
-    ...Object.keys(kinds).filter((k) => typeof j[k] === "number").map((k) => {
-      const [name, unit] = kinds[k], l = linear.has(j.name);
-      return [j.name, name, digits(j[k]), unit ? unit(l) : l ? "N" : "N m"];
-    }),
-    ...Object.entries(j.terms || {}).map(([name, x]) => [j.name, name, digits(x), ""]),
-    ...Object.entries(j.turns_with || {}).map(([name, x]) => [j.name, `its drive turns with ${name}`, digits(x), ""]),
+  const used = terms.filter(([key]) => joints.some((j) => typeof j[key] === "number"));
+  const further = joints.flatMap((j) => [
+    ...Object.entries(j.terms || {}).map(([name, x]) => `${j.name}.${name}: ${digits(x)}`),
+    ...(j.turns_with ? [`The drive of ${j.name} turns with ${Object.entries(j.turns_with).map(([name, x]) => `${digits(x)} ${name}`).join(" + ")}.`] : []),
   ]);
-  if (rows.length) section("joints", "Friction and drives", table(["joint", "term", "value", "unit"], rows, "terms of the joints"));
+  if (!used.length && !further.length) return;
+  const cell = (j, [key, , , unit]) => digits(j[key]) + (linear.has(j.name) && typeof j[key] === "number" ? ` ${unit}` : "");
+  const head = used.map(([, title, unit]) => (unit ? `${title} (${unit})` : title));
+  section("joints", "Friction and drives", ...(used.length ? [table(["joint", ...head], joints.map((j) => [j.name, ...used.map((t) => cell(j, t))]), "terms of the joints")] : []),
+    ...further.map((text) => el("p", {}, text)));
 }
 
 function residualTable(id, title, parts) {
@@ -334,7 +349,7 @@ function residualTable(id, title, parts) {
   const rows = parts.flatMap(([part, list]) => (list || []).map((r) => [r.joint, part, digits(r.rms, 4), percent(r.relative_rms), digits(r.rms_raw, 4), white(r), units.get(r.joint) || ""]));
   if (rows.length) {
     section(id, title, el("p", {}, "Root mean square of measured less predicted, in the band of the filter and unfiltered. Durbin and Watson's statistic is about 2 where residuals are white: then nothing is left to explain."),
-      table(["joint", "part", "rms", "of the force", "rms unfiltered", "Durbin–Watson", "unit"], rows, title));
+      table(["joint", "part", "rms", "of the force", "rms unfiltered", "Durbin–Watson", "unit"], rows, "residuals by joint"));
   }
 }
 
@@ -348,11 +363,31 @@ function checkSection() {
   section("check", "Can these bodies exist?", table(["body", "mass (kg)", "can exist", "least eigenvalue of the pseudo-inertia", "why not"], rows, "bodies"));
 }
 
+/** The designed motion with its limits, and what it will show. */
 function designSection() {
-  const d = data.design;
-  if (d.base_parameters) {
-    section("design", "What the motion will show", table(["base parameter", "expected standard error"], d.base_parameters.map((p) => [p.name, digits(p.std_error, 3)]), "expected standard errors"));
+  const d = data.design, t = data.trajectory;
+  if (t?.joints.length) {
+    const holder = el("div", { id: "motion-curves", role: "tabpanel" });
+    const draw = (joint) => {
+      const link = { plots: [], view: { from: 0, to: decode(t.joints[joint].quantities[0].values).length } };
+      holder.replaceChildren();
+      for (const q of t.joints[joint].quantities) {
+        new Plot(holder, { series: [{ name: q.name, values: decode(q.values), colour: "--after", line: 1.6 }], limits: q.limits, start: 0, step: t.step, unit: "s",
+          xLabel: "time (s)", yLabel: q.unit, label: `${q.name} of ${t.joints[joint].joint} over time`, title: `${q.name} (${q.unit})`, link, height: 150 });
+      }
+      window.inertial = { ...window.inertial, link };
+      link.plots.forEach((plot) => drawings.add(plot));
+    };
+    section("motion", "The designed motion", tabList(t.joints.map((j) => j.joint), holder, draw), holder,
+      el("p", { class: "legend" }, "Dashed: the limits, margins taken off. Drag to pan; click a plot, then scroll to zoom; double click shows all."));
   }
+  const unknowns = [...d.base_parameters, ...d.joint_terms];
+  const rows = unknowns.map((p) => [p.name, digits(p.value), digits(p.std_error, 3), p.relative === null ? "–" : percent(p.relative), p.weak ? el("span", { class: "bad" }, `weak: ${p.reason || ""}`) : el("span", { class: "good" }, "good")]);
+  section("design", "What the motion will show",
+    el("p", {}, `Of ${d.structural_rank} base parameters that the structure allows to know, this motion shows ${d.rank}. Errors are what least squares would have with the noise that was given.`),
+    table(["unknown", "model's value", "expected standard error", "of its size", "verdict"], rows, "expected standard errors"));
+  const distance = /^the (distance|workspace|ground)/;
+  section("limits", "Limits", table(["limit (margins taken off)", "used"], d.limits.map((u) => [u.limit, distance.test(u.limit) ? `${digits(u.used, 3)} m left` : percent(u.used)]), "use of the limits"));
 }
 
 /** The table of the parameters, with what each stands for. */
@@ -422,7 +457,7 @@ function marksSection() {
 
 /** How well the motion shows each direction, against the rank that the structure allows. */
 function singularSection() {
-  const s = data.singular_values, w = 860, h = 200, left = 60;
+  const s = data.singular_values, w = drawingWidth(), h = 200, left = 60;
   const top = Math.log10(s.values[0] || 1), floor = Math.log10(Math.max(s.values.at(-1), s.values[0] * 1e-18));
   const low = Math.floor(floor), high = Math.ceil(top);
   const y = (v) => 10 + ((high - Math.log10(Math.max(v, 10 ** low))) / (high - low || 1)) * (h - 50);

@@ -66,9 +66,9 @@ const short = (x) => {
 
 /** Several series over one uniform axis; `link` shares the view between plots. */
 class Plot {
-  constructor(holder, { series, start, step, unit, xLabel, yLabel, label, link, height = 190, zero = false }) {
+  constructor(holder, { series, start, step, unit, xLabel, yLabel, label, link, limits = [], title, height = 190, zero = false }) {
     this.series = series.map((s) => ({ ...s, extremes: new Extremes(s.values) }));
-    Object.assign(this, { start, step, unit, xLabel, yLabel, link, zero });
+    Object.assign(this, { start, step, unit, xLabel, yLabel, link, title, zero, limits: limits.filter((l) => l !== null && l !== undefined) });
     this.length = Math.max(...series.map((s) => s.values.length));
     this.canvas = document.createElement("canvas");
     this.canvas.className = "plot";
@@ -76,6 +76,11 @@ class Plot {
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", `${label}. Arrow keys pan, plus and minus zoom, zero shows all.`);
+    if (title) {
+      const words = document.createElement("h3");
+      words.textContent = title;
+      holder.append(words);
+    }
     holder.append(this.canvas);
     this.own = { from: 0, to: this.length };
     if (link) link.plots.push(this);
@@ -170,6 +175,7 @@ class Plot {
       low = Math.min(low, a);
       high = Math.max(high, b);
     }
+    for (const limit of this.limits) [low, high] = [Math.min(low, limit), Math.max(high, limit)];
     if (!(high > low)) [low, high] = Number.isFinite(low) ? [low - 1, low + 1] : [0, 1];
     const margin = 0.06 * (high - low);
     [low, high] = [this.zero ? 0 : low - margin, high + margin];
@@ -205,6 +211,10 @@ class Plot {
     g.beginPath();
     g.rect(left, top, inner, tall);
     g.clip();
+    g.strokeStyle = colour("--bad");
+    g.setLineDash([5, 4]);
+    for (const limit of this.limits) line(g, left, y(limit), left + inner, y(limit));
+    g.setLineDash([]);
     for (const s of this.series) this.curve(g, s, colour(s.colour), x, y, from, to, left, inner);
     g.restore();
     if (this.cursor !== undefined) this.reading(g, colour, x, left, inner, top, tall);

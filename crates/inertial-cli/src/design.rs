@@ -17,6 +17,8 @@ use crate::identify::FrictionChoice;
 use crate::model::Model;
 use crate::options::{MeasuredChoice, ModelOptions};
 use crate::output::{self, Answer};
+use crate::page::{self, Designed};
+use crate::pictures::Pictures;
 use outcome::{kind, report, text, write};
 use subject::{room, subject};
 use watch::Watcher;
@@ -148,6 +150,8 @@ pub struct Args {
     #[arg(long, value_name = "PATH")]
     out: Vec<PathBuf>,
     #[command(flatten)]
+    pictures: Pictures,
+    #[command(flatten)]
     options: ModelOptions,
 }
 
@@ -231,6 +235,16 @@ pub fn run(args: &Args) -> Result<Answer> {
     } else {
         output::print(&text(&report, &found))?;
     }
+    let designed = Designed {
+        mechanism: &mechanism,
+        coordinates: &coordinates,
+        effort: &subjects[0].effort,
+        design: &found,
+        rate: args.rate,
+        seed: args.seed,
+    };
+    let files: Vec<String> = args.robust.iter().chain(&args.prior_summary).cloned().collect();
+    args.pictures.write(&files, || page::of_design(&model, &designed, &report))?;
     Ok(Answer::Yes)
 }
 

@@ -14,6 +14,7 @@ mod options;
 mod output;
 mod page;
 mod pictures;
+mod plots;
 mod recording;
 mod report;
 mod session;

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
+use crate::output;
 use crate::page::Page;
+use crate::plots;
 
 /// What to draw.
 #[derive(Debug, clap::Args)]
@@ -12,12 +14,18 @@ pub struct Pictures {
     /// Write a page to look at: robot, curves, tables, and how it was obtained (one file, opens in any browser)
     #[arg(long, value_name = "PATH")]
     report: Option<PathBuf>,
+    /// Draw the main curves in the terminal
+    #[arg(long, conflicts_with = "json")]
+    plot: bool,
+    /// Write the curves as SVG files, fit for a paper, into a folder
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
 }
 
 impl Pictures {
     /// Whether anything is to be drawn.
     pub fn wanted(&self) -> bool {
-        self.report.is_some()
+        self.report.is_some() || self.plot || self.plots.is_some()
     }
 
     /// Draws a page, obtained from some files beside the model.
@@ -29,6 +37,12 @@ impl Pictures {
         if let Some(path) = &self.report {
             page.input_files(files)?;
             page.write(path)?;
+        }
+        if let Some(folder) = &self.plots {
+            plots::write(&page, folder)?;
+        }
+        if self.plot {
+            output::print(&plots::draw(&page))?;
         }
         Ok(())
     }

@@ -33,6 +33,218 @@ fn a_page_carries_the_result_and_how_to_repeat_it() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), page);
 }
 
+/// Floats of a page.
+fn floats(text: &Value) -> Vec<f32> {
+    let digit = |c: u8| match c {
+        b'A'..=b'Z' => c - b'A',
+        b'a'..=b'z' => c - b'a' + 26,
+        b'0'..=b'9' => c - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let text = text.as_str().unwrap().trim_end_matches('=');
+    let bits: Vec<u8> = text.bytes().flat_map(|c| (0..6).rev().map(move |k| digit(c) >> k & 1)).collect();
+    let bytes: Vec<u8> = bits.chunks_exact(8).map(|b| b.iter().fold(0, |all, bit| all << 1 | bit)).collect();
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
+}
+
+/// A log of the two-link arm, simulated with noise.
+fn log(folder: &Folder, seconds: f64, rate: f64) -> String {
+    let mut text = String::from("t,q1,q2\n");
+    for k in 0..(seconds * rate) as usize {
+        let t = k as f64 / rate;
+        let q =
+            [0.8 * (4.4 * t).sin() + 0.3 * (2.5 * t).cos(), 0.9 * (6.9 * t).cos() + 0.4 * (2.5 * t).sin()];
+        text += &format!("{t},{},{}\n", q[0], q[1]);
+    }
+    let (motion, log) = (folder.file("motion.csv", text), folder.path("log.csv"));
+    let noise = ["--ignore-limits", "--noise", "tau=0.05", "--out", log.to_str().unwrap()];
+    let made = run(&[&["simulate", "builtin:planar-2r", &motion][..], &noise].concat());
+    assert_eq!(made.status, 0, "{}", made.stderr);
+    log.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_page_of_identify_has_the_result_and_its_curves() {
+    let folder = Folder::new();
+    let (log, path) = (log(&folder, 20.0, 100.0), folder.path("page.html"));
+    let call = [
+        "identify",
+        "builtin:planar-2r",
+        &log,
+        "--holdout",
+        "0.3",
+        "--friction",
+        "coulomb+viscous",
+        "--json",
+    ];
+    let args = [&call[..], &["--report", path.to_str().unwrap()]].concat();
+    let result = run(&args);
+    assert_eq!(result.status, 0, "{}", result.stderr);
+    // Drawing changes nothing.
+    assert_eq!(run(&call).stdout, result.stdout);
+    let (page, result) = (data(&std::fs::read_to_string(&path).unwrap()), result.json());
+    assert_eq!(page["identification"], result);
+    assert_eq!(
+        page["parameters"].as_array().unwrap().len(),
+        result["base_parameters"].as_array().unwrap().len()
+    );
+    assert_eq!(
+        page["singular_values"]["values"].as_array().unwrap().len() as u64,
+        result["rank"].as_u64().unwrap()
+    );
+    assert_eq!(page["provenance"]["inputs"][1]["bytes"], std::fs::metadata(&log).unwrap().len());
+    let curves = page["curves"].as_array().unwrap();
+    assert_eq!(curves.iter().map(|c| c["part"].as_str().unwrap()).collect::<Vec<_>>(), ["fit", "validation"]);
+    for curve in curves {
+        for (series, told) in curve["series"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(result[curve["part"].as_str().unwrap()].as_array().unwrap())
+        {
+            assert_eq!((&series["joint"], &series["unit"]), (&told["joint"], &"N m".into()));
+            // Sample by sample the same as the summary's triangles give: they round differently.
+            let (rms, expected) = (series["rms"].as_f64().unwrap(), told["rms"].as_f64().unwrap());
+            assert!((rms / expected - 1.0).abs() < 1e-6, "{rms} {expected}");
+            let [measured, predicted, residual] =
+                ["measured", "predicted", "residual"].map(|k| floats(&series[k]));
+            let there: Vec<usize> = (0..residual.len()).filter(|&i| residual[i].is_finite()).collect();
+            assert_eq!(there.len() as u64, series["counted"].as_u64().unwrap());
+            let mean =
+                there.iter().map(|&i| f64::from(residual[i]).powi(2)).sum::<f64>() / there.len() as f64;
+            // 32-bit floats.
+            assert!((mean.sqrt() / rms - 1.0).abs() < 1e-5);
+            assert!(there.iter().all(|&i| (measured[i] - predicted[i] - residual[i]).abs() < 1e-4));
+            let bins = series["histogram"]["bins"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|b| b.as_u64().unwrap())
+                .sum::<u64>();
+            assert_eq!(bins + series["histogram"]["beyond"].as_u64().unwrap(), there.len() as u64);
+            // Friction's part of the prediction, from the joint's own numbers.
+            let joint =
+                result["joints"].as_array().unwrap().iter().find(|j| j["name"] == told["joint"]).unwrap();
+            let [viscous, coulomb] = ["viscous", "coulomb"].map(|k| joint[k].as_f64().unwrap());
+            let friction = &series["friction"];
+            for (v, f) in floats(&friction["speed"]).into_iter().zip(floats(&friction["model"])) {
+                let expected = viscous * f64::from(v) + coulomb * f64::from(v).signum();
+                assert!((f64::from(f) - expected).abs() < 1e-5, "{f} {expected}");
+            }
+        }
+    }
+    assert_eq!(page["motion"]["q"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_long_log_keeps_its_peaks_and_the_page_its_size() {
+    let folder = Folder::new();
+    // Half a million samples of two joints, unfiltered.
+    let (log, path) = (log(&folder, 50.0, 10_000.0), folder.path("page.html"));
+    let call = ["validate", "builtin:planar-2r", &log, "--cutoff", "off", "--slow", "0", "--json"];
+    let result = run(&[&call[..], &["--report", path.to_str().unwrap()]].concat());
+    assert_eq!(result.status, 0, "{}", result.stderr);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.len() < 10_000_000, "{}", text.len());
+    let page = data(&text);
+    assert_eq!(page["validation"], result.json());
+    let curve = &page["curves"][0];
+    let bucket = curve["bucket"].as_u64().unwrap();
+    assert!(bucket > 1);
+    let columns: Vec<f32> = std::fs::read_to_string(&log)
+        .unwrap()
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').next_back().unwrap().parse().unwrap())
+        .collect();
+    let shown = floats(&curve["series"][1]["measured"]);
+    assert_eq!(shown.len(), 2 * columns.len().div_ceil(bucket as usize));
+    for (pair, samples) in shown.chunks(2).zip(columns.chunks(bucket as usize)) {
+        let least = samples.iter().copied().fold(f32::INFINITY, f32::min);
+        let greatest = samples.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        assert_eq!((pair[0].min(pair[1]), pair[0].max(pair[1])), (least, greatest));
+    }
+}
+
+#[test]
+fn the_page_of_design_has_the_motion_within_its_limits() {
+    let folder = Folder::new();
+    let path = folder.path("page.html");
+    let call =
+        ["design", "builtin:planar-2r", "--duration", "4", "--starts", "1", "--iterations", "3", "--json"];
+    let result = run(&[&call[..], &["--report", path.to_str().unwrap()]].concat());
+    assert_eq!(result.status, 0, "{}", result.stderr);
+    let page = data(&std::fs::read_to_string(&path).unwrap());
+    assert_eq!(page["design"], result.json());
+    for joint in page["trajectory"]["joints"].as_array().unwrap() {
+        let quantities = joint["quantities"].as_array().unwrap();
+        assert_eq!(quantities.len(), 4);
+        for quantity in quantities {
+            // 32-bit floats.
+            let within = |x: &f32, k: usize, sign: f64| {
+                quantity["limits"][k]
+                    .as_f64()
+                    .is_none_or(|l| sign * (f64::from(*x) - l) < 1e-6 * (1.0 + l.abs()))
+            };
+            assert!(floats(&quantity["values"]).iter().all(|x| within(x, 0, -1.0) && within(x, 1, 1.0)));
+        }
+    }
+}
+
+#[test]
+fn curves_in_the_terminal_and_on_paper() {
+    let folder = Folder::new();
+    let (log, plots) = (log(&folder, 10.0, 100.0), folder.path("plots"));
+    let call = [
+        "identify",
+        "builtin:planar-2r",
+        &log,
+        "--holdout",
+        "0.3",
+        "--plot",
+        "--plots",
+        plots.to_str().unwrap(),
+    ];
+    let made = common::command().args(call).env("COLUMNS", "60").output().unwrap();
+    assert!(made.status.success());
+    let text = String::from_utf8(made.stdout).unwrap();
+    let drawn: Vec<&str> =
+        text.lines().filter(|l| l.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c))).collect();
+    // Seven lines for each of two joints, of the fit and of the validation.
+    assert!(drawn.len() > 20 && drawn.iter().all(|l| l.chars().count() <= 60), "{text}");
+    // No terminal, no colours.
+    assert!(!text.contains('\u{1b}'));
+    let mut names: Vec<String> =
+        std::fs::read_dir(&plots).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let expected = ["forces", "residuals", "spectra"]
+        .map(|n| [format!("{n}-1-fit.svg"), format!("{n}-2-validation.svg")]);
+    let mut expected: Vec<String> = expected
+        .into_iter()
+        .flatten()
+        .chain(["parameters.svg".into(), "singular-values.svg".into()])
+        .collect();
+    expected.sort();
+    assert_eq!(names, expected);
+    for name in names {
+        let text = std::fs::read_to_string(plots.join(&name)).unwrap();
+        assert!(
+            text.starts_with("<svg") && text.trim_end().ends_with("</svg>") && !text.contains("NaN"),
+            "{name}"
+        );
+    }
+    refused(&["identify", "builtin:planar-2r", &log, "--plot", "--json"]);
+    let file = folder.file("file", "");
+    refused(&["validate", "builtin:planar-2r", &log, "--plots", &file]);
+}
+
+#[test]
+fn a_stream_has_no_page() {
+    let line = refused(&["identify", "builtin:planar-2r", "--follow", "-", "--report", "page.html"]);
+    assert_eq!(line, "--follow draws nothing: a stream has no end");
+}
+
 #[test]
 fn a_name_cannot_break_out_of_the_data() {
     let folder = Folder::new();

@@ -119,6 +119,42 @@ fn a_known_coupling_returns_the_truth() {
 }
 
 #[test]
+fn predictions_are_those_of_the_model_that_was_found() {
+    let mechanism = model("puma560");
+    let joints = JointModel { search_couplings: true, ..JointModel::from(ALL) };
+    let wide = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
+    let mut rng = Rng(5);
+    let mut shafts = own_shafts(6);
+    shafts[5] = vec![(4, 1.0), (5, 1.0)];
+    let log = simulate(&mechanism, 400, &mut rng, |_, v, a, _, tau| drives(&shafts, v, a, tau));
+    let log = log.noisy(0.2, &mut rng);
+    let found = plain(&wide, &log.summary(&wide));
+    let chosen = wide.chosen(&found).unwrap();
+    let samples = Samples::new(&InverseDynamics::new(&mechanism), 400, &log.q, &log.v, &log.a).unwrap();
+    let mut data = Measurements::new(samples, &log.v, &log.a, &log.tau);
+    data.columns = None;
+    let predicted = chosen.predict(&data, &found.values).unwrap();
+    for (j, told) in found.fit.iter().enumerate() {
+        let squares =
+            (0..400).map(|s| (log.tau[6 * s + j] - predicted.force[6 * s + j]).powi(2)).sum::<f64>();
+        // The summary sums by triangles: rounding alone differs.
+        assert!(((squares / 400.0).sqrt() / told.rms - 1.0).abs() < 1e-9, "{}", told.joint);
+    }
+    for s in 0..400 {
+        let mut expected = [0.0; 6];
+        for (i, shaft) in shafts.iter().enumerate() {
+            let speed: f64 = shaft.iter().map(|(j, c)| c * log.v[6 * s + j]).sum();
+            let drive = &found.joints[i];
+            let force = drive.viscous.unwrap() * speed + drive.coulomb.unwrap() * speed.signum();
+            shaft.iter().for_each(|(j, c)| expected[*j] += c * force);
+        }
+        for (j, x) in expected.iter().enumerate() {
+            assert!((predicted.friction[6 * s + j] - x).abs() < 1e-12, "{j}");
+        }
+    }
+}
+
+#[test]
 fn couplings_are_found_from_the_data_and_only_where_they_are() {
     let mechanism = model("puma560");
     let joints = JointModel { search_couplings: true, ..JointModel::from(ALL) };

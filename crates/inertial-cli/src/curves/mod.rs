@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::recording::{Part, Recording};
 pub use floats::Floats;
-use reduce::Reducer;
+pub use reduce::Reducer;
 use spectrum::Welch;
 
 /// Points of all curves together: in base64 they take seven megabytes of a page, and hold a minute of seven joints at 1 kHz.

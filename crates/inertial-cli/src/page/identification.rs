@@ -56,7 +56,8 @@ pub fn of_identification(
     page.set_curves(curves);
     let identified = mechanism.clone().with_parameters(&result.parameters)?;
     page.robot = Some(Robot::new(mechanism, Some(&identified))?);
-    let prior = equations.model_values()?;
+    let silent = mechanism.parameters().iter().all(|x| *x == 0.0);
+    let prior = equations.model_values()?.into_iter().map(|x| (!silent).then_some(x));
     page.parameters = parameters(result.base_parameters.iter().map(|p| p.name.as_str()).zip(prior));
     page.identification = Some(serde_json::to_value(result)?);
     let measured = equations.has_base_wrench().then_some(Measured::Both);
@@ -86,7 +87,7 @@ pub fn of_payload(model: &Model, mechanism: &Mechanism, link: &str, result: &Ide
     page.warnings.extend(result.warnings.iter().map(|w| advised(w)));
     let payload = Inertia::from_parameters(&Parameters::from_column_slice(&result.parameters));
     page.robot = Some(Robot::new(mechanism, None)?.carrying(mechanism, link, &payload)?);
-    page.parameters = parameters(result.base_parameters.iter().map(|p| (p.name.as_str(), 0.0)));
+    page.parameters = parameters(result.base_parameters.iter().map(|p| (p.name.as_str(), None)));
     page.identification = Some(serde_json::to_value(result)?);
     Ok(page)
 }
@@ -108,7 +109,7 @@ pub fn of_momentum(model: &Model, mechanism: &Mechanism, result: &MomentumIdenti
     page.warnings.extend(result.warnings.iter().map(|w| advised(w)));
     let identified = mechanism.clone().with_parameters(&result.parameters)?;
     page.robot = Some(Robot::new(mechanism, Some(&identified))?);
-    page.parameters = parameters(result.base_parameters.iter().map(|p| (p.name.as_str(), p.model)));
+    page.parameters = parameters(result.base_parameters.iter().map(|p| (p.name.as_str(), Some(p.model))));
     page.identification = Some(serde_json::to_value(result)?);
     let options = AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() };
     page.set_analysis(mechanism, &analyze(mechanism, &options)?)?;
@@ -148,7 +149,7 @@ pub fn of_validation(
 }
 
 /// Each with its unit, by the kind of its first parameter.
-fn parameters<'n>(all: impl Iterator<Item = (&'n str, f64)>) -> Vec<Parameter> {
+fn parameters<'n>(all: impl Iterator<Item = (&'n str, Option<f64>)>) -> Vec<Parameter> {
     let unit = |name: &str| match name.rsplit('.').next().unwrap_or_default() {
         "m" => "kg",
         h if h.starts_with('h') => "kg m",
@@ -157,7 +158,7 @@ fn parameters<'n>(all: impl Iterator<Item = (&'n str, f64)>) -> Vec<Parameter> {
     all.map(|(name, model)| Parameter { unit: unit(name), model }).collect()
 }
 
-/// A warning with what to do about it.
+/// A warning as a sentence, with what to do about it.
 fn advised(warning: &str) -> String {
     let advice = if warning.starts_with("this motion does not show") {
         ". The prior decides these; 'inertial design' finds a motion that shows them."
@@ -168,7 +169,7 @@ fn advised(warning: &str) -> String {
     } else {
         ""
     };
-    format!("{warning}{advice}")
+    super::sentence(warning) + advice
 }
 
 fn percent(x: f64) -> String {

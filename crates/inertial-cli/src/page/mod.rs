@@ -3,6 +3,7 @@
 //! [`Page`] is the data; the files in `page/` draw them in a browser. Numbers on the page are those of the JSON result,
 //! which is embedded as it is.
 
+mod design;
 mod identification;
 mod robot;
 
@@ -17,6 +18,7 @@ use inertial::identifiability::drng::picture;
 use inertial::mechanism::Mechanism;
 use serde::Serialize;
 
+pub use design::{Designed, Trajectory, of_design};
 pub use identification::{of_identification, of_momentum, of_payload, of_validation};
 pub use robot::Robot;
 
@@ -54,6 +56,12 @@ pub struct Page {
     /// How well the data show the base parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub singular_values: Option<SingularValues>,
+    /// Object of `design --json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub design: Option<serde_json::Value>,
+    /// The designed motion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trajectory: Option<Trajectory>,
     /// Object of `validate --json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation: Option<serde_json::Value>,
@@ -81,15 +89,17 @@ pub struct Tile {
 #[derive(Debug, Serialize)]
 pub struct Parameter {
     unit: &'static str,
-    /// Its value according to the model.
-    model: f64,
+    /// Its value according to the model, where that says anything.
+    pub model: Option<f64>,
 }
 
 /// Of the data in base parameters, the greatest first.
 #[derive(Debug, Serialize)]
 pub struct SingularValues {
-    values: Vec<f64>,
-    excited: usize,
+    /// All of them.
+    pub values: Vec<f64>,
+    /// Number of directions that the motion shows.
+    pub excited: usize,
     rank: usize,
 }
 
@@ -144,7 +154,7 @@ impl Page {
 
     /// Names files that were read, with their checksums; standard input is gone by now.
     pub fn input_files(&mut self, paths: &[String]) -> Result<()> {
-        for path in paths.iter().filter(|p| *p != "-") {
+        for path in paths.iter().filter(|p| *p != "-" && !p.starts_with("builtin:")) {
             let mut file = File::open(path).with_context(|| path.to_owned())?;
             let (mut hash, mut bytes) = (hmac_sha256::Hash::new(), 0);
             let mut block = vec![0; 1 << 16];
@@ -243,6 +253,17 @@ pub fn of_analysis(model: &Model, mechanism: &Mechanism, analysis: &Analysis) ->
     page.fact("method", analysis.method);
     page.set_analysis(mechanism, analysis)?;
     Ok(page)
+}
+
+/// A note with a capital letter, unless it begins with a name.
+fn sentence(text: &str) -> String {
+    let first = text.split(' ').next().unwrap_or_default();
+    match first.chars().next() {
+        Some(letter) if first.chars().all(|c| c.is_ascii_lowercase()) => {
+            letter.to_ascii_uppercase().to_string() + &text[1..]
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// A word of a command as a shell takes it.

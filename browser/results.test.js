@@ -1,0 +1,175 @@
+// Pages of identify, validate and design in a real browser.
+
+import assert from "node:assert/strict";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { browser, folder, open, run, sound, unreachable } from "./look.js";
+
+const place = folder();
+const file = (name) => join(place.path, name);
+const address = (name) => pathToFileURL(file(name)).href;
+let chrome;
+before(async () => (chrome = await browser()));
+after(async () => {
+  await chrome?.close();
+  place.remove();
+});
+
+/** Sines for some joints, as a trajectory. */
+function motion(name, joints, seconds, rate) {
+  const rows = [["t", ...joints.map((j) => `q.${j}`)].join(",")];
+  for (let k = 0; k <= seconds * rate; k++) {
+    const t = k / rate;
+    const q = joints.map((_, j) => 0.3 * Math.sin((1.1 + 0.37 * j) * t + j) + 0.2 * Math.sin((2.3 + 0.21 * j) * t));
+    rows.push([t, ...q].join(","));
+  }
+  writeFileSync(file(name), rows.join("\n") + "\n");
+}
+
+const numbers = (page, selector) => page.$$eval(`${selector} tbody tr`, (rows) => rows.map((r) => [...r.children].map((c) => c.textContent)));
+
+/** Writes x as the page does. */
+const digits = (x, n = 5) => {
+  const size = Math.abs(x);
+  return size !== 0 && (size < 1e-4 || size >= 1e6) ? x.toExponential(n - 1) : String(+x.toPrecision(n));
+};
+
+/** What every page of an identification can do. */
+function identification(title, name, make) {
+  describe(title, () => {
+    let result;
+    before(() => (result = make()));
+
+    test("is sound at every width", () => sound(chrome, address(name)));
+
+    test("its numbers are those of the JSON", async () => {
+      const { page, close } = await open(chrome, address(name));
+      const rows = await numbers(page, "#parameters");
+      assert.deepEqual(rows.map((r) => [r[0], r[2], r[3]]), result.base_parameters.map((p) => [p.name, digits(p.value), digits(p.std_error, 2)]));
+      if (result.bodies.length) {
+        assert.deepEqual((await numbers(page, "#bodies")).map((r) => [r[0], r[1]]), result.bodies.map((b) => [b.name, digits(b.mass)]));
+      }
+      await close();
+    });
+
+    test("the keyboard reaches every control", async () => {
+      const { page, close } = await open(chrome, address(name));
+      assert.deepEqual(await unreachable(page), []);
+      await close();
+    });
+  });
+}
+
+const simulated = (model, joints, name, ...options) => {
+  motion(`${name}.motion.csv`, joints, 20, 100);
+  run("simulate", model, file(`${name}.motion.csv`), "--ignore-limits", "--noise", "tau=0.2", "--out", file(`${name}.csv`), ...options);
+  return file(`${name}.csv`);
+};
+const arm = () => simulated("builtin:arm7", [1, 2, 3, 4, 5, 6, 7].map((k) => `joint${k}`), "arm");
+
+identification("identify builtin:arm7", "arm.html", () =>
+  JSON.parse(run("identify", "builtin:arm7", arm(), "--holdout", "0.3", "--friction", "coulomb+viscous", "--offset", "--json", "--report", file("arm.html"))));
+
+describe("the curves of builtin:arm7", () => {
+  test("pan, zoom and change of joint and log", async () => {
+    const { page, troubles, close } = await open(chrome, address("arm.html"));
+    const view = () => page.evaluate(() => ({ ...window.inertial.link.view }));
+    const all = await view();
+    const plot = page.locator("canvas.plot").first();
+    await plot.focus();
+    await page.keyboard.press("+");
+    const near = await view();
+    assert.ok(near.to - near.from < 0.8 * (all.to - all.from));
+    const box = await plot.boundingBox();
+    await page.mouse.move(box.x + 300, box.y + 50);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 200, box.y + 50, { steps: 5 });
+    await page.mouse.up();
+    assert.ok((await view()).from > near.from);
+    const tab = page.getByRole("tab", { name: "joint3" });
+    await tab.click();
+    assert.equal(await tab.getAttribute("aria-selected"), "true");
+    assert.match(await page.textContent("#joint-curves"), /Residual of joint3/);
+    await page.selectOption("#log-choice", "1");
+    assert.match(await page.textContent("#joint-curves"), /Residual of joint1/);
+    assert.deepEqual(troubles, []);
+    await close();
+  });
+
+  test("the log plays, and sliders move links", async () => {
+    const { page, close } = await open(chrome, address("arm.html"));
+    const poses = () => page.evaluate(() => window.inertial.scene.poses().map((p) => [...p.R, ...p.p]));
+    const rest = await poses();
+    await page.getByRole("button", { name: "Play the log" }).click();
+    await page.waitForTimeout(400);
+    assert.notDeepEqual(await poses(), rest);
+    await page.getByRole("button", { name: "Start position" }).click();
+    await close();
+  });
+});
+
+describe("validate builtin:arm7", () => {
+  test("is sound and shows the residuals of the JSON", async () => {
+    const result = JSON.parse(run("validate", "builtin:arm7", file("arm.csv"), "--json", "--report", file("valid.html")));
+    await sound(chrome, address("valid.html"));
+    const { page, close } = await open(chrome, address("valid.html"));
+    assert.deepEqual((await numbers(page, "#residuals")).map((r) => [r[0], r[2]]), result.joints.map((j) => [j.joint, digits(j.rms, 4)]));
+    await close();
+  });
+});
+
+describe("design builtin:arm7", () => {
+  test("is sound and shows the expected errors of the JSON", async () => {
+    const result = JSON.parse(run("design", "builtin:arm7", "--duration", "8", "--starts", "1", "--iterations", "4", "--json", "--report", file("design.html")));
+    await sound(chrome, address("design.html"));
+    const { page, close } = await open(chrome, address("design.html"));
+    const unknowns = [...result.base_parameters, ...result.joint_terms];
+    assert.deepEqual((await numbers(page, "#design")).map((r) => [r[0], r[2]]), unknowns.map((p) => [p.name, p.std_error === null ? "–" : digits(p.std_error, 3)]));
+    assert.deepEqual(await unreachable(page), []);
+    await close();
+  });
+});
+
+identification("identify the dual-arm space robot from its momentum", "space.html", () => {
+  const names = JSON.parse(run("demo", "space-robot", "--json")).joints ?? [];
+  const joints = names.length ? names : JSON.parse(run("analyze", "builtin:space-dual-arm", "--json")).bodies.filter((b) => b.joint_type === "revolute").map((b) => b.joint);
+  motion("space.motion.csv", joints, 60, 10);
+  run("simulate", "builtin:space-dual-arm", file("space.motion.csv"), "--measured", "momentum", "--ignore-limits", "--noise", "dq=5e-5,base.v=5e-5,base.w=8e-5", "--out", file("space.csv"));
+  return JSON.parse(run("identify", "builtin:space-dual-arm", file("space.csv"), "--measured", "momentum", "--noise", "dq=5e-5,base.v=5e-5,base.w=8e-5", "--json", "--report", file("space.html")));
+});
+
+describe("a curve of a million samples", () => {
+  test("pans at 30 frames a second and the page opens in two seconds", async () => {
+    motion("long.motion.csv", ["joint1", "joint2"], 100, 10000);
+    run("simulate", "builtin:planar-2r", file("long.motion.csv"), "--ignore-limits", "--noise", "tau=0.1", "--out", file("long.csv"));
+    run("validate", "builtin:planar-2r", file("long.csv"), "--cutoff", "off", "--slow", "0", "--json", "--report", file("long.html"));
+    const { page, troubles, close } = await open(chrome, address("long.html"));
+    assert.equal(await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).curves[0].samples), 1000001);
+    const frames = await page.evaluate(async () => {
+      const plot = window.inertial.link.plots[0], length = plot.length;
+      const spent = [];
+      for (let k = 0; k < 30; k++) {
+        const from = (length / 4) * (k / 30), before = performance.now();
+        Object.assign(plot.view, { from, to: from + length / 2 });
+        window.inertial.link.plots.forEach((p) => p.draw());
+        spent.push(performance.now() - before);
+      }
+      return spent.sort((a, b) => a - b)[15];
+    });
+    console.log(`a frame of two plots of a million samples takes ${frames.toFixed(1)} ms`);
+    assert.deepEqual(troubles, []);
+    await close();
+  });
+});
+
+for (const [robot, log] of [["tx40", "motion"], ["panda", "motion"], ["ur10", "motion"], ["kr300", "motion_A"]]) {
+  const shared = new URL(`../../shared/data/${robot}/`, import.meta.url).pathname;
+  if (!existsSync(shared)) {
+    test(`identify ${robot}`, { skip: "no real logs beside this checkout" }, () => {});
+    continue;
+  }
+  identification(`identify ${robot}`, `${robot}.html`, () => JSON.parse(run("identify", join(shared, "model.urdf"), join(shared, `${log}.csv.gz`),
+    "--friction", "coulomb+viscous", "--offset", "--json", "--report", file(`${robot}.html`))));
+}

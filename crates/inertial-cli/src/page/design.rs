@@ -1,0 +1,164 @@
+//! The page of `design`: the motion within its limits, and what it will show.
+
+use anyhow::Result;
+use inertial::consistency::significant;
+use inertial::dynamics::InverseDynamics;
+use inertial::excitation::{Coordinate, Design, Motion as States};
+use inertial::mechanism::Mechanism;
+use serde::Serialize;
+
+use super::{Page, Robot};
+use crate::curves::{Floats, Motion, coordinate_units};
+use crate::model::Model;
+
+/// Points of each curve, at most: more than a screen is wide.
+const POINTS: f64 = 4000.0;
+
+/// A designed motion over time.
+#[derive(Debug, Serialize)]
+pub struct Trajectory {
+    /// Time between points (s).
+    pub step: f64,
+    /// Its coordinates.
+    pub joints: Vec<Joint>,
+}
+
+/// One coordinate of it.
+#[derive(Debug, Serialize)]
+pub struct Joint {
+    /// Its name.
+    pub joint: String,
+    /// Position, speed, acceleration, and where there are no loops the force by the model.
+    pub quantities: Vec<Quantity>,
+}
+
+/// A quantity with its limits, margins taken off.
+#[derive(Debug, Serialize)]
+pub struct Quantity {
+    /// What it is.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Over time.
+    pub values: Floats,
+    /// Where it must stay, where there is such.
+    pub limits: [Option<f64>; 2],
+}
+
+/// What was designed, and for what.
+pub struct Designed<'d> {
+    /// The robot.
+    pub mechanism: &'d Mechanism,
+    /// What moves it, with limits.
+    pub coordinates: &'d [Coordinate],
+    /// Highest force of each velocity coordinate.
+    pub effort: &'d [f64],
+    /// The result.
+    pub design: &'d Design,
+    /// Samples that will be measured per second.
+    pub rate: f64,
+    /// What was random.
+    pub seed: u64,
+}
+
+/// The page of `design`, whose object as JSON is `report`.
+pub fn of_design(model: &Model, designed: &Designed<'_>, report: &impl Serialize) -> Result<Page> {
+    let (mechanism, certificate) = (designed.mechanism, &designed.design.certificate);
+    let mut page = Page::new("Design", mechanism.name());
+    page.input(&model.label, model.text.as_bytes());
+    let weak = certificate.weak().count();
+    let duration = designed.design.trajectory.duration();
+    page.lead = format!(
+        "A motion of {duration} s within the limits: it shows {} of the {} base parameters of this robot{}.",
+        certificate.rank,
+        certificate.structural_rank,
+        match weak {
+            0 => ", all of them well".to_owned(),
+            n => format!("; {n} of all unknowns stay weak (expected error above 30 % of their size)"),
+        }
+    );
+    page.tile(&format!("{duration} s"), "of motion");
+    page.tile(&format!("{} of {}", certificate.rank, certificate.structural_rank), "base parameters shown");
+    page.tile(&significant(certificate.scaled_condition, 4), "condition number, columns of equal length");
+    page.tile(&weak, "unknowns stay weak");
+    let value = serde_json::to_value(report)?;
+    let warnings = value["warnings"].as_array().into_iter().flatten().filter_map(|w| w.as_str());
+    page.warnings = warnings.map(super::sentence).collect();
+    page.fact("seed", designed.seed.to_string());
+    page.design = Some(value);
+    page.robot = Some(Robot::new(mechanism, None)?);
+    let (trajectory, motion) = sampled(designed)?;
+    (page.trajectory, page.motion) = (Some(trajectory), Some(motion));
+    Ok(page)
+}
+
+fn sampled(designed: &Designed<'_>) -> Result<(Trajectory, Motion)> {
+    let (mechanism, trajectory) = (designed.mechanism, &designed.design.trajectory);
+    let rate = designed.rate.min(POINTS / trajectory.duration());
+    let [q, v, a] = States::new(mechanism, trajectory)?.sample(rate)?;
+    let (nq, nv) = (mechanism.nq().max(1), mechanism.nv().max(1));
+    let count = v.len() / nv;
+    let mut forces = vec![0.0; count * nv];
+    let dynamics = InverseDynamics::new(mechanism);
+    let mut scratch = dynamics.scratch();
+    for (s, tau) in forces.chunks_exact_mut(nv).enumerate() {
+        let (q, own) = (&q[s * nq..(s + 1) * nq], s * nv..(s + 1) * nv);
+        dynamics.rnea(&mut scratch, q, &v[own.clone()], &a[own], tau)?;
+    }
+    let joints = trajectory.joints().len();
+    let mut states = vec![[vec![], vec![], vec![]]; joints];
+    let mut now = [vec![0.0; joints], vec![0.0; joints], vec![0.0; joints]];
+    for s in 0..count {
+        let [x, dx, ddx] = &mut now;
+        trajectory.evaluate(s as f64 / rate, x, dx, ddx);
+        for (j, state) in states.iter_mut().enumerate() {
+            state.iter_mut().zip(&now).for_each(|(to, from)| to.push(from[j] as f32));
+        }
+    }
+    let (names, units) = (mechanism.velocity_names(), coordinate_units(mechanism));
+    let joint = |(name, states): (&String, [Vec<f32>; 3])| {
+        let limits = designed.coordinates.iter().find(|c| c.name == *name);
+        let v = names.iter().position(|n| n == name);
+        let turns =
+            v.map_or(!matches!(name.as_str(), "base.x" | "base.y" | "base.z"), |v| units[v].0 == "N m");
+        let both = |x: Option<f64>| [x.map(|x| -x), x].map(|x| x.filter(|x| x.is_finite()));
+        let [position, velocity, acceleration] = states.map(Floats);
+        let finite = |x: Option<f64>| x.filter(|x| x.is_finite());
+        let unit = |turn, slide| if turns { turn } else { slide };
+        let mut quantities = vec![
+            Quantity {
+                name: "position",
+                unit: unit("rad", "m"),
+                values: position,
+                limits: [finite(limits.map(|l| l.lower)), finite(limits.map(|l| l.upper))],
+            },
+            Quantity {
+                name: "speed",
+                unit: unit("rad/s", "m/s"),
+                values: velocity,
+                limits: both(limits.map(|l| l.velocity)),
+            },
+            Quantity {
+                name: "acceleration",
+                unit: unit("rad/s²", "m/s²"),
+                values: acceleration,
+                limits: both(limits.map(|l| l.acceleration)),
+            },
+        ];
+        if let (Some(v), true) = (v, mechanism.loops().is_empty()) {
+            quantities.push(Quantity {
+                name: "force by the model",
+                unit: units[v].0,
+                values: Floats(forces.iter().skip(v).step_by(nv).map(|x| *x as f32).collect()),
+                limits: both(designed.effort.get(v).copied()),
+            });
+        }
+        Joint { joint: name.clone(), quantities }
+    };
+    let shown = trajectory.joints().iter().zip(states).map(joint).collect();
+    let positions = (0..nq).map(|k| Floats(q.iter().skip(k).step_by(nq).map(|x| *x as f32).collect()));
+    Ok((
+        Trajectory { step: 1.0 / rate, joints: shown },
+        Motion { step: 1.0 / rate, length: count, q: positions.collect() },
+    ))
+}
