@@ -28,6 +28,9 @@ function motion(name, joints, seconds, rate) {
   writeFileSync(file(name), rows.join("\n") + "\n");
 }
 
+/** Names of a model's revolute joints. */
+const jointsOf = (model) => JSON.parse(run("analyze", model, "--json")).bodies.filter((b) => b.joint_type === "revolute").map((b) => b.joint);
+
 const numbers = (page, selector) => page.$$eval(`${selector} tbody tr`, (rows) => rows.map((r) => [...r.children].map((c) => c.textContent)));
 
 /** Writes x as the page does. */
@@ -62,15 +65,13 @@ function identification(title, name, make) {
   });
 }
 
-const simulated = (model, joints, name, ...options) => {
-  motion(`${name}.motion.csv`, joints, 20, 100);
-  run("simulate", model, file(`${name}.motion.csv`), "--ignore-limits", "--noise", "tau=0.2", "--out", file(`${name}.csv`), ...options);
+const simulated = (model, name, ...noise) => {
+  motion(`${name}.motion.csv`, jointsOf(model), 20, 100);
+  run("simulate", model, file(`${name}.motion.csv`), "--ignore-limits", "--noise", ["tau=0.2", ...noise].join(","), "--out", file(`${name}.csv`));
   return file(`${name}.csv`);
 };
-const arm = () => simulated("builtin:arm7", [1, 2, 3, 4, 5, 6, 7].map((k) => `joint${k}`), "arm");
-
 identification("identify builtin:arm7", "arm.html", () =>
-  JSON.parse(run("identify", "builtin:arm7", arm(), "--holdout", "0.3", "--friction", "coulomb+viscous", "--offset", "--json", "--report", file("arm.html"))));
+  JSON.parse(run("identify", "builtin:arm7", simulated("builtin:arm7", "arm"), "--holdout", "0.3", "--friction", "coulomb+viscous", "--offset", "--json", "--report", file("arm.html"))));
 
 describe("the curves of builtin:arm7", () => {
   test("pan, zoom and change of joint and log", async () => {
@@ -133,16 +134,17 @@ describe("design builtin:arm7", () => {
 });
 
 identification("identify the dual-arm space robot from its momentum", "space.html", () => {
-  const names = JSON.parse(run("demo", "space-robot", "--json")).joints ?? [];
-  const joints = names.length ? names : JSON.parse(run("analyze", "builtin:space-dual-arm", "--json")).bodies.filter((b) => b.joint_type === "revolute").map((b) => b.joint);
-  motion("space.motion.csv", joints, 60, 10);
+  motion("space.motion.csv", jointsOf("builtin:space-dual-arm"), 60, 10);
   run("simulate", "builtin:space-dual-arm", file("space.motion.csv"), "--measured", "momentum", "--ignore-limits", "--noise", "dq=5e-5,base.v=5e-5,base.w=8e-5", "--out", file("space.csv"));
   return JSON.parse(run("identify", "builtin:space-dual-arm", file("space.csv"), "--measured", "momentum", "--noise", "dq=5e-5,base.v=5e-5,base.w=8e-5", "--json", "--report", file("space.html")));
 });
 
+identification("identify the quadruped", "quadruped.html", () =>
+  JSON.parse(run("identify", "builtin:quadruped", simulated("builtin:quadruped", "quadruped", "wrench.f=1"), "--friction", "viscous", "--json", "--report", file("quadruped.html"))));
+
 describe("a curve of a million samples", () => {
   test("pans at 30 frames a second and the page opens in two seconds", async () => {
-    motion("long.motion.csv", ["joint1", "joint2"], 100, 10000);
+    motion("long.motion.csv", jointsOf("builtin:planar-2r"), 100, 10000);
     run("simulate", "builtin:planar-2r", file("long.motion.csv"), "--ignore-limits", "--noise", "tau=0.1", "--out", file("long.csv"));
     run("validate", "builtin:planar-2r", file("long.csv"), "--cutoff", "off", "--slow", "0", "--json", "--report", file("long.html"));
     const { page, troubles, close } = await open(chrome, address("long.html"));

@@ -17,6 +17,7 @@ mod pictures;
 mod plots;
 mod recording;
 mod report;
+mod serve;
 mod session;
 mod simulate;
 mod validate;
@@ -40,6 +41,7 @@ Examples:
   inertial simulate robot.urdf motion.csv  what would the sensors read during that motion?
   inertial identify robot.urdf log.csv     what are they, given what was measured?
   inertial validate robot.urdf log.csv     how well does the model predict it?
+  inertial serve                           a page on this machine: drop a model and logs, get the report
   inertial bench builtin:quadruped         how fast is each kernel here?
 
 MODEL is a URDF, URDF+ (<loop>, <coupling>), MJCF or mechanism file (JSON, TOML), recognised by
@@ -63,6 +65,7 @@ enum Command {
     Simulate(Box<simulate::Args>),
     Identify(Box<identify::Args>),
     Validate(validate::Args),
+    Serve(serve::Args),
     Bench(bench::Args),
     Demo(demo::Args),
 }
@@ -91,6 +94,7 @@ fn run(command: Command) -> Result<Answer> {
         Command::Simulate(args) => simulate::run(&args),
         Command::Identify(args) => identify::run(&args),
         Command::Validate(args) => validate::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => demo::run(&args),
     }

@@ -1,0 +1,62 @@
+//! Who may ask: this machine's own page, with the token of its address.
+
+use std::fmt::Write as _;
+
+use anyhow::{Result, anyhow};
+use axum::http::{HeaderMap, header};
+
+/// What a request must show.
+#[derive(Debug)]
+pub struct Guard {
+    token: String,
+    hosts: [String; 2],
+}
+
+impl Guard {
+    /// With a fresh token.
+    pub fn new(port: u16) -> Result<Self> {
+        Ok(Self { token: random_name()?, hosts: [format!("127.0.0.1:{port}"), format!("localhost:{port}")] })
+    }
+
+    /// The secret part of the address.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Why a request is refused, if it is. The host keeps out pages of other names that lead here (DNS rebinding), the
+    /// origin keeps out other pages in the same browser, the token everybody who was not given the address.
+    pub fn refusal(&self, path: &str, headers: &HeaderMap) -> Option<&'static str> {
+        let text = |name| headers.get(name).and_then(|v: &axum::http::HeaderValue| v.to_str().ok());
+        let known = |host: &str| self.hosts.iter().any(|h| h == host);
+        if !text(header::HOST).is_some_and(known) {
+            return Some("this server answers to 127.0.0.1 alone");
+        }
+        let origin = headers.get(header::ORIGIN);
+        // A sandboxed report has the origin "null" and no business here.
+        if origin.is_some()
+            && !text(header::ORIGIN).and_then(|o| o.strip_prefix("http://")).is_some_and(known)
+        {
+            return Some("requests of other pages are refused");
+        }
+        let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+        if !same(first.as_bytes(), self.token.as_bytes()) {
+            return Some("the address lacks its token: open the one that 'inertial serve' printed");
+        }
+        None
+    }
+}
+
+/// Equality whose time does not tell where the difference is.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |d, (x, y)| d | (x ^ y)) == 0
+}
+
+/// 128 random bits in hexadecimal.
+pub fn random_name() -> Result<String> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(|e| anyhow!("no random numbers: {e}"))?;
+    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}

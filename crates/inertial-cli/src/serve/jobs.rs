@@ -1,0 +1,407 @@
+//! Uploads and the processes that work on them.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use http_body_util::BodyExt;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::Command;
+use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
+
+use super::guard::random_name;
+
+/// How much one server takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Of one file.
+    pub bytes: u64,
+    /// A connection that sends nothing for so long is given up.
+    pub quiet: Duration,
+    /// Of one job's run.
+    pub run: Duration,
+    /// Jobs that run at once.
+    pub parallel: usize,
+}
+
+/// Jobs that are kept; more are refused until old ones are gone.
+const MOST_JOBS: usize = 500;
+/// Files of one job.
+const MOST_FILES: usize = 20;
+/// Largest files that all jobs together may hold.
+const MOST_HELD: u64 = 20;
+/// What tells a model's format stands at its beginning.
+const BEGINNING: u64 = 64 << 10;
+/// Jobs are forgotten after so long.
+const KEPT: Duration = Duration::from_secs(3600);
+/// Lines of messages that are kept of a job.
+const MOST_LINES: usize = 200;
+/// Of what a job prints; a result has some hundred kilobytes.
+const MOST_OUTPUT: u64 = 64 << 20;
+
+/// Where a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Uploading,
+    Waiting,
+    Running,
+    Done,
+    Failed,
+}
+
+#[derive(Debug)]
+struct Job {
+    folder: PathBuf,
+    made: Instant,
+    model: Option<String>,
+    logs: Vec<String>,
+    state: State,
+    lines: Vec<String>,
+    files: Vec<&'static str>,
+    seconds: f64,
+    /// Of its uploads.
+    bytes: u64,
+    /// Its run.
+    task: Option<AbortHandle>,
+}
+
+/// A job as the page asks for it.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    state: State,
+    /// What the program said.
+    lines: Vec<String>,
+    /// What can be had.
+    files: Vec<&'static str>,
+    /// How long it ran.
+    seconds: f64,
+}
+
+/// What the page asks for. Only these choices reach the program, each as one of its own values.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    command: String,
+    #[serde(default)]
+    estimator: Option<String>,
+    #[serde(default)]
+    friction: Option<String>,
+    #[serde(default)]
+    rotors: Option<String>,
+    #[serde(default)]
+    base: Option<String>,
+    #[serde(default)]
+    holdout: Option<f64>,
+    #[serde(default)]
+    offset: bool,
+}
+
+/// All jobs of a server.
+#[derive(Debug)]
+pub struct Jobs {
+    folder: PathBuf,
+    limits: Limits,
+    jobs: Mutex<HashMap<String, Job>>,
+    free: Arc<Semaphore>,
+}
+
+impl Jobs {
+    /// None yet; their folders will be in `folder`.
+    pub fn new(folder: PathBuf, limits: Limits) -> Self {
+        Self { folder, limits, jobs: Mutex::default(), free: Arc::new(Semaphore::new(limits.parallel)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Job>> {
+        // The table is whole between any two statements that hold the lock.
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new job with its own empty folder.
+    pub fn open(&self) -> Result<String> {
+        let name = random_name()?;
+        let folder = self.folder.join(&name);
+        let mut jobs = self.lock();
+        ensure!(jobs.len() < MOST_JOBS, "too many jobs are open: try again later");
+        std::fs::create_dir(&folder)?;
+        let job = Job {
+            folder,
+            made: Instant::now(),
+            model: None,
+            logs: Vec::new(),
+            state: State::Uploading,
+            lines: Vec::new(),
+            files: Vec::new(),
+            seconds: 0.0,
+            bytes: 0,
+            task: None,
+        };
+        jobs.insert(name.clone(), job);
+        Ok(name)
+    }
+
+    /// Takes a file in pieces straight to the disk, within the time of a run.
+    pub async fn upload(&self, job: &str, role: &str, name: &str, body: axum::body::Body) -> Result<()> {
+        tokio::time::timeout(self.limits.run, self.receive(job, role, name, body)).await.map_err(|_| {
+            anyhow::anyhow!("{name}: took longer than {} s (--time-limit)", self.limits.run.as_secs())
+        })?
+    }
+
+    async fn receive(&self, job: &str, role: &str, name: &str, mut body: axum::body::Body) -> Result<()> {
+        ensure!(
+            is_plain(name),
+            "the name of the file has characters other than letters, digits, '.', '_' and '-'"
+        );
+        let id = job;
+        let path = {
+            let mut jobs = self.lock();
+            let job = jobs.get_mut(id).context("no such job")?;
+            ensure!(job.state == State::Uploading, "the job runs already");
+            let names = job.logs.iter().chain(&job.model);
+            ensure!(names.clone().count() < MOST_FILES, "a job takes at most {MOST_FILES} files");
+            ensure!(!names.into_iter().any(|n| n == name), "{name}: was sent twice");
+            match role {
+                "model" => {
+                    ensure!(job.model.is_none(), "a job has one model");
+                    job.model = Some(name.to_owned());
+                }
+                "log" => job.logs.push(name.to_owned()),
+                _ => bail!("a file is a model or a log"),
+            }
+            job.folder.join(name)
+        };
+        let mut file = tokio::fs::File::create(&path).await?;
+        let mut written: u64 = 0;
+        loop {
+            let frame = tokio::time::timeout(self.limits.quiet, body.frame()).await;
+            let Some(frame) = frame
+                .map_err(|_| anyhow::anyhow!("{name}: nothing came for {} s", self.limits.quiet.as_secs()))?
+            else {
+                break;
+            };
+            let Ok(data) = frame.with_context(|| format!("{name}: the upload broke off"))?.into_data() else {
+                continue;
+            };
+            written += data.len() as u64;
+            ensure!(
+                written <= self.limits.bytes,
+                "{name}: is larger than the {} MB that are taken (--max-upload)",
+                self.limits.bytes >> 20
+            );
+            self.hold(id, data.len() as u64)?;
+            file.write_all(&data).await?;
+        }
+        file.flush().await?;
+        Ok(())
+    }
+
+    /// Counts what a job holds; refused where all together hold too much.
+    fn hold(&self, job: &str, bytes: u64) -> Result<()> {
+        let mut jobs = self.lock();
+        let held: u64 = jobs.values().map(|j| j.bytes).sum();
+        ensure!(held + bytes <= MOST_HELD * self.limits.bytes, "too much is held already: try again later");
+        jobs.get_mut(job).context("the job is gone")?.bytes += bytes;
+        Ok(())
+    }
+
+    /// Starts a job: it waits its turn and runs in the background.
+    pub fn start(self: &Arc<Self>, name: &str, request: &Request) -> Result<()> {
+        let (folder, model, arguments) = {
+            let mut jobs = self.lock();
+            let job = jobs.get_mut(name).context("no such job")?;
+            ensure!(job.state == State::Uploading, "the job runs already");
+            let model = job.model.clone().context("send a model first")?;
+            let arguments = request.arguments(&job.logs, written_as(&job.folder.join(&model), &model))?;
+            job.state = State::Waiting;
+            (job.folder.clone(), model, arguments)
+        };
+        let (jobs, id) = (Arc::clone(self), name.to_owned());
+        let name = id.clone();
+        let task = tokio::spawn(async move {
+            let Ok(_turn) = jobs.free.acquire().await else { return };
+            jobs.change(&name, |job| job.state = State::Running);
+            let started = Instant::now();
+            let done = jobs.work(&name, &folder, &model, &arguments).await;
+            jobs.change(&name, |job| {
+                job.seconds = started.elapsed().as_secs_f64();
+                job.files = FILES.into_iter().filter(|f| folder.join(f).is_file()).collect();
+                job.state = if matches!(done, Ok(true)) { State::Done } else { State::Failed };
+                if let Err(error) = done {
+                    job.lines.push(format!("{error:#}"));
+                }
+                job.task = None;
+            });
+        });
+        self.change(&id, |job| {
+            if matches!(job.state, State::Waiting | State::Running) {
+                job.task = Some(task.abort_handle());
+            }
+        });
+        Ok(())
+    }
+
+    /// Runs the program; whether it could answer.
+    async fn work(&self, name: &str, folder: &Path, model: &str, arguments: &[String]) -> Result<bool> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(arguments)
+            .current_dir(folder)
+            // Through standard input a model cannot include files of this machine.
+            .stdin(Stdio::from(std::fs::File::open(folder.join(model))?))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("the program cannot be started")?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let result = async {
+            let listen = async {
+                let mut lines = BufReader::new(stderr.context("no messages")?).lines();
+                while let Some(line) = lines.next_line().await? {
+                    let line = line.trim_start_matches("inertial: ").to_owned();
+                    self.change(name, |job| {
+                        if job.lines.len() < MOST_LINES {
+                            job.lines.push(line);
+                        }
+                    });
+                }
+                anyhow::Ok(())
+            };
+            let keep = async {
+                let mut file = tokio::fs::File::create(folder.join("result.json")).await?;
+                let mut out = stdout.context("no result")?.take(MOST_OUTPUT);
+                tokio::io::copy(&mut out, &mut file).await?;
+                file.flush().await?;
+                anyhow::Ok(())
+            };
+            tokio::try_join!(listen, keep)?;
+            anyhow::Ok(child.wait().await?)
+        };
+        let status = tokio::time::timeout(self.limits.run, result)
+            .await
+            .map_err(|_| anyhow::anyhow!("stopped after {} s (--time-limit)", self.limits.run.as_secs()))??;
+        // 1 is an answer too: no.
+        Ok(matches!(status.code(), Some(0 | 1)))
+    }
+
+    fn change(&self, name: &str, f: impl FnOnce(&mut Job)) {
+        if let Some(job) = self.lock().get_mut(name) {
+            f(job);
+        }
+    }
+
+    /// Where a job stands.
+    pub fn status(&self, name: &str) -> Option<Status> {
+        self.lock().get(name).map(|job| Status {
+            state: job.state,
+            lines: job.lines.clone(),
+            files: job.files.clone(),
+            seconds: job.seconds,
+        })
+    }
+
+    /// A file that a job made.
+    pub fn file(&self, name: &str, file: &str) -> Option<PathBuf> {
+        let jobs = self.lock();
+        let job = jobs.get(name)?;
+        job.files.iter().find(|f| **f == file).map(|f| job.folder.join(f))
+    }
+
+    /// Forgets a job and removes its folder.
+    pub fn close(&self, name: &str) -> bool {
+        let job = self.lock().remove(name);
+        job.is_some_and(|job| {
+            // Its process ends with its task.
+            if let Some(task) = job.task {
+                task.abort();
+            }
+            std::fs::remove_dir_all(job.folder).is_ok()
+        })
+    }
+
+    /// Forgets jobs that are old.
+    pub fn sweep(&self) {
+        let old: Vec<String> = {
+            let jobs = self.lock();
+            jobs.iter().filter(|(_, j)| j.made.elapsed() > KEPT).map(|(name, _)| name.clone()).collect()
+        };
+        old.iter().for_each(|name| {
+            self.close(name);
+        });
+    }
+}
+
+/// What jobs make.
+const FILES: [&str; 5] =
+    ["report.html", "identified.urdf", "identified.json", "identified.toml", "result.json"];
+
+/// Name of the corrected model, where its format can be written.
+fn written_as(path: &Path, name: &str) -> Option<&'static str> {
+    let ends = |end: &str| name.to_ascii_lowercase().ends_with(end);
+    if ends(".json") {
+        return Some("identified.json");
+    }
+    if ends(".toml") {
+        return Some("identified.toml");
+    }
+    let mut start = Vec::new();
+    std::fs::File::open(path).and_then(|f| f.take(BEGINNING).read_to_end(&mut start)).ok()?;
+    start.windows(6).any(|w| w == b"<robot").then_some("identified.urdf")
+}
+
+/// Whether a name is a file's own and no path, option or hidden file.
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    (1..=100).contains(&name.len())
+        && name.chars().all(plain)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && !FILES.contains(&name)
+}
+
+impl Request {
+    fn arguments(&self, logs: &[String], corrected: Option<&str>) -> Result<Vec<String>> {
+        let measured = matches!(self.command.as_str(), "identify" | "validate");
+        ensure!(
+            measured || matches!(self.command.as_str(), "check" | "analyze"),
+            "the command is check, analyze, identify or validate"
+        );
+        ensure!(!measured || !logs.is_empty(), "{} needs a log", self.command);
+        let mut out = vec![self.command.clone(), "-".to_owned()];
+        if measured {
+            out.extend(logs.iter().cloned());
+        }
+        out.extend(["--json", "--report", "report.html"].map(str::to_owned));
+        let mut choice = |name: &str, value: &Option<String>, allowed: &[&str]| -> Result<()> {
+            if let Some(value) = value {
+                ensure!(
+                    allowed.contains(&value.as_str()),
+                    "--{name}: expected one of {}",
+                    allowed.join(", ")
+                );
+                out.extend([format!("--{name}"), value.clone()]);
+            }
+            Ok(())
+        };
+        choice("base", &self.base, &["fixed", "floating"])?;
+        choice("rotors", &self.rotors, &["none", "symmetric", "general"])?;
+        if self.command == "identify" {
+            let frictions = ["none", "viscous", "coulomb", "coulomb+viscous", "asymmetric", "stribeck"];
+            choice("friction", &self.friction, &frictions)?;
+            choice("estimator", &self.estimator, &["ols", "wls", "irls", "lmi", "manifold", "log-cholesky"])?;
+            out.extend(corrected.into_iter().flat_map(|name| ["--out".to_owned(), name.to_owned()]));
+            if self.offset {
+                out.push("--offset".into());
+            }
+            if let Some(fraction) = self.holdout {
+                ensure!(fraction > 0.0 && fraction < 1.0, "--holdout: expected a fraction between 0 and 1");
+                out.extend(["--holdout".to_owned(), fraction.to_string()]);
+            }
+        }
+        Ok(out)
+    }
+}

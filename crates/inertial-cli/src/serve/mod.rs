@@ -1,0 +1,127 @@
+//! `inertial serve`: a page on this machine where one drops a model and logs and gets the report.
+//!
+//! Only this machine can reach it, only with the token of its address. The work itself is done by the program's own
+//! commands, each in a process of its own that is stopped when it takes too long, so that a bad upload harms nobody else.
+
+mod folder;
+mod guard;
+mod jobs;
+mod routes;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+
+use crate::output::{self, Answer};
+use crate::session;
+use folder::Folder;
+use guard::Guard;
+use jobs::{Jobs, Limits};
+
+const HELP: &str = "\
+Prints the address to open. It listens on 127.0.0.1 alone and answers only to that address with
+its token, so other machines and other web pages cannot use it. Each upload has a temporary
+folder of its own, removed after an hour, at the end (Ctrl-C), or by the next start where the
+program was killed. All files together may take twenty times --max-upload; an upload may take as
+long as a job.
+
+Examples:
+  inertial serve
+  inertial serve --port 8080 --max-upload 2000 --parallel 4";
+
+/// A page on this machine: drop a model and logs, get the report and the corrected model
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Largest file that is taken, in MB
+    #[arg(long, value_name = "MB", default_value_t = 500)]
+    max_upload: u64,
+    /// Longest time that one job may take, in seconds
+    #[arg(long, value_name = "S", default_value_t = 600)]
+    time_limit: u64,
+    /// Jobs that run at once; others wait
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    parallel: usize,
+    /// Seconds without a byte after which an upload is given up
+    #[arg(long, value_name = "S", default_value_t = 10, hide = true)]
+    quiet: u64,
+}
+
+/// Connections at once; more wait to be accepted.
+const CONNECTIONS: usize = 256;
+
+/// A browser sends its headers within milliseconds.
+const HEADER_TIME: Duration = Duration::from_secs(10);
+
+pub fn run(args: &Args) -> Result<Answer> {
+    ensure!(!session::has_caller(), "serve is for people: call the other commands instead");
+    ensure!(args.max_upload > 0, "--max-upload must be above zero");
+    ensure!(args.time_limit > 0, "--time-limit must be above zero");
+    ensure!((1..=64).contains(&args.parallel), "--parallel must be from 1 to 64");
+    let folder = Folder::new().context("the temporary folder")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let served = runtime.block_on(listen(args, &folder));
+    // Jobs that still run end with the runtime, and their files with the folder.
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    drop(folder);
+    served.map(|()| Answer::Yes)
+}
+
+async fn listen(args: &Args, folder: &Folder) -> Result<()> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
+    let listener = TcpListener::bind(address).await.with_context(|| format!("port {}", args.port))?;
+    let port = listener.local_addr()?.port();
+    let guard = Guard::new(port)?;
+    let limits = Limits {
+        bytes: args.max_upload << 20,
+        quiet: Duration::from_secs(args.quiet),
+        run: Duration::from_secs(args.time_limit),
+        parallel: args.parallel,
+    };
+    let jobs = Arc::new(Jobs::new(folder.path().to_owned(), limits));
+    output::print(&format!("http://127.0.0.1:{port}/{}/\n", guard.token()))?;
+    output::say("open this address in a browser; Ctrl-C ends");
+    let router = routes::router(Arc::new(guard), Arc::clone(&jobs));
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            jobs.sweep();
+        }
+    });
+    let (end, mut ended) = watch::channel(false);
+    ctrlc::set_handler(move || {
+        let _ = end.send(true);
+    })?;
+    let free = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let permit = Arc::clone(&free).acquire_owned().await?;
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                // Out of handles, or the peer is gone already: others may still come.
+                Err(_) => { tokio::time::sleep(Duration::from_millis(50)).await; continue; }
+            },
+            _ = ended.changed() => return Ok(()),
+        };
+        let service = TowerToHyperService::new(router.clone());
+        tokio::spawn(async move {
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIME)
+                .serve_connection(TokioIo::new(stream), service);
+            // A connection that breaks concerns its peer alone.
+            let _ = connection.await;
+            drop(permit);
+        });
+    }
+}

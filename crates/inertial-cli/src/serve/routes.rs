@@ -1,0 +1,180 @@
+//! What the server answers.
+
+use std::fs::File;
+use std::io::Read;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{self, Poll};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use hyper::body::Frame;
+use serde::Serialize;
+
+use super::guard::Guard;
+use super::jobs::Jobs;
+
+/// A request's own text is a line of choices.
+const MOST_CHOICES: usize = 16 << 10;
+
+type Context = State<Arc<Jobs>>;
+
+/// All answers, behind the guard.
+pub fn router(guard: Arc<Guard>, jobs: Arc<Jobs>) -> Router {
+    Router::new()
+        .route("/{token}/", get(page))
+        .route("/{token}/jobs", post(open))
+        .route("/{token}/jobs/{job}", get(status).delete(close))
+        .route("/{token}/jobs/{job}/run", post(run))
+        .route("/{token}/jobs/{job}/files/{file}", get(file))
+        .route("/{token}/jobs/{job}/{role}/{name}", put(upload))
+        .fallback(|| async { refuse(StatusCode::NOT_FOUND, "there is nothing here") })
+        .with_state(jobs)
+        .layer(middleware::from_fn_with_state(guard, checked))
+}
+
+async fn checked(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    if let Some(reason) = guard.refusal(request.uri().path(), request.headers()) {
+        return refuse(StatusCode::FORBIDDEN, reason);
+    }
+    let mut response = next.run(request).await;
+    let always = [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // The address holds the token: it must not travel.
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ];
+    for (name, value) in always {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn refuse(status: StatusCode, reason: &str) -> Response {
+    (status, json(&serde_json::json!({ "error": reason }))).into_response()
+}
+
+fn json(value: &impl Serialize) -> Response {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+fn answer(result: anyhow::Result<serde_json::Value>) -> Response {
+    match result {
+        Ok(value) => json(&value),
+        Err(error) => refuse(StatusCode::BAD_REQUEST, &format!("{error:#}")),
+    }
+}
+
+async fn page() -> Response {
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; \
+                  img-src data:; form-action 'none'; base-uri 'none'";
+    let headers =
+        [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, policy)];
+    let text =
+        include_str!("../../page/serve.html").replace("{{style}}", include_str!("../../page/page.css"));
+    (headers, text).into_response()
+}
+
+async fn open(State(jobs): Context) -> Response {
+    answer(jobs.open().map(|job| serde_json::json!({ "job": job })))
+}
+
+async fn upload(
+    State(jobs): Context,
+    Path((_, job, role, name)): Path<(String, String, String, String)>,
+    body: Body,
+) -> Response {
+    let done = jobs.upload(&job, &role, &name, body).await;
+    if done.is_err() {
+        // Half a file is of no use to anybody.
+        jobs.close(&job);
+    }
+    let mut response = answer(done.map(|()| serde_json::json!({})));
+    if response.status() != StatusCode::OK {
+        // What is still on its way is not read.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+async fn run(State(jobs): Context, Path((_, job)): Path<(String, String)>, body: Body) -> Response {
+    let read = axum::body::to_bytes(body, MOST_CHOICES);
+    let Ok(Ok(bytes)) = tokio::time::timeout(std::time::Duration::from_secs(10), read).await else {
+        return refuse(StatusCode::BAD_REQUEST, "the choices are too long or did not come");
+    };
+    let started = parse(&bytes).and_then(|request| jobs.start(&job, &request));
+    answer(started.map(|()| serde_json::json!({})))
+}
+
+fn parse(bytes: &Bytes) -> anyhow::Result<super::jobs::Request> {
+    Ok(serde_json::from_slice(bytes)?)
+}
+
+async fn status(State(jobs): Context, Path((_, job)): Path<(String, String)>) -> Response {
+    match jobs.status(&job) {
+        Some(status) => json(&status),
+        None => refuse(StatusCode::NOT_FOUND, "no such job"),
+    }
+}
+
+async fn close(State(jobs): Context, Path((_, job)): Path<(String, String)>) -> Response {
+    if jobs.close(&job) { json(&serde_json::json!({})) } else { refuse(StatusCode::NOT_FOUND, "no such job") }
+}
+
+async fn file(State(jobs): Context, Path((_, job, name)): Path<(String, String, String)>) -> Response {
+    let Some(path) = jobs.file(&job, &name) else {
+        return refuse(StatusCode::NOT_FOUND, "no such file");
+    };
+    let Ok(file) = File::open(path) else {
+        return refuse(StatusCode::NOT_FOUND, "the file is gone");
+    };
+    let kind = match name.as_str() {
+        "report.html" => "text/html; charset=utf-8",
+        "result.json" => "application/json",
+        _ => "application/octet-stream",
+    };
+    let mut response = ([(header::CONTENT_TYPE, kind)], Body::new(FileBody(file))).into_response();
+    if name == "report.html" {
+        // The report holds words of uploaded files: it gets no part in this server.
+        let policy = HeaderValue::from_static("sandbox allow-scripts allow-downloads");
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    } else {
+        let value = HeaderValue::from_static("attachment");
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, value);
+    }
+    response
+}
+
+/// A file that is read as fast as it is taken: however many ask, each costs one block of memory.
+struct FileBody(File);
+
+/// Of a file, read at once from the local disk.
+const BLOCK: usize = 64 << 10;
+
+impl hyper::body::Body for FileBody {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut task::Context<'_>,
+    ) -> Poll<Option<std::io::Result<Frame<Bytes>>>> {
+        let mut block = vec![0; BLOCK];
+        Poll::Ready(match self.0.read(&mut block) {
+            Ok(0) => None,
+            Ok(count) => {
+                block.truncate(count);
+                Some(Ok(Frame::data(block.into())))
+            }
+            Err(error) => Some(Err(error)),
+        })
+    }
+}
