@@ -230,11 +230,6 @@ pub fn run(args: &Args) -> Result<Answer> {
         write(path, &found, args.rate)?;
     }
     let report = report(args, &mechanism, &found, watcher.interrupted());
-    if args.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&text(&report, &found))?;
-    }
     let designed = Designed {
         mechanism: &mechanism,
         coordinates: &coordinates,
@@ -244,7 +239,12 @@ pub fn run(args: &Args) -> Result<Answer> {
         seed: args.seed,
     };
     let files: Vec<String> = args.robust.iter().chain(&args.prior_summary).cloned().collect();
-    args.pictures.write(&files, || page::of_design(&model, &designed, &report))?;
+    let drawn = args.pictures.draw(&files, || page::of_design(&model, &designed, &report))?;
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&(text(&report, &found) + &drawn))?;
+    }
     Ok(Answer::Yes)
 }
 

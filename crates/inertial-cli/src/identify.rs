@@ -257,13 +257,11 @@ pub fn run(args: &Args) -> Result<Answer> {
     if let (Some(path), Some(text)) = (&args.out, written) {
         output::write_file(path, &text)?;
     }
+    let drawn = pictures::draw(args, &model, &equations, &mut data, &result)?;
     if args.json {
         output::print_json(&result)?;
     } else {
-        output::print(&text(&result))?;
-    }
-    if args.pictures.wanted() {
-        pictures::show(args, &model, &equations, &mut data, &result)?;
+        output::print(&(text(&result) + &drawn))?;
     }
     Ok(Answer::Yes)
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::output;
 use crate::page::Page;
 use crate::plots;
 
@@ -28,10 +27,10 @@ impl Pictures {
         self.report.is_some() || self.plot || self.plots.is_some()
     }
 
-    /// Draws a page, obtained from some files beside the model.
-    pub fn write(&self, files: &[String], page: impl FnOnce() -> Result<Page>) -> Result<()> {
+    /// Draws a page, obtained from some files beside the model; what is left to print after the answer.
+    pub fn draw(&self, files: &[String], page: impl FnOnce() -> Result<Page>) -> Result<String> {
         if !self.wanted() {
-            return Ok(());
+            return Ok(String::new());
         }
         let mut page = page()?;
         if let Some(path) = &self.report {
@@ -41,9 +40,6 @@ impl Pictures {
         if let Some(folder) = &self.plots {
             plots::write(&page, folder)?;
         }
-        if self.plot {
-            output::print(&plots::draw(&page))?;
-        }
-        Ok(())
+        Ok(if self.plot { plots::draw(&page) } else { String::new() })
     }
 }

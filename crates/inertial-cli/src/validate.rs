@@ -1,7 +1,7 @@
 //! `inertial validate`: how well does this model predict what was measured?
 
 use anyhow::{Context, Result};
-use inertial::estimation::{Equations, JointTerms, Summary, validate};
+use inertial::estimation::{Equations, JointTerms, Summary, Validation, validate};
 use inertial::mechanism::DEFAULT_SNAP;
 
 use crate::curves::{Curves, Piece};
@@ -65,22 +65,34 @@ pub fn run(args: &Args) -> Result<Answer> {
             logs.push(log);
         }
     }
-    let values = equations.model_values()?;
-    let result = validate(&equations, &summary, &values).with_context(|| args.logs.join(", "))?;
+    let result =
+        validate(&equations, &summary, &equations.model_values()?).with_context(|| args.logs.join(", "))?;
+    let drawn = draw(args, &model, &equations, &mut logs, &result)?;
     if args.json {
         output::print_json(&result)?;
     } else {
-        output::print(&residuals("joint", &result.joints, result.relative_rms))?;
-    }
-    if args.pictures.wanted() {
-        let pieces = logs.iter_mut().map(|log| {
-            let piece = Piece { range: 0..log.len(), part: "validation", residuals: &result.joints };
-            (log, vec![piece])
-        });
-        let curves = Curves::collect(&equations, &values, pieces.collect())?;
-        let files: Vec<String> = args.logs.iter().cloned().chain(args.log.files()).collect();
-        let page = || page::of_validation(&model, &mechanism, &result, curves, args.threshold);
-        args.pictures.write(&files, page)?;
+        output::print(&(residuals("joint", &result.joints, result.relative_rms) + &drawn))?;
     }
     Ok(if args.threshold.is_none_or(|most| result.relative_rms <= most) { Answer::Yes } else { Answer::No })
+}
+
+/// Passes the logs once more and draws what was asked for; what is left to print after the answer.
+fn draw(
+    args: &Args,
+    model: &Model,
+    equations: &Equations<'_>,
+    logs: &mut [Recording],
+    result: &Validation,
+) -> Result<String> {
+    if !args.pictures.wanted() {
+        return Ok(String::new());
+    }
+    let pieces = logs.iter_mut().map(|log| {
+        let piece = Piece { range: 0..log.len(), part: "validation", residuals: &result.joints };
+        (log, vec![piece])
+    });
+    let curves = Curves::collect(equations, &equations.model_values()?, pieces.collect())?;
+    let files: Vec<String> = args.logs.iter().cloned().chain(args.log.files()).collect();
+    args.pictures
+        .draw(&files, || page::of_validation(model, equations.mechanism(), result, curves, args.threshold))
 }

@@ -236,7 +236,9 @@ fn curves_in_the_terminal_and_on_paper() {
     }
     refused(&["identify", "builtin:planar-2r", &log, "--plot", "--json"]);
     let file = folder.file("file", "");
-    refused(&["validate", "builtin:planar-2r", &log, "--plots", &file]);
+    // A file in the place of the folder: no answer on standard output, as where any file cannot be written.
+    let failed = run(&["validate", "builtin:planar-2r", &log, "--plots", &file]);
+    assert_eq!((failed.status, failed.stdout.as_str()), (2, ""), "{}", failed.stderr);
 }
 
 #[test]

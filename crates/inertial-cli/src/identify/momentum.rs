@@ -68,12 +68,12 @@ pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> 
     let validation = (kept.len() > 0).then_some(&validation);
     let result = identify_momentum(&equations, &fit.samples(), validation, noise.as_ref(), estimator)
         .with_context(|| args.logs.join(", "))?;
+    let drawn = args.pictures.draw(&args.files(), || page::of_momentum(model, mechanism, &result))?;
     if args.json {
         output::print_json(&result)?;
     } else {
-        output::print(&text(&result))?;
+        output::print(&(text(&result) + &drawn))?;
     }
-    args.pictures.write(&args.files(), || page::of_momentum(model, mechanism, &result))?;
     Ok(Answer::Yes)
 }
 

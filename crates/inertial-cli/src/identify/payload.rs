@@ -51,12 +51,12 @@ pub fn run(args: &Args, link: &str) -> Result<Answer> {
     if let Some(path) = &args.out {
         output::write_file(path, &written(&model, &mechanism, link, &result)?)?;
     }
+    let drawn = args.pictures.draw(&args.files(), || page::of_payload(&model, &mechanism, link, &result))?;
     if args.json {
         output::print_json(&result)?;
     } else {
-        output::print(&super::text(&result))?;
+        output::print(&(super::text(&result) + &drawn))?;
     }
-    args.pictures.write(&args.files(), || page::of_payload(&model, &mechanism, link, &result))?;
     Ok(Answer::Yes)
 }
 

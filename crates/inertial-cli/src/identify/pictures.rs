@@ -8,14 +8,17 @@ use crate::curves::{Curves, Piece};
 use crate::model::Model;
 use crate::page;
 
-/// Passes the logs once more and draws what was asked for.
-pub fn show(
+/// Passes the logs once more and draws what was asked for; what is left to print after the answer.
+pub fn draw(
     args: &Args,
     model: &Model,
     equations: &Equations<'_>,
     data: &mut Data,
     result: &Identification,
-) -> Result<()> {
+) -> Result<String> {
+    if !args.pictures.wanted() {
+        return Ok(String::new());
+    }
     let chosen = equations.chosen(result)?;
     let mut notes = Vec::new();
     let logs = data.logs.iter_mut().map(|log| {
@@ -30,7 +33,7 @@ pub fn show(
         (&mut log.recording, pieces)
     });
     let curves = Curves::collect(&chosen, &result.values, logs.collect())?;
-    args.pictures.write(&args.files(), || {
+    args.pictures.draw(&args.files(), || {
         let mut page = page::of_identification(model, &chosen, result, curves)?;
         page.fact("friction", clap_name(args.friction));
         page.fact("prior", format!("{}, weight {}", args.prior, args.prior_weight.unwrap_or(1.0)));
