@@ -89,6 +89,11 @@ async fn listen(args: &Args, folder: &Folder) -> Result<()> {
         parallel: args.parallel,
     };
     let jobs = Arc::new(Jobs::new(folder.path().to_owned(), limits));
+    // Before anybody knows the address: from here on Ctrl-C leaves nothing behind.
+    let (end, mut ended) = watch::channel(false);
+    ctrlc::set_handler(move || {
+        let _ = end.send(true);
+    })?;
     output::print(&format!("http://127.0.0.1:{port}/{}/\n", guard.token()))?;
     output::say("open this address in a browser; Ctrl-C ends");
     let router = routes::router(Arc::new(guard), Arc::clone(&jobs));
@@ -98,10 +103,6 @@ async fn listen(args: &Args, folder: &Folder) -> Result<()> {
             jobs.sweep();
         }
     });
-    let (end, mut ended) = watch::channel(false);
-    ctrlc::set_handler(move || {
-        let _ = end.send(true);
-    })?;
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let permit = Arc::clone(&free).acquire_owned().await?;

@@ -13,7 +13,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
-use hyper::body::Frame;
+use hyper::body::{Frame, SizeHint};
 use serde::Serialize;
 
 use super::guard::Guard;
@@ -133,7 +133,7 @@ async fn file(State(jobs): Context, Path((_, job, name)): Path<(String, String, 
     let Some(path) = jobs.file(&job, &name) else {
         return refuse(StatusCode::NOT_FOUND, "no such file");
     };
-    let Ok(file) = File::open(path) else {
+    let Ok((file, left)) = File::open(path).and_then(|file| file.metadata().map(|m| (file, m.len()))) else {
         return refuse(StatusCode::NOT_FOUND, "the file is gone");
     };
     let kind = match name.as_str() {
@@ -141,7 +141,7 @@ async fn file(State(jobs): Context, Path((_, job, name)): Path<(String, String, 
         "result.json" => "application/json",
         _ => "application/octet-stream",
     };
-    let mut response = ([(header::CONTENT_TYPE, kind)], Body::new(FileBody(file))).into_response();
+    let mut response = ([(header::CONTENT_TYPE, kind)], Body::new(FileBody { file, left })).into_response();
     if name == "report.html" {
         // The report holds words of uploaded files: it gets no part in this server.
         let policy = HeaderValue::from_static("sandbox allow-scripts allow-downloads");
@@ -154,7 +154,10 @@ async fn file(State(jobs): Context, Path((_, job, name)): Path<(String, String, 
 }
 
 /// A file that is read as fast as it is taken: however many ask, each costs one block of memory.
-struct FileBody(File);
+struct FileBody {
+    file: File,
+    left: u64,
+}
 
 /// Of a file, read at once from the local disk.
 const BLOCK: usize = 64 << 10;
@@ -167,14 +170,19 @@ impl hyper::body::Body for FileBody {
         mut self: Pin<&mut Self>,
         _: &mut task::Context<'_>,
     ) -> Poll<Option<std::io::Result<Frame<Bytes>>>> {
-        let mut block = vec![0; BLOCK];
-        Poll::Ready(match self.0.read(&mut block) {
+        let mut block = vec![0; BLOCK.min(usize::try_from(self.left).unwrap_or(BLOCK))];
+        Poll::Ready(match self.file.read(&mut block) {
             Ok(0) => None,
             Ok(count) => {
                 block.truncate(count);
+                self.left -= count as u64;
                 Some(Ok(Frame::data(block.into())))
             }
             Err(error) => Some(Err(error)),
         })
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
     }
 }
