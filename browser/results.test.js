@@ -18,11 +18,11 @@ after(async () => {
 });
 
 /** Sines for some joints, as a trajectory. */
-function motion(name, joints, seconds, rate) {
+function motion(name, joints, seconds, rate, size = () => 1) {
   const rows = [["t", ...joints.map((j) => `q.${j}`)].join(",")];
   for (let k = 0; k <= seconds * rate; k++) {
     const t = k / rate;
-    const q = joints.map((_, j) => 0.3 * Math.sin((1.1 + 0.37 * j) * t + j) + 0.2 * Math.sin((2.3 + 0.21 * j) * t));
+    const q = joints.map((name, j) => size(name) * (0.3 * Math.sin((1.1 + 0.37 * j) * t + j) + 0.2 * Math.sin((2.3 + 0.21 * j) * t)));
     rows.push([t, ...q].join(","));
   }
   writeFileSync(file(name), rows.join("\n") + "\n");
@@ -134,7 +134,9 @@ describe("design builtin:arm7", () => {
 });
 
 identification("identify the dual-arm space robot from its momentum", "space.html", () => {
-  motion("space.motion.csv", jointsOf("builtin:space-dual-arm"), 60, 10);
+  // Wheels turn many times.
+  const wheels = ["wheel1", "wheel2", "wheel3"];
+  motion("space.motion.csv", [...jointsOf("builtin:space-dual-arm"), ...wheels], 60, 10, (name) => (wheels.includes(name) ? 40 : 1));
   run("simulate", "builtin:space-dual-arm", file("space.motion.csv"), "--measured", "momentum", "--ignore-limits", "--noise", "dq=5e-5,base.v=5e-5,base.w=8e-5", "--out", file("space.csv"));
   return JSON.parse(run("identify", "builtin:space-dual-arm", file("space.csv"), "--measured", "momentum", "--noise", "dq=5e-5,base.v=5e-5,base.w=8e-5", "--json", "--report", file("space.html")));
 });
@@ -143,7 +145,7 @@ identification("identify the quadruped", "quadruped.html", () =>
   JSON.parse(run("identify", "builtin:quadruped", simulated("builtin:quadruped", "quadruped", "wrench.f=1"), "--friction", "viscous", "--json", "--report", file("quadruped.html"))));
 
 describe("a curve of a million samples", () => {
-  test("pans at 30 frames a second and the page opens in two seconds", async () => {
+  test("opens and pans", async () => {
     motion("long.motion.csv", jointsOf("builtin:planar-2r"), 100, 10000);
     run("simulate", "builtin:planar-2r", file("long.motion.csv"), "--ignore-limits", "--noise", "tau=0.1", "--out", file("long.csv"));
     run("validate", "builtin:planar-2r", file("long.csv"), "--cutoff", "off", "--slow", "0", "--json", "--report", file("long.html"));
