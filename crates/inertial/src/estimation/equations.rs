@@ -236,6 +236,14 @@ impl<'m> Equations<'m> {
         out
     }
 
+    /// The equations with some of the joints' terms only.
+    pub(super) fn with_terms(&self, keep: impl Fn(Term) -> bool) -> Self {
+        let mut out = self.clone();
+        out.terms.retain(|&(_, term)| keep(term));
+        out.number();
+        out
+    }
+
     /// Coordinates whose drives have Stribeck columns here, on the shafts of `motors`.
     pub(super) fn stribeck_motors(&self, motors: &[Motor]) -> Vec<usize> {
         let held = |v: &usize| {

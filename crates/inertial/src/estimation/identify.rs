@@ -452,7 +452,7 @@ fn excitation(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> 
 }
 
 /// The model of the joints that the data speak for, among those whose columns the summary holds; and what people should know.
-fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<(Equations<'m>, Vec<String>)> {
+pub(super) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<(Equations<'m>, Vec<String>)> {
     let mut found = coupling::search(wide, summary)?;
     if wide.joint_model().stribeck {
         let plain = wide.with_motors(found.motors.clone());

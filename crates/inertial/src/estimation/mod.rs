@@ -13,6 +13,7 @@ mod equations;
 mod errors_in_variables;
 mod essential;
 mod expression;
+mod fleet;
 pub mod flown;
 mod identify;
 mod joint_model;
@@ -36,6 +37,7 @@ pub use bounds::{BodyBounds, Bounds, Ellipsoid, Span};
 pub use consistent::{Consistency, ConsistentFit, Method, PriorKind};
 pub use equations::Equations;
 pub use essential::Essential;
+pub use fleet::{Fleet, Member, identify_fleet};
 pub use expression::{Expression, Meaning, State, Variable};
 pub use identify::{
     BodyEstimate, Estimator, Identification, IdentifyOptions, JointEstimate, ModelSize, ParameterEstimate,
