@@ -13,8 +13,9 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use inertial::consistency::significant;
 use inertial::estimation::{
-    Bounds, Equations, Estimator, Huber, Identification, IdentifyOptions, JointEstimate, JointModel,
-    JointTerms, Prior, PriorKind, Residual, Summary, TRACE_OF_PRIOR, identify, identify_robust,
+    Bounds, Equations, Estimator, Fleet, Huber, Identification, IdentifyOptions, JointEstimate, JointModel,
+    JointTerms, Prior, PriorKind, Residual, Summary, TRACE_OF_PRIOR, identify, identify_fleet,
+    identify_robust,
 };
 use inertial::identifiability::Measured;
 use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism, write};
@@ -246,7 +247,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         args.noise.is_empty(),
         "--noise: the noise of torques is found from the data; give it with --measured momentum"
     );
-    let equations = equations(args, &model, &mechanism)?;
+    let equations = equations(args, &mechanism)?;
     let options = options(args, &mechanism)?;
     let mut data = read(args, &equations)?;
     let result = estimate(&equations, &mut data, &options).with_context(|| args.logs.join(", "))?;
@@ -268,17 +269,27 @@ pub fn run(args: &Args) -> Result<Answer> {
 
 /// What the logs say of the unknowns, without estimating them.
 pub fn summary(args: &Args) -> Result<Summary> {
-    let model = Model::load(&args.model)?;
-    let mechanism = model.build(&args.options.build_options())?;
-    let equations = equations(args, &model, &mechanism)?;
-    Ok(read(args, &equations)?.fit)
+    let mechanism = mechanism(args)?;
+    Ok(read(args, &equations(args, &mechanism)?)?.fit)
+}
+
+/// The mechanism that the call names.
+pub fn mechanism(args: &Args) -> Result<Mechanism> {
+    Model::load(&args.model)?.build(&args.options.build_options())
+}
+
+/// Robots of one type, identified together.
+pub fn fleet(args: &Args, robots: &[Summary]) -> Result<Fleet> {
+    let mechanism = mechanism(args)?;
+    let equations = equations(args, &mechanism)?;
+    Ok(identify_fleet(&equations, robots, &options(args, &mechanism)?)?)
 }
 
 /// What the sensors give of the unknowns, as the call says.
-fn equations<'m>(args: &Args, model: &Model, mechanism: &'m Mechanism) -> Result<Equations<'m>> {
+pub fn equations<'m>(args: &Args, mechanism: &'m Mechanism) -> Result<Equations<'m>> {
     let measured = args.measured.map_or(Measured::JointTorques, Measured::from);
     Equations::measuring(mechanism, joint_model(args, mechanism)?, DEFAULT_SNAP, measured)
-        .with_context(|| model.label.clone())
+        .with_context(|| args.model.clone())
 }
 
 /// What the call says of the joints.

@@ -9,6 +9,7 @@ mod design;
 mod identifiability_text;
 mod identify;
 mod logs;
+mod manual;
 mod model;
 mod options;
 mod output;
@@ -22,11 +23,13 @@ mod session;
 mod simulate;
 mod validate;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use inertial::estimation::Summary;
+use inertial::estimation::{Equations, Fleet, Summary};
+use inertial::mechanism::Mechanism;
 
 use output::Answer;
 pub use session::Session;
@@ -68,11 +71,18 @@ enum Command {
     Serve(serve::Args),
     Bench(bench::Args),
     Demo(demo::Args),
+    Completions(manual::CompletionArgs),
+    Man(manual::ManArgs),
 }
 
 /// Runs the program on the process's arguments.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    main_with(std::env::args_os())
+}
+
+/// Runs the program on these arguments, the first being its name.
+pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error),
     };
@@ -97,6 +107,8 @@ fn run(command: Command) -> Result<Answer> {
         Command::Serve(args) => serve::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
     }
 }
 
@@ -120,11 +132,34 @@ pub fn call(arguments: &[String], session: Session) -> Result<Reply, String> {
 
 /// What the logs of a call of `identify` say of the unknowns, to be merged with others and identified from.
 pub fn summarize(arguments: &[String], session: Session) -> Result<(Summary, Vec<String>), String> {
-    let Command::Identify(args) = parse(arguments)? else {
-        return Err("a summary is made by the arguments of identify".into());
-    };
+    let args = parse_identify(arguments)?;
     let (summary, session) = session::within(session, || identify::summary(&args));
     Ok((summary.map_err(|error| format!("{error:#}"))?, session.messages))
+}
+
+/// The mechanism of a call of `identify`.
+pub fn mechanism(arguments: &[String], session: Session) -> Result<Mechanism, String> {
+    let args = parse_identify(arguments)?;
+    session::within(session, || identify::mechanism(&args)).0.map_err(|error| format!("{error:#}"))
+}
+
+/// The unknowns of a call of `identify`, for measurements that are no log.
+pub fn equations<'m>(arguments: &[String], mechanism: &'m Mechanism) -> Result<Equations<'m>, String> {
+    let args = parse_identify(arguments)?;
+    identify::equations(&args, mechanism).map_err(|error| format!("{error:#}"))
+}
+
+/// Robots of one type, one summary each, identified together as a call of `identify` says.
+pub fn fleet(arguments: &[String], session: Session, robots: &[Summary]) -> Result<Fleet, String> {
+    let args = parse_identify(arguments)?;
+    session::within(session, || identify::fleet(&args, robots)).0.map_err(|error| format!("{error:#}"))
+}
+
+fn parse_identify(arguments: &[String]) -> Result<Box<identify::Args>, String> {
+    match parse(arguments)? {
+        Command::Identify(args) => Ok(args),
+        _ => Err("expected the arguments of identify".into()),
+    }
 }
 
 fn parse(arguments: &[String]) -> Result<Command, String> {

@@ -11,7 +11,7 @@ use inertial::estimation::{Equations, Measurements, Summary};
 use inertial::mechanism::Mechanism;
 use inertial_data::{ColumnMap, Cutoff, Filter, Need, Options, Prepared, PreparedLog, Reader, Source, open};
 
-use crate::output;
+use crate::{output, session};
 
 /// How logs are prepared.
 #[derive(Debug, clap::Args)]
@@ -188,6 +188,9 @@ const LIMIT: u64 = 64 << 20;
 
 /// A summary that an earlier run saved, where the file is one.
 pub fn saved_summary(path: &str) -> Result<Option<Summary>> {
+    if let Some(given) = session::summary(path) {
+        return Ok(Some(given));
+    }
     let named = Path::new(path).extension().is_some_and(|e| e == "json" || e == "summary");
     if !named {
         return Ok(None);

@@ -7,12 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, ensure};
+use inertial::estimation::Summary;
 
 /// What a call brings, and what it leaves.
 #[derive(Debug, Default)]
 pub struct Session {
     /// Texts of models, by the argument that names them.
     pub models: HashMap<String, String>,
+    /// Summaries of logs, by the argument that names them.
+    pub summaries: HashMap<String, Summary>,
     /// Set by the caller to stop long work.
     pub stop: Arc<AtomicBool>,
     /// What would have gone to standard output.
@@ -51,6 +54,11 @@ pub fn keep_message(line: &str) -> bool {
 /// The text of a model that the caller gave.
 pub fn model(argument: &str) -> Option<String> {
     CURRENT.with_borrow(|current| current.as_ref()?.models.get(argument).cloned())
+}
+
+/// A summary that the caller gave.
+pub fn summary(argument: &str) -> Option<Summary> {
+    CURRENT.with_borrow(|current| current.as_ref()?.summaries.get(argument).cloned())
 }
 
 /// What says that long work shall stop: the caller, or Ctrl-C in the program itself.

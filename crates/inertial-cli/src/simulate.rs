@@ -221,7 +221,11 @@ pub fn run(args: &Args) -> Result<Answer> {
             run::free_flight(&mechanism, &flight, &mut course, &times, limits.as_ref(), &mut output)
         }
     };
-    let drift = drift.with_context(|| trajectory::label(&args.trajectory))?;
+    let drift = drift.map_err(|error| match &args.out {
+        // What cannot be written is no fault of what was read.
+        Some(path) if error.is::<std::io::Error>() => error.context(path.display().to_string()),
+        _ => error.context(trajectory::label(&args.trajectory)),
+    })?;
     for note in &notes {
         output::say(note);
     }

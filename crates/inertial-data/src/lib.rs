@@ -34,6 +34,7 @@ mod stream;
 mod survey;
 mod units;
 mod window;
+mod write;
 
 pub use columns::{Columns, nearest_hint};
 pub use csv::CsvReader;
@@ -50,6 +51,7 @@ pub use reader::{Reader, Rows};
 pub use spectrum::motion_bandwidth;
 pub use stream::{FixedLag, StreamSample};
 pub use window::SavitzkyGolay;
+pub use write::write_parquet;
 
 /// A count from a number that is not negative; huge ones saturate.
 #[allow(clippy::cast_sign_loss)]

@@ -175,7 +175,7 @@ impl PreparedLog {
         };
         if every > 1 {
             let left = rate / every as f64;
-            notes.push(format!("every {every}th sample is kept after filtering ({left:.6} Hz)"));
+            notes.push(format!("one sample of {every} is kept after filtering ({left:.6} Hz)"));
         }
         // A disturbance decays to a hundredth within two periods of the cut-off; the stencils of two derivatives reach four
         // samples.
