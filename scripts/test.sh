@@ -11,4 +11,9 @@ fi
 cargo test --workspace "$@"
 if [ $# = 0 ]; then
   scripts/browser.sh
+  if [ -n "${INERTIAL_PYTHON:-}" ]; then
+    scripts/python.sh "$INERTIAL_PYTHON"
+  else
+    echo "note: no Python environment: the Python package is not tested" >&2
+  fi
 fi

@@ -1,0 +1,58 @@
+"""Weighs a robot by moving it.
+
+Which inertial parameters of a robot can any experiment reveal, and in which combinations; which motion reveals them;
+and what are they, given what was measured, so that every body can exist::
+
+    import inertial
+
+    robot = inertial.Mechanism.from_urdf("robot.urdf")
+    print(inertial.analyze(robot))
+    motion = inertial.design(robot, duration=20)
+    found = inertial.identify(robot, ["log.csv"], friction="coulomb+viscous")
+    print(found)
+    found.bodies[0].mass
+
+Functions and options have the names and meaning of the program's (``inertial identify --help``), with ``_`` for ``-``.
+What is wrong with an input or a call is said by :class:`Error`, in the program's words.
+"""
+
+from __future__ import annotations
+
+from ._inertial import Error, __version__
+from .commands import analyze, check, design, identify, simulate, validate
+from .fleet import identify_fleet
+from .mechanism import Mechanism
+from .results import (
+    Analysis,
+    Check,
+    Design,
+    Fleet,
+    Identification,
+    Result,
+    Simulation,
+    Validation,
+)
+from .summary import Online, Summary
+
+__all__ = [
+    "Analysis",
+    "Check",
+    "Design",
+    "Error",
+    "Fleet",
+    "Identification",
+    "Mechanism",
+    "Online",
+    "Result",
+    "Simulation",
+    "Summary",
+    "Validation",
+    "__version__",
+    "analyze",
+    "check",
+    "design",
+    "identify",
+    "identify_fleet",
+    "simulate",
+    "validate",
+]

@@ -1,0 +1,159 @@
+"""Options of the commands, as keyword arguments: the program's names and meaning, ``_`` for ``-``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, TypedDict, Union
+
+Path = Union[str, "PathLike[str]"]
+Measured = Literal["joint-torques", "base-wrench", "both", "momentum"]
+
+
+class ModelOptions(TypedDict, total=False):
+    """How a model is taken."""
+
+    base: Literal["fixed", "floating"]
+    gravity: Sequence[float]
+    rotors: Literal["none", "symmetric", "general"]
+
+
+class LogOptions(TypedDict, total=False):
+    """How logs are prepared."""
+
+    cutoff: Union[float, Literal["auto", "off"]]
+    filter: Literal["butterworth", "savitzky-golay", "off"]
+    filter_order: int
+    filter_window: int
+    resample: float
+    decimate: int
+    columns: Path
+    topic: str
+    slow: float
+    joints: Sequence[str]
+    trust_units: bool
+
+
+class CheckOptions(ModelOptions, total=False):
+    """Of :func:`inertial.check`."""
+
+    all: bool
+    fix: bool
+    out: Path
+    report: Path
+    tolerance: float
+
+
+class AnalyzeOptions(ModelOptions, total=False):
+    """Of :func:`inertial.analyze`."""
+
+    measured: Measured
+    ballistic: bool
+    joints: Sequence[str]
+    static: bool
+    kinetic: bool
+    method: Literal["auto", "rpna", "drng", "numeric", "exact"]
+    snap: float
+    choose: Sequence[str]
+    report: Path
+    seed: int
+
+
+class DesignOptions(ModelOptions, total=False):
+    """Of :func:`inertial.design`."""
+
+    duration: float
+    rate: float
+    trajectory: Literal["fourier", "cycloid", "spline", "point-to-point"]
+    harmonics: int
+    intervals: int
+    criterion: str
+    weight: float
+    measured: Measured
+    joints: Sequence[str]
+    noise: Mapping[str, float]
+    friction: str
+    offset: bool
+    prior_summary: Any
+    acceleration: float
+    velocity: float
+    margin: float
+    start: Sequence[float]
+    workspace: Sequence[float]
+    ground: float
+    link_radius: float
+    self_collision: bool
+    clearance: float
+    base_motion: Sequence[float]
+    robust: Any
+    robust_by: str
+    starts: int
+    iterations: int
+    time_limit: float
+    seed: int
+    out: Path
+    report: Path
+
+
+class SimulateOptions(ModelOptions, total=False):
+    """Of :func:`inertial.simulate`."""
+
+    forward: bool
+    waypoints: bool
+    measured: Measured
+    joints: Sequence[str]
+    rate: float
+    noise: Mapping[str, float]
+    bias: Mapping[str, float]
+    quantum: Mapping[str, float]
+    seed: int
+    friction: Literal["model", "none"]
+    momentum: Sequence[float]
+    pose: Literal["exact", "trapezoid", "euler"]
+    ignore_limits: bool
+    out: Path
+
+
+class UnknownsOptions(ModelOptions, LogOptions, total=False):
+    """What the unknowns are, and how logs are prepared: of :class:`inertial.Summary`."""
+
+    measured: Measured
+    friction: Literal["none", "viscous", "coulomb", "coulomb+viscous", "asymmetric", "stribeck"]
+    coupling: Literal["auto", "none"]
+    joint_model: Path
+    offset: bool
+
+
+class EstimateOptions(TypedDict, total=False):
+    """How unknowns are estimated."""
+
+    estimator: Literal["ols", "wls", "irls", "lmi", "manifold", "log-cholesky", "bcls", "eiv"]
+    prior: Path
+    prior_weight: float
+    prior_kind: Literal["entropic", "euclidean"]
+    bounds: Path
+    essential: bool
+    covariance: bool
+    out: Path
+    report: Path
+
+
+class IdentifyOptions(UnknownsOptions, EstimateOptions, total=False):
+    """Of :func:`inertial.identify`."""
+
+    noise: Mapping[str, float]
+    positions: Literal["log", "trapezoid", "euler"]
+    validate: Union[Any, Iterable[Any]]
+    holdout: float
+    summary_out: Path
+    payload: str
+    unloaded: Union[Any, Iterable[Any]]
+
+
+class ValidateOptions(ModelOptions, LogOptions, total=False):
+    """Of :func:`inertial.validate`."""
+
+    threshold: float
+    report: Path
+
+

@@ -1,0 +1,242 @@
+//! A mechanism in Python: names, parameters, regressors.
+
+use inertial::dynamics::{ClosedMechanism, ClosedSamples, InverseDynamics, Samples};
+use inertial::mechanism as model;
+use numpy::{IntoPyArray, PyArray1, PyArray3, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+use crate::arrays::{Rows, same_count};
+use crate::calls::session_with;
+use crate::wrong;
+
+/// A robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable.
+#[pyclass(frozen, module = "inertial._inertial")]
+pub struct Mechanism {
+    /// As commands name it.
+    #[pyo3(get)]
+    label: String,
+    /// The model's text; none where the label says where it is.
+    #[pyo3(get)]
+    text: Option<String>,
+    /// The options it was built with, as arguments of the program.
+    #[pyo3(get)]
+    options: Vec<String>,
+    mechanism: model::Mechanism,
+    inverse: InverseDynamics,
+}
+
+#[pymethods]
+impl Mechanism {
+    /// From a model's text; `options` are the program's (--base, --gravity, --rotors).
+    #[new]
+    fn new(label: String, text: Option<String>, options: Vec<String>) -> PyResult<Self> {
+        let session = session_with(&label, text.as_deref());
+        let mut arguments = vec!["identify".to_owned(), label.clone(), "-".to_owned()];
+        arguments.extend(options.iter().cloned());
+        let mechanism = inertial_cli::mechanism(&arguments, session).map_err(wrong)?;
+        let inverse = InverseDynamics::new(&mechanism);
+        Ok(Self { label, text, options, mechanism, inverse })
+    }
+
+    fn __reduce__<'py>(slf: Bound<'py, Self>) -> (Bound<'py, pyo3::types::PyType>, (String, Option<String>, Vec<String>)) {
+        let own = slf.get();
+        (slf.get_type(), (own.label.clone(), own.text.clone(), own.options.clone()))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.mechanism.name()
+    }
+
+    /// Number of position coordinates of the tree.
+    #[getter]
+    fn nq(&self) -> usize {
+        self.mechanism.nq()
+    }
+
+    /// Number of velocity coordinates of the tree.
+    #[getter]
+    fn nv(&self) -> usize {
+        self.mechanism.nv()
+    }
+
+    /// Number of loops.
+    #[getter]
+    fn loops(&self) -> usize {
+        self.mechanism.loops().len()
+    }
+
+    /// Names of the bodies, in the order of their parameters.
+    #[getter]
+    fn bodies(&self) -> Vec<&str> {
+        self.mechanism.bodies().iter().map(|b| b.name.as_str()).collect()
+    }
+
+    /// Names of the velocity coordinates: rows of the regressor.
+    #[getter]
+    fn coordinate_names(&self) -> PyResult<Vec<String>> {
+        match self.closed()? {
+            None => Ok(self.mechanism.velocity_names()),
+            Some(closed) => Ok(closed.independent_names()),
+        }
+    }
+
+    /// Names of the inertial parameters: columns of the regressor.
+    #[getter]
+    fn parameter_names(&self) -> Vec<String> {
+        self.mechanism.parameter_names()
+    }
+
+    /// The model's own inertial parameters.
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.mechanism.parameters().into_pyarray(py)
+    }
+
+    /// The bodies as the tree has them: parent, placement, free modes (angular first) and parameters, as JSON.
+    fn tree(&self) -> String {
+        let body = |body: &model::Body| {
+            let joint = &self.mechanism.joints()[body.joint];
+            let own = matches!(body.kind, model::BodyKind::Link | model::BodyKind::Massless);
+            let modes: Vec<Vec<f64>> = body
+                .joint_type
+                .free_modes()
+                .iter()
+                .map(|m| m.angular.iter().chain(m.linear.iter()).copied().collect())
+                .collect();
+            let rotation = body.placement.rotation.transpose();
+            let rows: Vec<&[f64]> = rotation.as_slice().chunks(3).collect();
+            serde_json::json!({
+                "name": body.name,
+                "joint": joint.name,
+                "parent": body.parent,
+                "rotation": rows,
+                "translation": body.placement.translation.as_slice(),
+                "modes": modes,
+                "follows": !own || joint.follows.is_some(),
+                "parameters": body.inertia.parameters().as_slice(),
+            })
+        };
+        let bodies: Vec<_> = self.mechanism.bodies().iter().map(body).collect();
+        let gravity = self.mechanism.gravity();
+        let armature = self.mechanism.armature();
+        serde_json::json!({"gravity": gravity.as_slice(), "armature": armature, "bodies": bodies}).to_string()
+    }
+
+    /// Forces of a motion: one sample or rows of samples.
+    fn rnea<'py>(
+        &self,
+        py: Python<'py>,
+        q: PyReadonlyArrayDyn<'py, f64>,
+        v: PyReadonlyArrayDyn<'py, f64>,
+        a: PyReadonlyArrayDyn<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        if !self.mechanism.loops().is_empty() {
+            return Err(wrong("rnea is of trees; with loops multiply the regressor by the parameters"));
+        }
+        let shape = v.shape().to_vec();
+        let (q, v, a, count) = Self::motion(q, v, a, self.mechanism.nq(), self.mechanism.nv())?;
+        let (q, v, a) = (q.slice()?, v.slice()?, a.slice()?);
+        let mut tau = vec![0.0; count * self.mechanism.nv()];
+        py.detach(|| {
+            let samples = Samples::new(&self.inverse, count, q, v, a)?;
+            self.inverse.rnea_batch(&mut self.inverse.scratch(), &samples, &mut tau)
+        })
+        .map_err(wrong)?;
+        tau.into_pyarray(py).reshape(shape)
+    }
+
+    /// Regressors of samples: `count` by coordinates by parameters, into `out` where it is given.
+    #[pyo3(signature = (q, v, a, out=None))]
+    fn regressors<'py>(
+        &self,
+        py: Python<'py>,
+        q: PyReadonlyArrayDyn<'py, f64>,
+        v: PyReadonlyArrayDyn<'py, f64>,
+        a: PyReadonlyArrayDyn<'py, f64>,
+        out: Option<Bound<'py, PyArray3<f64>>>,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let closed = self.closed()?;
+        let (nq, nv) = match &closed {
+            None => (self.mechanism.nq(), self.mechanism.nv()),
+            Some(closed) => (closed.independent_positions().len(), closed.dof()),
+        };
+        let (q, v, a, count) = Self::motion(q, v, a, nq, nv)?;
+        let columns = self.mechanism.parameter_count();
+        let fresh = out.is_none();
+        let out = out.unwrap_or_else(|| PyArray3::zeros(py, [count, nv, columns], false));
+        if out.shape() != [count, nv, columns] {
+            let [x, y, z] = [out.shape()[0], out.shape()[1], out.shape()[2]];
+            return Err(wrong(format!("out is {x} by {y} by {z}, expected {count} by {nv} by {columns}")));
+        }
+        {
+            let mut target = out.try_readwrite().map_err(wrong)?;
+            let target = target.as_slice_mut().map_err(|_| wrong("out is not contiguous"))?;
+            let (q, v, a) = (q.slice()?, v.slice()?, a.slice()?);
+            py.detach(|| {
+                if !fresh {
+                    target.fill(0.0);
+                }
+                match &closed {
+                    None => {
+                        let samples = Samples::new(&self.inverse, count, q, v, a)?;
+                        self.inverse.stacked_regressor(&samples, target)
+                    }
+                    Some(closed) => closed_regressors(closed, [q, v, a], count, columns, target),
+                }
+            })
+            .map_err(wrong)?;
+        }
+        Ok(out)
+    }
+}
+
+impl Mechanism {
+    /// The loops, where there are any.
+    fn closed(&self) -> PyResult<Option<ClosedMechanism<'_>>> {
+        if self.mechanism.loops().is_empty() {
+            return Ok(None);
+        }
+        ClosedMechanism::new(&self.mechanism).map(Some).map_err(wrong)
+    }
+
+    fn motion<'py>(
+        q: PyReadonlyArrayDyn<'py, f64>,
+        v: PyReadonlyArrayDyn<'py, f64>,
+        a: PyReadonlyArrayDyn<'py, f64>,
+        nq: usize,
+        nv: usize,
+    ) -> PyResult<(Rows<'py>, Rows<'py>, Rows<'py>, usize)> {
+        let (q, v, a) = (Rows::new("q", q, nq)?, Rows::new("v", v, nv)?, Rows::new("a", a, nv)?);
+        let count = same_count(&[("q", q.count), ("v", v.count), ("a", a.count)])?;
+        Ok((q, v, a, count))
+    }
+}
+
+/// Regressors on the independent coordinates, dense.
+fn closed_regressors(
+    closed: &ClosedMechanism<'_>,
+    [q, v, a]: [&[f64]; 3],
+    count: usize,
+    columns: usize,
+    out: &mut [f64],
+) -> inertial::Result<()> {
+    let mut workspace = closed.workspace();
+    let mut tree = vec![0.0; count * closed.mechanism().nq()];
+    closed.follow(&mut workspace, closed.assembled(), q, &mut tree)?;
+    let samples = ClosedSamples::new(closed, count, &tree, v, a)?;
+    let size = closed.dof() * columns;
+    closed.packed_regressors(&mut workspace, &samples, |chunk| {
+        let chunk = chunk.regressors;
+        // Four samples lie side by side.
+        for (four, group) in chunk.groups().enumerate() {
+            for lane in 0..4.min(chunk.count - 4 * four) {
+                let sample = &mut out[(chunk.first + 4 * four + lane) * size..][..size];
+                for block in chunk.layout().blocks() {
+                    let row = &mut sample[block.row * columns + block.column..][..block.len];
+                    row.iter_mut().zip(&group[block.start..]).for_each(|(x, entry)| *x = entry.0[lane]);
+                }
+            }
+        }
+    })
+}

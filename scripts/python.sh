@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Builds the Python package's wheel, installs it into a fresh environment and tests it there: numbers against the program's,
+# regressors against Pinocchio's, a local cluster, types, and every code block of the guide.
+# Usage: scripts/python.sh PYTHON, an interpreter as scripts/python-env.sh gives it.
+set -eu
+cd "$(dirname "$0")/.."
+python=$1
+export INERTIAL_PROGRAM="$PWD/target/release/inertial"
+cargo build --release --quiet -p inertial-cli
+$python -m pip install --quiet -r crates/inertial-py/tests/requirements.txt
+rm -rf target/wheels
+$python -m maturin build --quiet --release --manifest-path crates/inertial-py/Cargo.toml --out target/wheels
+$python -m pip install --quiet --force-reinstall --no-deps target/wheels/*.whl
+cd crates/inertial-py
+$python -m mypy
+$python -m pytest --quiet tests
