@@ -2,7 +2,9 @@
 
 use inertial::dynamics::{ClosedMechanism, ClosedSamples, InverseDynamics, Samples};
 use inertial::mechanism as model;
-use numpy::{IntoPyArray, PyArray1, PyArray3, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray3, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
 
 use crate::arrays::{Rows, same_count};
@@ -38,7 +40,9 @@ impl Mechanism {
         Ok(Self { label, text, options, mechanism, inverse })
     }
 
-    fn __reduce__<'py>(slf: Bound<'py, Self>) -> (Bound<'py, pyo3::types::PyType>, (String, Option<String>, Vec<String>)) {
+    fn __reduce__<'py>(
+        slf: Bound<'py, Self>,
+    ) -> (Bound<'py, pyo3::types::PyType>, (String, Option<String>, Vec<String>)) {
         let own = slf.get();
         (slf.get_type(), (own.label.clone(), own.text.clone(), own.options.clone()))
     }

@@ -54,8 +54,12 @@ impl<'py> Motion<'py> {
         };
         let forces = nv + 6 * usize::from(equations.has_base_wrench());
         let [q, v, a, tau] = arrays;
-        let rows =
-            [Rows::new("q", q, nq)?, Rows::new("dq", v, nv)?, Rows::new("ddq", a, nv)?, Rows::new("tau", tau, forces)?];
+        let rows = [
+            Rows::new("q", q, nq)?,
+            Rows::new("dq", v, nv)?,
+            Rows::new("ddq", a, nv)?,
+            Rows::new("tau", tau, forces)?,
+        ];
         let [q, v, a, tau] = &rows;
         let count = same_count(&[("q", q.count), ("dq", v.count), ("ddq", a.count), ("tau", tau.count)])?;
         Ok(Self { rows, count })
@@ -127,7 +131,12 @@ impl Summary {
     /// Of nothing, or (`state`) as it was pickled.
     #[new]
     #[pyo3(signature = (label, text, arguments, state=None))]
-    fn new(label: String, text: Option<String>, arguments: Vec<String>, state: Option<&str>) -> PyResult<Self> {
+    fn new(
+        label: String,
+        text: Option<String>,
+        arguments: Vec<String>,
+        state: Option<&str>,
+    ) -> PyResult<Self> {
         let made = problem(&arguments, &label, text.as_deref())?;
         let value = match state {
             None => estimation::Summary::empty(made.borrow_dependent()),
@@ -218,7 +227,8 @@ impl Online {
     #[new]
     fn new(label: String, text: Option<String>, arguments: Vec<String>, forgetting: f64) -> PyResult<Self> {
         let problem = problem(&arguments, &label, text.as_deref())?;
-        let stream = Stream::try_new(problem, |p| Followed::new(p.borrow_dependent(), forgetting)).map_err(wrong)?;
+        let stream =
+            Stream::try_new(problem, |p| Followed::new(p.borrow_dependent(), forgetting)).map_err(wrong)?;
         Ok(Self { label, text, arguments, stream: Mutex::new(stream) })
     }
 

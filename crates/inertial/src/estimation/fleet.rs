@@ -153,12 +153,13 @@ fn eliminate(
         }
         // The shared equations may list a channel's unknowns in another order.
         let target = &shared.channels[c].unknowns;
-        let at = |unknown: &usize| {
-            common.iter().copied().find(|&k| place(&channel.unknowns[k]) == Some(*unknown))
-        };
+        let at =
+            |unknown: &usize| common.iter().copied().find(|&k| place(&channel.unknowns[k]) == Some(*unknown));
         let ordered: Option<Vec<usize>> = target.iter().map(at).collect();
         let ordered = ordered.filter(|o| o.len() == common.len()).ok_or_else(|| {
-            Error::Numeric("the robots' own terms act like link parameters: take them out of the model".into())
+            Error::Numeric(
+                "the robots' own terms act like link parameters: take them out of the model".into(),
+            )
         })?;
         let mut block = Vec::with_capacity(width * width);
         for &k in own.iter().chain(&ordered).chain(&[n, n + 1]) {
@@ -169,7 +170,8 @@ fn eliminate(
         let first = own.len();
         let mut lower = Vec::with_capacity(width * width);
         for column in first..width {
-            lower.extend((first..width).map(|row| if row <= column { triangle.at(row, column) } else { 0.0 }));
+            lower
+                .extend((first..width).map(|row| if row <= column { triangle.at(row, column) } else { 0.0 }));
         }
         let reduced = &mut out.factors[c];
         reduced.triangle.absorb(&mut lower, width - first)?;

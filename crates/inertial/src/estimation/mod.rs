@@ -37,8 +37,8 @@ pub use bounds::{BodyBounds, Bounds, Ellipsoid, Span};
 pub use consistent::{Consistency, ConsistentFit, Method, PriorKind};
 pub use equations::Equations;
 pub use essential::Essential;
-pub use fleet::{Fleet, Member, identify_fleet};
 pub use expression::{Expression, Meaning, State, Variable};
+pub use fleet::{Fleet, Member, identify_fleet};
 pub use identify::{
     BodyEstimate, Estimator, Identification, IdentifyOptions, JointEstimate, ModelSize, ParameterEstimate,
     Tensor, identify, identify_robust,
