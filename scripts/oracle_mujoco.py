@@ -2,10 +2,12 @@
 
     oracle_mujoco.py MODEL.xml…     these models
     oracle_mujoco.py --shipped      the models that ship with gymnasium and dm_control
+    oracle_mujoco.py --loops MODEL.xml…     random states in which the equality constraints hold
 
 Prints one JSON object per model and line. Coordinates of free joints are turned into body velocities (linear part
 first), quaternions into x y z w; joints that an equality constraint couples or locks are eliminated. Springs, dampers,
-fluids, contacts and limits are switched off. Exit status 77: MuJoCo is not installed.
+fluids, contacts and limits are switched off. With --loops (models of hinges, slides and balls) each state comes with the
+constraint Jacobian and with the torques that it takes if the loops are cut. Exit status 77: MuJoCo is not installed.
 """
 
 import glob
@@ -163,13 +165,70 @@ def describe(path):
     }
 
 
+def constraint(model, data):
+    """The equality constraints' residual and Jacobian where `data` stands."""
+    mujoco.mj_forward(model, data)
+    return data.efc_pos.copy(), data.efc_J.reshape(data.nefc, model.nv).copy()
+
+
+def closed_sample(model, rng):
+    """A random state in which the loops are closed, by Newton's method."""
+    data = mujoco.MjData(model)
+    mujoco.mj_integratePos(model, data.qpos, rng.uniform(-0.2, 0.2, model.nv), 1)
+    for _ in range(30):
+        residual, jacobian = constraint(model, data)
+        step = np.linalg.lstsq(jacobian, -residual, rcond=1e-10)[0]
+        mujoco.mj_integratePos(model, data.qpos, step, 1)
+    residual, jacobian = constraint(model, data)
+    assert abs(residual).max() < 1e-12, "the loops do not close"
+    right = np.linalg.svd(jacobian)[2]
+    free = right[np.linalg.matrix_rank(jacobian, 1e-9) :]
+    v = free.T @ rng.uniform(-1, 1, len(free))
+    # The Jacobian's rate of change, by central differences of the fourth order.
+    at, h, weights = data.qpos.copy(), 1e-3, {-2: 1, -1: -8, 1: 8, 2: -1}
+    rate = np.zeros_like(jacobian)
+    for step, weight in weights.items():
+        data.qpos[:] = at
+        mujoco.mj_integratePos(model, data.qpos, v, step * h)
+        rate += weight / (12 * h) * constraint(model, data)[1]
+    data.qpos[:] = at
+    a = np.linalg.lstsq(jacobian, -rate @ v, rcond=1e-10)[0] + free.T @ rng.uniform(-1, 1, len(free))
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    data.qvel[:], data.qacc[:] = v, a
+    mujoco.mj_inverse(model, data)
+    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    q = []
+    for joint in range(model.njnt):
+        i = model.jnt_qposadr[joint]
+        q += [*at[i + 1 : i + 4], at[i]] if model.jnt_type[joint] == BALL else [at[i]]
+    return {
+        "q": q,
+        "v": v.tolist(),
+        "a": a.tolist(),
+        "torques": data.qfrc_inverse.tolist(),
+        "jacobian": jacobian.tolist(),
+    }
+
+
+def describe_closed(path):
+    model = mujoco.MjModel.from_xml_path(path)
+    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    off = mujoco.mjtDisableBit
+    for switch in (off.mjDSBL_CONTACT, off.mjDSBL_LIMIT, off.mjDSBL_FRICTIONLOSS, off.mjDSBL_SPRING, off.mjDSBL_DAMPER):
+        model.opt.disableflags |= switch
+    rng = np.random.default_rng(2)
+    return {"path": path, "samples": [closed_sample(model, rng) for _ in range(SAMPLES)]}
+
+
 def main(arguments):
+    loops = arguments[:1] == ["--loops"]
+    arguments = arguments[loops:]
     paths = shipped() if arguments == ["--shipped"] else [os.path.abspath(path) for path in arguments]
     # MuJoCo writes its log where it runs.
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for path in paths:
-            print(json.dumps(describe(path)))
+            print(json.dumps(describe_closed(path) if loops else describe(path)))
         os.chdir("/")
 
 

@@ -87,6 +87,108 @@ fn texts_that_describe_no_mechanism() {
     says(&folder, "axis.urdf", change("xyz=\"0 0 1\"", "xyz=\"0 0 0\""), "axis");
 }
 
+/// A planar linkage: bodies (name, parent, place of the hinge, its mark) and loops (name, body, place, body, place).
+fn linkage(
+    bodies: &[(&str, &str, [f64; 2], &str)],
+    loops: &[(&str, &str, [f64; 2], &str, [f64; 2])],
+) -> String {
+    let bodies = bodies.iter().map(|(name, parent, [x, y], mark)| {
+        format!(
+            r#"{{"name": "{name}", "parent": "{parent}", "joint": {{"name": "j_{name}", "type": "revolute",
+               "origin": {{"xyz": [{x}, {y}, 0]}}, "axis": [0, 0, 1]{mark}}}}}"#
+        )
+    });
+    let loops = loops.iter().map(|(name, from, [x, y], to, [u, v])| {
+        format!(
+            r#"{{"name": "{name}", "type": "revolute", "axis": [0, 0, 1],
+               "predecessor": {{"body": "{from}", "origin": {{"xyz": [{x}, {y}, 0]}}}},
+               "successor": {{"body": "{to}", "origin": {{"xyz": [{u}, {v}, 0]}}}}}}"#
+        )
+    });
+    format!(
+        r#"{{"schema": "inertial/mechanism/1", "name": "linkage", "bodies": [{}], "loops": [{}]}}"#,
+        bodies.collect::<Vec<_>>().join(",\n"),
+        loops.collect::<Vec<_>>().join(",\n")
+    )
+}
+
+#[test]
+fn loops_that_make_no_machine() {
+    let folder = Folder::new();
+    let analyze = |bodies: &[_], loops: &[_]| {
+        let file = folder.file("linkage.json", linkage(bodies, loops));
+        let line = refused(&["analyze", &file]);
+        line.strip_prefix(&format!("{file}: ")).map(str::to_owned).unwrap_or_else(|| panic!("{line}"))
+    };
+    let (yes, no) = (r#", "independent": true"#, r#", "independent": false"#);
+    let bars = |mark| {
+        [("a", "ground", [0.0, 0.0], mark), ("b", "a", [0.1, 0.4], mark), ("c", "ground", [0.8, -0.1], mark)]
+    };
+    let four_bar = bars("");
+    let knee = ("knee", "b", [0.8, 0.2], "c", [0.1, 0.7]);
+    // A loop that cannot be closed, or not together with another.
+    let mut far = four_bar;
+    far[2].2 = [9.0, 0.0];
+    let line = analyze(&far, &[knee]);
+    assert!(line.starts_with("loop knee: it cannot be closed near the assembly configuration"), "{line}");
+    assert!(line.contains("(residual 7.1"), "{line}");
+    let line = analyze(&four_bar, &[knee, ("other", "b", [0.8, 0.2], "c", [0.1, 0.9])]);
+    assert!(line.starts_with("loop other: it closes alone but not together with the other loops"), "{line}");
+    assert!(line.contains("they contradict each other (residual "), "{line}");
+    // No motion left.
+    let line = analyze(&four_bar, &[knee, ("pin", "b", [0.2, 0.2], "ground", [0.3, 0.6])]);
+    assert_eq!(line, "the loops leave no freedom to move: 3 joint coordinates, 3 independent constraints");
+    // Too many, too few, and marks where there is nothing to choose.
+    let line = analyze(&bars(yes), &[knee]);
+    assert_eq!(
+        line,
+        "the mobility is 1 but 3 coordinates are marked as independent: mark 1, for example j_a"
+    );
+    let line = analyze(&bars(no), &[knee]);
+    assert_eq!(
+        line,
+        "the mobility is 1 but 0 coordinates are marked as independent: mark 1, for example j_a"
+    );
+    let five = [
+        ("a", "ground", [0.0, 0.0], yes),
+        ("b", "a", [-0.3, 0.5], no),
+        ("c", "ground", [0.8, 0.0], no),
+        ("d", "c", [0.3, 0.6], no),
+    ];
+    let line = analyze(&five, &[("tip", "b", [0.7, 0.5], "d", [-0.7, 0.4])]);
+    assert_eq!(
+        line,
+        "the mobility is 2 but 1 coordinates are marked as independent: mark 2, for example j_a, j_c"
+    );
+    // Ends in the air, on one body, and bodies that hang on nothing.
+    let line = analyze(&four_bar, &[("knee", "b", [0.8, 0.2], "x", [0.1, 0.7])]);
+    assert!(line.ends_with("loop \"knee\": its link \"x\" does not exist"), "{line}");
+    let line = analyze(&four_bar, &[("knee", "b", [0.8, 0.2], "b", [0.1, 0.7])]);
+    assert!(line.ends_with("loop \"knee\": both sides belong to the same rigid body"), "{line}");
+    let apart = [four_bar[0], ("d", "e", [0.0, 0.0], ""), ("e", "d", [0.0, 0.0], "")];
+    let line = analyze(&apart, &[]);
+    assert!(line.contains("link \"d\": it lies on a cycle of joints"), "{line}");
+    let line = analyze(&[four_bar[0], ("d", "nobody", [0.0, 0.0], "")], &[]);
+    assert!(line.ends_with("joint \"j_d\": its parent link \"nobody\" does not exist"), "{line}");
+}
+
+/// The same loop twice holds nothing more.
+#[test]
+fn redundant_loops_are_no_error() {
+    let folder = Folder::new();
+    let bars =
+        [("a", "ground", [0.0, 0.0], ""), ("b", "a", [0.1, 0.4], ""), ("c", "ground", [0.8, -0.1], "")];
+    let knee = |name| (name, "b", [0.8, 0.2], "c", [0.1, 0.7]);
+    let once = folder.file("once.json", linkage(&bars, &[knee("knee")]));
+    let twice = folder.file("twice.json", linkage(&bars, &[knee("knee"), knee("again")]));
+    let combinations = |file: &str| {
+        let answer = run(&["analyze", file, "--json"]).json();
+        assert_eq!(answer["certificate"]["exact"], true);
+        answer["base_parameters"].clone()
+    };
+    assert_eq!(combinations(&once), combinations(&twice));
+}
+
 #[test]
 fn bombs_are_defused() {
     let folder = Folder::new();

@@ -9,10 +9,10 @@ mod machines;
 use common::Rng;
 use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, Method, Regime, analyze};
 use inertial::linalg::rank;
-use inertial::mechanism::{JointType, Mechanism};
+use inertial::mechanism::{Base, BuildOptions, JointType, Mechanism, builtin};
 use inertial::spatial::Pose;
 use loops::{by, check_extended, check_null_vectors, check_sound, mechanism, null_space, regressor};
-use machines::{Blueprint, Ring};
+use machines::{Blueprint, HINGE, Ring};
 use nalgebra::{DMatrix, Vector3, vector};
 
 /// A point of the plane `y = 0`, turned about z.
@@ -130,6 +130,222 @@ fn catalogue() -> Vec<(Blueprint, usize)> {
     out
 }
 
+/// Linkages of special dimensions, with their ranks: those of the energy regressor at random closed configurations in
+/// coordinates of every body (six each) and double precision, computed once by a program of its own.
+fn linkages() -> Vec<(Vec<Mechanism>, usize)> {
+    let rng = &mut Rng(54);
+    let (x, y, z) = (Vector3::x(), Vector3::y(), Vector3::z());
+    let revolute = |axis: Vector3<f64>| JointType::Revolute { axis: axis.normalize() };
+    let prismatic = |axis: Vector3<f64>| JointType::Prismatic { axis };
+    let place = |p: [f64; 3]| frame(Vector3::from(p));
+    let mut out = Vec::new();
+    let mut ring = |name: &str, rank: usize, joints: Vec<(JointType, [f64; 3])>| {
+        let joints = joints.into_iter().map(|(t, p)| (t, place(p))).collect();
+        let ring = Ring::new(name, rng, joints);
+        out.push(((0..ring.joints.len()).map(|cut| ring.cut(cut, &[])).collect(), rank));
+    };
+    let fork = JointType::Universal { axes: [z, vector![-0.6, 0.8, 0.0]] };
+    let output = vector![0.8, 0.6, 0.0];
+    ring(
+        "Cardan joint",
+        6,
+        vec![(revolute(x), [-0.5, 0.0, 0.0]), (fork, [0.0; 3]), (revolute(output), [0.4, 0.3, 0.0])],
+    );
+    ring(
+        "Oldham coupling",
+        6,
+        vec![
+            (HINGE, [0.0; 3]),
+            (prismatic(x), [0.0, 0.0, 0.1]),
+            (prismatic(y), [0.05, 0.0, 0.2]),
+            (HINGE, [0.1, 0.07, 0.3]),
+        ],
+    );
+    let screw = |pitch| JointType::Helical { axis: z, pitch };
+    ring(
+        "differential screw",
+        4,
+        vec![(screw(0.01), [0.0; 3]), (screw(0.013), [0.0, 0.0, 0.2]), (prismatic(z), [0.1, 0.0, 0.3])],
+    );
+    // All sides of 90°: two hinges coincide and stay so, and what is between them turns as one body. (The two others may coincide
+    // instead; the two motions meet where all four hinges lie in a plane.)
+    let right = [x, y, vector![-0.6, 0.0, 0.8], -y];
+    ring("right spherical linkage", 3, right.map(|axis| (revolute(axis), (0.5 * axis).into())).to_vec());
+    let planar = |points: [[f64; 2]; 4]| points.map(|[x, y]| (HINGE, [x, y, 0.1])).to_vec();
+    ring("rhombus", 3, planar([[0.0, 0.0], [0.3, 0.4], [0.8, 0.4], [0.5, 0.0]]));
+    ring("antiparallelogram", 8, planar([[0.0, 0.0], [0.7, 0.24], [0.1, 0.24], [0.8, 0.0]]));
+    let crank = [0.3, 0.4, 0.0];
+    let slider = |length: f64| {
+        vec![
+            (HINGE, [0.0; 3]),
+            (HINGE, crank),
+            (HINGE, [length, 0.0, 0.0]),
+            (prismatic(x), [length, 0.0, 0.0]),
+        ]
+    };
+    ring("central slider-crank", 6, slider(1.5));
+    ring("isosceles slider-crank", 5, slider(0.6));
+    let ellipse = vec![
+        (prismatic(x), [0.0; 3]),
+        (HINGE, [0.3, 0.0, 0.0]),
+        (HINGE, [0.0, 0.4, 0.0]),
+        (prismatic(y), [0.0, 0.4, 0.0]),
+    ];
+    ring("elliptic trammel", 4, ellipse);
+    let universal = JointType::Universal { axes: [x, y] };
+    ring(
+        "RRUS",
+        17,
+        vec![
+            (HINGE, [0.0; 3]),
+            (revolute(x), [0.3, 0.0, 0.0]),
+            (universal, [0.5, 0.7, 0.4]),
+            (JointType::Spherical, [0.9, 0.1, 0.2]),
+        ],
+    );
+    let mut graph = |name: &str, rank: usize, joints: &[(&str, &str, Vector3<f64>, [f64; 3])]| {
+        // From one end of the list and from the other: other trees, other cuts.
+        let backwards: Vec<_> = joints.iter().rev().copied().collect();
+        let machines = [joints, &backwards].map(|joints| {
+            let mut plan = Blueprint::new(name);
+            let mut known = vec!["ground"];
+            let mut left = joints.to_vec();
+            while let Some(i) = left.iter().position(|j| known.contains(&j.0) != known.contains(&j.1)) {
+                let (a, b, axis, p) = left.remove(i);
+                let (parent, child) = if known.contains(&a) { (a, b) } else { (b, a) };
+                plan.link(child, rng.inertia(), parent, revolute(axis), place(p));
+                known.push(child);
+            }
+            for (k, (a, b, axis, p)) in left.into_iter().enumerate() {
+                plan.close(&format!("loop{k}"), a, b, revolute(axis), place(p));
+            }
+            plan.build()
+        });
+        out.push((machines.to_vec(), rank));
+    };
+    let sarrus = |top: [f64; 3], knee: [f64; 3], upper: [f64; 3]| {
+        [
+            ("ground", "a1", y, [0.3, 0.0, 0.0]),
+            ("a1", "a2", y, [0.5, 0.0, 0.3]),
+            ("a2", "top", y, top),
+            ("ground", "c1", x, [0.0, 0.4, 0.0]),
+            ("c1", "c2", x, knee),
+            ("c2", "top", x, upper),
+        ]
+    };
+    graph("Sarrus linkage", 5, &sarrus([0.3, 0.0, 0.6], [0.0, 0.6, 0.3], [0.0, 0.4, 0.6]));
+    graph("Sarrus linkage, unequal", 11, &sarrus([0.2, 0.0, 0.7], [0.0, 0.7, 0.3], [0.0, 0.4, 0.7]));
+    let bar = |k: usize, x: f64| {
+        let name = ["c0", "c1", "c2"][k];
+        [("ground", name, z, [x, 0.0, 0.0]), (name, "bar", z, [x + 0.1, 0.4, 0.0])]
+    };
+    graph("double parallelogram", 3, &[bar(0, 0.0), bar(1, 0.5), bar(2, 1.2)].concat());
+    out
+}
+
+/// Exact motions, 31 digits and the principles agree wherever the loops are cut, whatever the seed; and coefficients are
+/// as exact as ranks.
+#[test]
+fn linkages_of_special_dimensions() {
+    for (machines, expected) in linkages() {
+        for (cut, robot) in machines.iter().enumerate() {
+            let name = format!("{} cut {cut}", robot.name());
+            let mut spaces = Vec::new();
+            for (method, seed) in
+                [(Method::Drng, 1), (Method::Exact, 2), (Method::Exact, 6), (Method::Numeric, 1)]
+            {
+                let options = AnalyzeOptions { method, seed, ..Default::default() };
+                let answer = analyze(robot, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
+                assert_eq!(answer.rank, expected, "{name}: {}", answer.certificate.lower_by);
+                assert_eq!(
+                    answer.certificate.exact,
+                    method != Method::Numeric,
+                    "{name}: {:?}",
+                    answer.warnings
+                );
+                if method == Method::Drng {
+                    check_null_vectors(&name, robot, &answer);
+                    check_sound(&name, robot);
+                }
+                spaces.push(row_space(&answer));
+            }
+            for other in &spaces[1..] {
+                let apart = (other - &spaces[0]).amax();
+                // Reduced row spaces are unique; coefficients are of order one, those of 31 digits rounded twice.
+                assert!(apart < 1e-9, "{name}: {apart:.1e}");
+            }
+        }
+    }
+}
+
+/// The projection onto the combinations of the base parameters: the same for every choice of them.
+fn row_space(answer: &Analysis) -> DMatrix<f64> {
+    let regrouping = &answer.regrouping;
+    let mut rows = DMatrix::zeros(answer.parameters, answer.rank);
+    for (k, combination) in regrouping.combinations.iter().enumerate() {
+        for &(c, x) in combination {
+            rows[(c, k)] = x;
+        }
+    }
+    let q = rows.qr().q();
+    &q * q.transpose()
+}
+
+/// A file in TOML is the same machine as in JSON.
+#[test]
+fn toml_says_the_same() {
+    let json = mechanism(
+        r#"{"schema": "inertial/mechanism/1", "name": "linkage", "gravity": [0, -9.81, 0],
+            "bodies": [
+              {"name": "a", "parent": "ground", "joint": {"name": "j1", "type": "revolute", "axis": [0, 0, 1], "independent": true}},
+              {"name": "b", "parent": "a", "joint": {"name": "j2", "type": "universal", "origin": {"xyz": [0.1, 0.4, 0]},
+               "axes": [[0, 0, 1], [1, 0, 0]], "independent": false}},
+              {"name": "c", "parent": "ground", "joint": {"name": "j3", "type": "revolute", "origin": {"xyz": [0.8, -0.1, 0]},
+               "axis": [0, 0, 1], "independent": false}}],
+            "loops": [{"name": "l", "type": "spherical", "predecessor": {"body": "b", "origin": {"xyz": [0.7, 0.2, 0]}},
+               "successor": {"body": "c", "origin": {"xyz": [0, 0.7, 0]}}}]}"#,
+    );
+    let toml = mechanism(
+        r#"
+        schema = "inertial/mechanism/1"
+        name = "linkage"
+        gravity = [0, -9.81, 0]
+
+        [[bodies]]
+        name = "a"
+        parent = "ground"
+        joint = {name = "j1", type = "revolute", axis = [0, 0, 1], independent = true}
+
+        [[bodies]]
+        name = "b"
+        parent = "a"
+        [bodies.joint]
+        name = "j2"
+        type = "universal"
+        origin.xyz = [0.1, 0.4, 0]
+        axes = [[0, 0, 1], [1, 0, 0]]
+        independent = false
+
+        [[bodies]]
+        name = "c"
+        parent = "ground"
+        [bodies.joint]
+        name = "j3"
+        type = "revolute"
+        origin.xyz = [0.8, -0.1, 0]
+        axis = [0, 0, 1]
+        independent = false
+
+        [[loops]]
+        name = "l"
+        type = "spherical"
+        predecessor = {body = "b", origin.xyz = [0.7, 0.2, 0]}
+        successor = {body = "c", origin.xyz = [0, 0.7, 0]}
+        "#,
+    );
+    assert_same(&json, &toml);
+}
+
 /// The exact answer (or, where dimensions are special beyond what exact curves can keep, that of 31 digits) is the rank of the
 /// torque regressor in double precision, which none of them uses.
 #[test]
@@ -187,6 +403,43 @@ fn other_sensors_and_motions_in_extended_precision() {
             let what = format!("{} {options:?}", robot.name());
             assert_eq!(exact.rank, numeric.rank, "{what}: {}", numeric.certificate.lower_by);
             assert!(exact.certificate.exact && !numeric.certificate.exact, "{what}");
+        }
+    }
+}
+
+/// Free flight: exact curves that no wrench acts on, against the random states of the sampler for open chains, and against
+/// 31 digits where there are loops.
+#[test]
+fn free_flight() {
+    let build = |name: &str| {
+        let options = BuildOptions { base: Some(Base::Floating), ..Default::default() };
+        builtin::get(name).and_then(|b| b.build(&options)).unwrap()
+    };
+    let leg = machines::floating_leg(&mut Rng(55)).build();
+    let robots = [build("planar-2r"), build("cheetah-leg"), build("space-dual-arm"), leg];
+    for robot in &robots {
+        for measured in [Measured::JointTorques, Measured::BaseWrench, Measured::Both] {
+            let asked = |method| AnalyzeOptions {
+                method,
+                measured: Some(measured),
+                ballistic: true,
+                ..Default::default()
+            };
+            let what = format!("{} {measured:?}", robot.name());
+            let answer = |method| analyze(robot, &asked(method)).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let (curves, other) = if robot.loops().is_empty() {
+                (answer(Method::Drng), answer(Method::Exact))
+            } else {
+                (answer(Method::Exact), answer(Method::Numeric))
+            };
+            println!("{what}: {} of {}", curves.rank, curves.parameters);
+            assert_eq!(curves.rank, other.rank, "{what}");
+            assert!(curves.certificate.exact, "{what}");
+            // Without a force sensor the unit of mass is anybody's guess.
+            let whole = analyze(robot, &AnalyzeOptions { ballistic: false, ..asked(Method::Auto) }).unwrap();
+            if measured == Measured::BaseWrench {
+                assert!(curves.rank < whole.rank, "{what}: {} of {}", curves.rank, whole.rank);
+            }
         }
     }
 }

@@ -7,9 +7,9 @@ mod common;
 use std::path::Path;
 
 use common::{python, relative_error};
-use inertial::dynamics::{InverseDynamics, Workspace, forward_kinematics, mass_matrix};
+use inertial::dynamics::{ClosedMechanism, InverseDynamics, Workspace, forward_kinematics, mass_matrix};
 use inertial::mechanism::{Mechanism, read};
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::{DMatrix, Matrix3, Vector3};
 use serde_json::Value;
 
 /// MuJoCo goes through principal axes and quaternions, each rounded; beyond that both compute the same numbers.
@@ -151,9 +151,8 @@ fn compare_all(output: &str) -> Vec<String> {
     compared
 }
 
-#[test]
-fn own_models() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mjcf_models");
+fn models(folder: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     let mut paths: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -161,6 +160,12 @@ fn own_models() {
         .map(|path| path.to_string_lossy().into_owned())
         .collect();
     paths.sort();
+    paths
+}
+
+#[test]
+fn own_models() {
+    let paths = models("mjcf_models");
     let arguments: Vec<&str> = paths.iter().map(String::as_str).collect();
     let Some(output) = python::run("oracle_mujoco.py", &arguments) else { return };
     assert_eq!(compare_all(&output).len(), paths.len());
@@ -173,4 +178,56 @@ fn shipped_models() {
     println!("{} shipped models agree with MuJoCo", compared.len());
     // Those of the pinned packages that have coordinates and no unsupported feature: fewer means a reader got worse.
     assert!(compared.len() >= 41);
+}
+
+/// Closed states of MuJoCo's making: what depends on the independent joints, and the torques there. MuJoCo cuts the loops; its
+/// constraint Jacobian `J` gives the map `G` with `J G = 0` from the independent joints, and `Gᵀ τ` are the torques.
+#[test]
+fn loops_move_as_in_mujoco() {
+    let paths = models("mjcf_loops");
+    let mut arguments = vec!["--loops"];
+    arguments.extend(paths.iter().map(String::as_str));
+    let Some(output) = python::run("oracle_mujoco.py", &arguments) else { return };
+    assert_eq!(output.lines().count(), paths.len());
+    for line in output.lines() {
+        let expected: Value = serde_json::from_str(line).unwrap();
+        let path = expected["path"].as_str().unwrap();
+        let robot = load(Path::new(path)).unwrap();
+        let closed = ClosedMechanism::new(&robot).unwrap();
+        let mut ws = closed.workspace();
+        let (nv, n) = (robot.nv(), closed.dof());
+        let mut worst = 0.0f64;
+        for sample in expected["samples"].as_array().unwrap() {
+            let [q, v, a, torques] = ["q", "v", "a", "torques"].map(|k| numbers(&sample[k]));
+            assert!(closed.residual(&mut ws, &q).unwrap() < 1e-11, "{path}: the loops are other ones");
+            let pick = |x: &[f64]| -> Vec<f64> { closed.independent().iter().map(|&i| x[i]).collect() };
+            let (mut full_v, mut full_a) = (vec![0.0; nv], vec![0.0; nv]);
+            closed.accelerations(&mut ws, &q, &pick(&v), &pick(&a), &mut full_v, &mut full_a).unwrap();
+            let mut tau = vec![0.0; n];
+            closed.inverse_dynamics(&mut ws, &q, &pick(&v), &pick(&a), &mut tau).unwrap();
+            let rows = numbers(&sample["jacobian"]);
+            let jacobian = DMatrix::from_row_slice(rows.len() / nv, nv, &rows);
+            let dependent: Vec<usize> = (0..nv).filter(|i| !closed.independent().contains(i)).collect();
+            let solved = jacobian
+                .select_columns(&dependent)
+                .svd(true, true)
+                .solve(&-jacobian.select_columns(closed.independent()), 1e-9)
+                .unwrap();
+            let reduced: Vec<f64> = (0..n)
+                .map(|k| {
+                    let follow = dependent.iter().enumerate().map(|(i, &d)| solved[(i, k)] * torques[d]);
+                    torques[closed.independent()[k]] + follow.sum::<f64>()
+                })
+                .collect();
+            // The oracle differentiates its Jacobian numerically (1e-10); all else is rounding.
+            for (what, found, expected) in
+                [("velocities", &full_v, &v), ("accelerations", &full_a, &a), ("torques", &tau, &reduced)]
+            {
+                let error = relative_error(found, expected, 0.0);
+                assert!(error < 1e-8, "{path}: {what} differ by {error:.1e}");
+                worst = worst.max(error);
+            }
+        }
+        println!("{path}: {n} of {nv} coordinates independent, largest relative error {worst:.1e}");
+    }
 }

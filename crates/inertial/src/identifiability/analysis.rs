@@ -13,7 +13,7 @@ use super::rpna::{Regime, Rpna};
 use super::sampling::{Experiment, Measured};
 use super::topology::Topology;
 use crate::linalg::First;
-use crate::mechanism::{Base, BodyKind, DEFAULT_SNAP, ExactGeometry, Mechanism};
+use crate::mechanism::{Base, BodyKind, DEFAULT_SNAP, ExactGeometry, LoopJoint, Mechanism};
 use crate::spatial::PARAMETER_NAMES;
 use crate::{Error, Place, Result};
 
@@ -249,8 +249,12 @@ fn analyze_closed(
     options: &AnalyzeOptions,
     geometry: &ExactGeometry,
 ) -> Result<Analysis> {
-    if options.ballistic {
-        return Err(Error::Numeric("free flight is analysed for robots without loops only".into()));
+    let held = |l: &LoopJoint| l.predecessor.body.is_none() || l.successor.body.is_none();
+    if let (true, Some(joint)) = (options.ballistic, question.mechanism.loops().iter().find(|l| held(l))) {
+        return Err(Error::Numeric(format!(
+            "loop {} ties the robot to the ground: it cannot fly freely",
+            joint.name
+        )));
     }
     let loops = Loops::new(question, geometry, options.snap)?;
     let (finding, explanation) = match options.method {

@@ -45,10 +45,11 @@ impl Written for f64 {
     }
 }
 
-impl<const P: u64> Written for Shadow<P> {
+impl<const P: u64, V: Number + Into<f64>> Written for Shadow<P, V> {
     fn written(self) -> f64 {
-        // f64 shadows are good to many more digits than this; a fraction that agrees so far by accident is unlikely.
-        let close = |x: f64| (x - self.value).abs() <= 1e-9 * self.value.abs();
+        let value: f64 = self.value.into();
+        // Shadows are good to many more digits than this; a fraction that agrees so far by accident is unlikely.
+        let close = |x: f64| (x - value).abs() <= 1e-9 * value.abs();
         if let Some((n, d)) = self.exact.fraction() {
             let x = n as f64 / d as f64;
             if close(x) {
@@ -56,18 +57,18 @@ impl<const P: u64> Written for Shadow<P> {
             }
         }
         // Where rounding has cancelled a number altogether there are no digits to look at.
-        if self.value == 0.0 || !self.value.is_finite() {
-            return self.value;
+        if value == 0.0 || !value.is_finite() {
+            return value;
         }
-        let exponent = self.value.abs().log10().floor() as i32;
+        let exponent = value.abs().log10().floor() as i32;
         for digits in 9..=15 {
             let e = exponent + 1 - digits;
-            let n = (self.value / 10f64.powi(e)).round() as i64;
+            let n = (value / 10f64.powi(e)).round() as i64;
             if Gf::from_decimal(n, 1, e) == self.exact {
                 return f64::from_decimal(n, 1, e);
             }
         }
-        self.value
+        value
     }
 }
 
@@ -78,18 +79,23 @@ pub struct Dependence<T> {
     place: Vec<usize>,
     /// By place in the order: the null vector whose last entry is there, and one.
     vectors: Vec<Option<Vec<(usize, T)>>>,
+    tolerance: f64,
 }
 
 impl<T: Written> Dependence<T> {
     /// From a basis of the parameters that cannot be known, as sparse vectors of (column, value).
     ///
     /// Columns are taken in the order of `order` (all of them, each once): a base parameter is a column that does not
-    /// depend on those before it.
-    pub fn new(order: Vec<usize>, null_vectors: impl IntoIterator<Item = Vec<(usize, T)>>) -> Self {
+    /// depend on those before it. Entries up to `tolerance` (of vectors of order one) count as zero.
+    pub fn new(
+        order: Vec<usize>,
+        null_vectors: impl IntoIterator<Item = Vec<(usize, T)>>,
+        tolerance: f64,
+    ) -> Self {
         let width = order.len();
         let mut place = vec![0; width];
         order.iter().enumerate().for_each(|(i, &c)| place[c] = i);
-        let mut work = Work::new(width);
+        let mut work = Work::new(width, tolerance);
         let mut vectors: Vec<Option<Vec<(usize, T)>>> = vec![None; width];
         for vector in null_vectors {
             work.load(vector.into_iter().map(|(c, x)| (place[c], x)));
@@ -102,7 +108,7 @@ impl<T: Written> Dependence<T> {
             }
             work.clear();
         }
-        Self { order, place, vectors }
+        Self { order, place, vectors, tolerance }
     }
 
     /// Columns of the base parameters, ascending.
@@ -113,7 +119,7 @@ impl<T: Written> Dependence<T> {
     /// What each base parameter stands for.
     pub fn regrouping(mut self) -> Result<Regrouping> {
         let width = self.order.len();
-        let mut work = Work::new(width);
+        let mut work = Work::new(width, self.tolerance);
         // From the front, each dependent column becomes a combination of base columns only.
         let mut total = 0;
         for i in 0..width {
@@ -189,11 +195,12 @@ fn check(what: &'static str, found: usize, expected: usize) -> Result<()> {
 struct Work<T> {
     dense: Vec<T>,
     touched: Vec<usize>,
+    tolerance: f64,
 }
 
 impl<T: Number> Work<T> {
-    fn new(width: usize) -> Self {
-        Self { dense: vec![T::zero(); width], touched: Vec::new() }
+    fn new(width: usize, tolerance: f64) -> Self {
+        Self { dense: vec![T::zero(); width], touched: Vec::new(), tolerance }
     }
 
     fn clear(&mut self) {
@@ -223,8 +230,7 @@ impl<T: Number> Work<T> {
     }
 
     fn is_zero(&self, p: usize) -> bool {
-        // Null vectors have entries about one.
-        self.dense[p].weight() <= T::TOLERANCE
+        self.dense[p].weight() <= self.tolerance
     }
 
     fn last(&self) -> Option<(usize, T)> {
@@ -238,7 +244,7 @@ impl<T: Number> Work<T> {
         self.touched.dedup();
         let mut out = Vec::with_capacity(self.touched.len());
         for &p in &self.touched {
-            if self.dense[p].weight() > T::TOLERANCE {
+            if !self.is_zero(p) {
                 out.push((p, self.dense[p] * factor));
             }
             self.dense[p] = T::zero();

@@ -128,7 +128,7 @@ impl Question<'_> {
             }
             out
         });
-        let dependence = Dependence::new(self.order.clone(), null);
+        let dependence = Dependence::new(self.order.clone(), null, 0.0);
         let base = dependence.base();
         let sampled = base.len() <= MOST_SAMPLED;
         let lower = if sampled {
@@ -215,7 +215,7 @@ impl Question<'_> {
                        (by Schwartz and Zippel, wrong with probability below 1e-12)"
                 .into(),
         };
-        Ok(self.finish("exact", space, certificate, self.velocities(geometry)))
+        Ok(self.finish("exact", space, certificate, self.velocities(geometry), 0.0))
     }
 
     /// The answer of singular values alone, with the margin that they leave.
@@ -247,7 +247,7 @@ impl Question<'_> {
             lower_by: by.clone(),
             upper_by: by,
         };
-        Ok(self.finish("numeric", rows, certificate, self.velocities(geometry)))
+        Ok(self.finish("numeric", rows, certificate, self.velocities(geometry), f64::TOLERANCE))
     }
 
     fn velocities(&self, geometry: &ExactGeometry) -> Vec<usize> {
@@ -255,13 +255,14 @@ impl Question<'_> {
         Sampler::new(self.mechanism, &field, self.experiment, self.seed).velocity_dimensions()
     }
 
-    /// Spans, transfers and base parameters from a row space.
+    /// Spans, transfers and base parameters from a row space; entries up to `tolerance` of its reduced form count as zero.
     pub(super) fn finish<T: Written>(
         &self,
         method: &'static str,
         mut space: Echelon<T>,
         certificate: Certificate,
         velocities: Vec<usize>,
+        tolerance: f64,
     ) -> Finding {
         let bodies = self.mechanism.bodies().len();
         let mut spans = vec![BodySpan::default(); bodies];
@@ -269,16 +270,23 @@ impl Question<'_> {
             let mut span = Echelon::new(block.len, Pivot::Largest);
             for row in space.rows() {
                 let own = &row[block.offset..block.offset + block.len];
-                if own.iter().any(|x| x.weight() > T::TOLERANCE) {
+                if own.iter().any(|x| x.weight() > tolerance) {
                     span.insert(own);
                 }
             }
             spans[block.body].identifiable = span.rank();
         }
         let null = space.null_space();
-        let entries =
-            |x: Vec<T>| x.into_iter().enumerate().filter(|(_, x)| x.weight() > T::TOLERANCE).collect();
-        let dependence = Dependence::new(self.order.clone(), null.into_iter().map(entries));
+        let depending = |tolerance: f64| {
+            let entries =
+                |x: &Vec<T>| x.iter().copied().enumerate().filter(|(_, x)| x.weight() > tolerance).collect();
+            Dependence::new(self.order.clone(), null.iter().map(entries), tolerance)
+        };
+        let mut dependence = depending(tolerance);
+        // Where a null vector is lost among what counts as zero, its smallest entries count.
+        if tolerance > T::TOLERANCE && dependence.base().len() != space.rank() {
+            dependence = depending(T::TOLERANCE);
+        }
         let mut freedoms = vec![0; bodies];
         let base = dependence.base();
         for block in self.mechanism.parameter_blocks() {

@@ -2,15 +2,19 @@
 
 use num_traits::Zero;
 
-use super::certificate::{Certificate, Finding, Question, Real};
+use super::certificate::{Certificate, Finding, Question};
 use super::drng::{Explanation, explain};
 use super::extended::Extended;
 use super::lifting::{Start, Stuck};
 use super::probe::{Inquiry, Lifted, lift, shared_points};
 use crate::dynamics::ClosedMechanism;
-use crate::linalg::{Double, Echelon, First, Number, Pivot, Rank, Second};
+use crate::linalg::{Double, Echelon, First, Number, Pivot, Rank, Second, Shadow};
 use crate::mechanism::{Assembled, Base, ExactAssembly, ExactGeometry};
 use crate::{Error, Result};
+
+/// Exact numbers with their values. The orders in time of one motion are rows that look more and more alike: what tells
+/// them apart can be as small as 1e-20, so the values have 31 digits.
+type Real = Shadow<2_305_843_009_213_692_601, Double>;
 
 /// A joint's target positions are tried at these steps from the assembled ones, in units of 15°: special angles keep
 /// special dimensions (parallelograms) exactly special.
@@ -19,6 +23,10 @@ const STEPS: [f64; 6] = [0.0, 2.0, -2.0, 3.0, -3.0, 1.0];
 /// A loop open by no more than this (rad, or relative to its length) stands closed, whatever the snapping tolerance.
 const CLOSED: f64 = 1e-9;
 
+/// Odd directions (of gravity, say) are rounded to 1e-16 where no exact number describes them: what that leaves of a zero is
+/// below this.
+const ROUNDED: f64 = 1e-12;
+
 /// The exact answer for a mechanism with loops, before it is written down.
 #[derive(Debug)]
 pub struct Loops<'m> {
@@ -26,8 +34,8 @@ pub struct Loops<'m> {
     pub closed: ClosedMechanism<'m>,
     /// Where the numeric closure stands.
     rough: ExactAssembly,
-    /// Whether the last digit of every number counts.
-    literal: bool,
+    /// The tolerance of the geometry; zero where the last digit of every number counts.
+    snap: f64,
     /// Where exact curves start; `None` where no exact start was found.
     pub assembly: Option<ExactAssembly>,
     /// The row space modulo the first prime.
@@ -54,15 +62,9 @@ impl<'m> Loops<'m> {
             Some((assembly, rows))
         });
         if let Some((assembly, rows)) = found {
-            return Ok(Self {
-                closed,
-                rough,
-                literal: snap == 0.0,
-                assembly: Some(assembly),
-                rows: Some(rows),
-            });
+            return Ok(Self { closed, rough, snap, assembly: Some(assembly), rows: Some(rows) });
         }
-        Ok(Self { closed, rough, literal: snap == 0.0, assembly: None, rows: None })
+        Ok(Self { closed, rough, snap, assembly: None, rows: None })
     }
 }
 
@@ -139,19 +141,21 @@ impl Question<'_> {
             ));
         }
         // Where no exact numbers close the loops, the curves are those of a mechanism that differs in the last digit: enough
-        // to spoil special dimensions. Numbers of 31 digits tell.
+        // to spoil special dimensions. So are dimensions and directions that a file rounds, if what they reveal is that
+        // small. Numbers of 31 digits tell.
         let mut lower_by =
             "independent rows of the regressor along exactly closed motions, modulo two primes of 61 bits"
                 .to_owned();
-        if !assembly.to::<First>().is_closed() {
-            let found = Extended::new(self, &loops.closed, assembly, loops.literal)?;
+        let blurred = real.rows.gap().kept < loops.snap * loops.snap;
+        if blurred || !assembly.to::<First>().is_closed() {
+            let found = Extended::new(self, &loops.closed, assembly, loops.snap)?;
             let Rank { rank: numeric, kept, dropped } = found.rank;
             if numeric != rank {
                 let (mut finding, explanation) = self.numeric_answer(loops, found);
                 finding.warnings.extend(loops.closed.warnings().iter().cloned());
                 finding.warnings.push(format!(
-                    "no exact numbers close the loops; where their last digits are changed so that they do, the rank is \
-                     {rank}: the dimensions are special (or nearly so), and the rank rests on numbers of 31 digits"
+                    "the dimensions are special, or nearly so: taken to the last digit the rank is {rank}, and it rests \
+                     on numbers of 31 digits"
                 ));
                 return Ok((finding, explanation));
             }
@@ -180,14 +184,15 @@ impl Question<'_> {
         let certificate =
             Certificate { rank_lower: rank, rank_upper: rank, exact: rank == second, lower_by, upper_by };
         let method = if explained { "drng" } else { "exact" };
-        let mut finding = self.finish(method, real.rows, certificate, real.velocities);
+        let tolerance = if loops.snap > 0.0 { ROUNDED } else { 0.0 };
+        let mut finding = self.finish(method, real.rows, certificate, real.velocities, tolerance);
         finding.warnings.extend(loops.closed.warnings().iter().cloned());
         Ok((finding, explanation))
     }
 
     /// The answer of numbers of 31 digits at random closed configurations, with what the principles explain of it.
     pub fn by_extended_precision(&self, loops: &Loops<'_>) -> Result<(Finding, Explanation)> {
-        let found = Extended::new(self, &loops.closed, &loops.rough, loops.literal)?;
+        let found = Extended::new(self, &loops.closed, &loops.rough, loops.snap)?;
         let mut answer = self.numeric_answer(loops, found);
         answer.0.warnings.extend(loops.closed.warnings().iter().cloned());
         Ok(answer)
@@ -219,7 +224,7 @@ impl Question<'_> {
         let explanation =
             explain(self.mechanism, &assembled, &null_space, |x| found.annihilates(x), Vec::new);
         let velocities = found.velocities;
-        (self.finish("numeric", rows, certificate, velocities), explanation)
+        (self.finish("numeric", rows, certificate, velocities, f64::TOLERANCE), explanation)
     }
 }
 

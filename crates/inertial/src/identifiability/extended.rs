@@ -23,11 +23,10 @@ use crate::{Error, Result};
 /// been seen.
 const TOLERANCE: f64 = 1e-26;
 
-/// The digits of files are rounded: dimensions that were meant equal differ by 1e-16, which leaves pivots below this.
-const FILE_ROUNDING: f64 = 1e-12;
-
-/// Such pivots lie this far below those that were meant; true pivots fall off in smaller steps.
-const CLEAR_STEP: f64 = 1e6;
+/// Dimensions that were meant equal differ in the last digit of a file. What that leaves is smaller than the square of the snapping
+/// tolerance (so small would be what a dimension at that tolerance reveals), and lies this far below what was meant;
+/// true pivots fall off in smaller steps. So dimensions written with 12 decimals or more are recognised as equal.
+const CLEAR_STEP: f64 = 1e5;
 
 /// What the loops leave open enters the regressor magnified by its conditioning.
 const MAGNIFIED: f64 = 100.0;
@@ -58,13 +57,13 @@ pub struct Extended {
 }
 
 impl Extended {
-    /// Samples a mechanism whose loops `closed` has assembled; `assembly` says its geometry. With `literal`, the last digit of
-    /// every number counts; otherwise what it alone reveals does not.
+    /// Samples a mechanism whose loops `closed` has assembled; `assembly` says its geometry. With a tolerance `snap` of zero the last
+    /// digit of every number counts; otherwise what it alone reveals does not.
     pub fn new(
         question: &Question<'_>,
         closed: &ClosedMechanism<'_>,
         assembly: &ExactAssembly,
-        literal: bool,
+        snap: f64,
     ) -> Result<Self> {
         let inquiry = question.inquiry();
         let width = question.mechanism.parameter_count();
@@ -111,12 +110,13 @@ impl Extended {
         let tolerance = TOLERANCE.max(MAGNIFIED * open);
         let samples = matrix.iter().map(|&x| f64::from(x)).collect();
         let mut found = FullPivots::new(matrix, width, tolerance);
-        if !literal {
-            let step = |w: &[f64]| w[1] < FILE_ROUNDING && w[0] > CLEAR_STEP * w[1];
-            if let Some(last) = found.sizes.windows(2).position(step) {
-                found.truncate(last + 1);
-            }
+        // Rounding enters squared too: between its square and itself there is a step, but no rank that anybody meant.
+        let step = |w: &[f64]| w[1] < snap * snap && w[0] > CLEAR_STEP * w[1] && w[0] * w[0] > w[1];
+        if let Some(last) = found.sizes.windows(2).position(step) {
+            found.truncate(last + 1);
         }
+        let rank = found.rank();
+        let tolerance = tolerance.max(MAGNIFIED * rank.dropped);
         let mut rows = Echelon::new(width, Pivot::Largest);
         for &(row, column) in &found.places {
             let entries = &found.matrix[row * width..(row + 1) * width];
@@ -130,7 +130,7 @@ impl Extended {
         }
         rows.reduce();
         let velocities = spans.iter().map(Echelon::rank).collect();
-        Ok(Self { rank: found.rank(), open, tolerance, rows, velocities, samples, lengths }.in_file_units())
+        Ok(Self { rank, open, tolerance, rows, velocities, samples, lengths }.in_file_units())
     }
 
     /// Back from parameters in units of the mechanism's size.

@@ -137,7 +137,7 @@ fn path<T: Number>(assembled: &Assembled<T>, a: Option<usize>, b: Option<usize>)
 }
 
 /// The inverse of a square matrix, row-major.
-fn inverse<T: Number>(mut a: Vec<T>, n: usize) -> Option<Vec<T>> {
+pub(super) fn inverse<T: Number>(mut a: Vec<T>, n: usize) -> Option<Vec<T>> {
     let mut out = vec![T::zero(); n * n];
     (0..n).for_each(|i| out[i * n + i] = T::one());
     for c in 0..n {
@@ -407,6 +407,13 @@ impl<'a, T: Number> Curve<'a, T> {
         self.velocities[k].clone()
     }
 
+    /// Adds to the velocities of the first coordinates at the last order, on which no loop depends.
+    pub(super) fn push_base(&mut self, change: &[T]) {
+        if let Some(velocity) = self.velocities.last_mut() {
+            velocity.iter_mut().zip(change).for_each(|(v, &x)| *v += x);
+        }
+    }
+
     /// By how much rounded numbers leave constraints open that should follow from the others; zero for exact ones.
     pub(super) fn slack(&self) -> f64 {
         self.slack
@@ -446,6 +453,16 @@ impl<T: Number> Twists<T> {
 
     fn len(&self) -> usize {
         self.own.first().map_or(0, Vec::len)
+    }
+
+    /// Forgets the last order.
+    pub fn pop(&mut self) {
+        for track in &mut self.own {
+            track.pop();
+        }
+        for track in &mut self.carried {
+            track.pop();
+        }
     }
 }
 

@@ -3,11 +3,11 @@
 use nalgebra::{Matrix3x4, Vector3};
 
 use super::drng::Points;
-use super::lifting::{Curve, Start, Stuck, Twists, convolve, integer};
+use super::lifting::{Curve, Start, Stuck, Twists, convolve, integer, inverse};
 use super::rpna::Regime;
 use super::sampling::{Experiment, Measured};
 use crate::linalg::{Echelon, Number, Pivot, SplitMix};
-use crate::mechanism::ParameterBlock;
+use crate::mechanism::{BodyKind, ParameterBlock};
 use crate::spatial::{Motion, Parameters, inertia_gradient};
 
 /// A curve is followed until so many orders in a row bring nothing new.
@@ -42,7 +42,7 @@ impl Inquiry<'_> {
     fn senses(&self, coordinate: usize) -> bool {
         let e = self.experiment;
         if self.floating && coordinate < 6 {
-            matches!(e.measured, Measured::BaseWrench | Measured::Both | Measured::Momentum)
+            matches!(e.measured, Measured::BaseWrench | Measured::Both | Measured::Momentum) || e.ballistic
         } else {
             let torques = matches!(e.measured, Measured::JointTorques | Measured::Both);
             torques && e.torques.get(coordinate).copied().unwrap_or(true)
@@ -63,6 +63,42 @@ pub(super) struct Probe<'a, T: Number> {
     rates: Vec<Vec<T>>,
     virtual_motions: Vec<Twists<T>>,
     complete: bool,
+    flight: Option<Flight<T>>,
+}
+
+/// What decides how a robot in free flight moves.
+struct Flight<T: Number> {
+    /// Random true parameters.
+    truth: Vec<Parameters<T>>,
+    /// The robot moved as one body, along each coordinate of its base.
+    base: Vec<Twists<T>>,
+    /// Inverse of its inertia at the start, as one body.
+    inverse: Vec<T>,
+}
+
+impl<T: Number> Flight<T> {
+    fn new(start: &Start<'_, T>) -> Self {
+        let bodies = &start.assembled.bodies;
+        // One robot makes all the motions.
+        let mut source = SplitMix::new(1);
+        let truth = bodies.iter().map(|body| {
+            let mut p = Parameters::from_fn(|_, _| T::random(&mut source));
+            match body.kind {
+                BodyKind::Massless => p.fill(T::zero()),
+                BodyKind::SymmetricRotor => p.as_mut_slice()[..9].fill(T::zero()),
+                _ => {}
+            }
+            p
+        });
+        let truth = truth.collect();
+        let base = vec![Twists::new(bodies.len(), Motion::zero()); 6];
+        Self { truth, base, inverse: Vec::new() }
+    }
+
+    /// The power of a row with the true parameters, over all bodies.
+    fn power(&self, row: impl Fn(usize) -> Parameters<T>) -> T {
+        self.truth.iter().enumerate().fold(T::zero(), |sum, (body, p)| sum + row(body).dot(p))
+    }
 }
 
 impl<'a, T: Number> Probe<'a, T> {
@@ -83,6 +119,7 @@ impl<'a, T: Number> Probe<'a, T> {
                 Twists::new(bodies, Motion::new(vector(), vector()))
             })
             .collect();
+        let flight = inquiry.experiment.ballistic.then(|| Flight::new(start));
         Self {
             inquiry,
             curve: Curve::new(start),
@@ -90,7 +127,47 @@ impl<'a, T: Number> Probe<'a, T> {
             rates,
             virtual_motions,
             complete,
+            flight,
         }
+    }
+
+    /// Gives the base the velocity, at the last order, at which no wrench acts on it (gravity, which pulls at all bodies
+    /// alike, is left out with the fall).
+    fn fall_freely(&mut self) -> Result<(), Stuck> {
+        let Some(mut flight) = self.flight.take() else { return Ok(()) };
+        let curve = &self.curve;
+        for (a, motion) in flight.base.iter_mut().enumerate() {
+            let unit: Vec<T> =
+                (0..curve.freedoms()).map(|i| if i == a { T::one() } else { T::zero() }).collect();
+            curve.extend_twists(|k| curve.rates(&unit, k), motion);
+        }
+        let k = curve.len() - 1;
+        if k == 0 {
+            let entry = |n: usize| {
+                let (a, b) = (&flight.base[n / 6].own, &flight.base[n % 6].own);
+                flight.power(|body| inertia_gradient(&a[body][0], &b[body][0]))
+            };
+            flight.inverse = inverse((0..36).map(entry).collect(), 6).ok_or(Stuck::Singular)?;
+        } else {
+            let wrench: Vec<T> = flight
+                .base
+                .iter()
+                .map(|w| flight.power(|body| self.force_row(body, w, k - 1, false)))
+                .collect();
+            // Velocities of order k are accelerations of order k − 1, times k.
+            let part = integer::<T>(k).inverse().ok_or(Stuck::Singular)?;
+            let change: Vec<T> = flight
+                .inverse
+                .chunks_exact(6)
+                .map(|row| -row.iter().zip(&wrench).fold(T::zero(), |sum, (&a, &b)| sum + a * b) * part)
+                .collect();
+            self.curve.push_base(&change);
+            self.motion.pop();
+            let curve = &self.curve;
+            curve.extend_twists(|k| curve.velocity(k), &mut self.motion);
+        }
+        self.flight = Some(flight);
+        Ok(())
     }
 
     /// Extends the curve by one order and passes an order of each row.
@@ -98,6 +175,8 @@ impl<'a, T: Number> Probe<'a, T> {
         self.curve.extend(source)?;
         let curve = &self.curve;
         curve.extend_twists(|k| curve.velocity(k), &mut self.motion);
+        self.fall_freely()?;
+        let curve = &self.curve;
         for (rates, motion) in self.rates.iter().zip(&mut self.virtual_motions) {
             curve.extend_twists(|k| curve.rates(rates, k), motion);
         }
@@ -123,7 +202,8 @@ impl<'a, T: Number> Probe<'a, T> {
                 write(&|b| convolve(Parameters::zeros(), &w.own[b], &w.own[b], k, inertia_gradient));
             }
             // Gravity's power is linear in the velocity: no more rows than freedoms.
-            let heavy = regime != Regime::Kinetic && !curve.gravity().iter().all(T::is_zero);
+            let heavy =
+                regime != Regime::Kinetic && self.flight.is_none() && !curve.gravity().iter().all(T::is_zero);
             if (self.complete || regime == Regime::Static) && heavy && n < curve.freedoms() {
                 write(&|b| self.gravity_row(b, w, k));
             }

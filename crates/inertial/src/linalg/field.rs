@@ -316,30 +316,31 @@ impl<const P: u64> Number for Gf<P> {
     }
 }
 
-/// A real number known twice: exactly, in GF(p), which decides what is zero; and in `f64`, for its value and for pivots.
+/// A real number known twice: exactly, in GF(p), which decides what is zero; and rounded (`f64` or more digits), for its
+/// value and for pivots.
 #[derive(Debug, Clone, Copy)]
-pub struct Shadow<const P: u64> {
+pub struct Shadow<const P: u64, V = f64> {
     /// Its image in GF(p).
     pub exact: Gf<P>,
     /// Its value to rounding.
-    pub value: f64,
+    pub value: V,
 }
 
-impl<const P: u64> PartialEq for Shadow<P> {
+impl<const P: u64, V> PartialEq for Shadow<P, V> {
     fn eq(&self, o: &Self) -> bool {
         self.exact == o.exact
     }
 }
 
-impl<const P: u64> Shadow<P> {
+impl<const P: u64, V: Number> Shadow<P, V> {
     #[inline]
-    fn sum(exact: Gf<P>, value: f64) -> Self {
+    fn sum(exact: Gf<P>, value: V) -> Self {
         // Where terms cancel exactly, so does their rounding.
-        Self { exact, value: if exact.is_zero() { 0.0 } else { value } }
+        Self { exact, value: if exact.is_zero() { V::zero() } else { value } }
     }
 }
 
-impl<const P: u64> Add for Shadow<P> {
+impl<const P: u64, V: Number> Add for Shadow<P, V> {
     type Output = Self;
     #[inline]
     fn add(self, o: Self) -> Self {
@@ -347,7 +348,7 @@ impl<const P: u64> Add for Shadow<P> {
     }
 }
 
-impl<const P: u64> Sub for Shadow<P> {
+impl<const P: u64, V: Number> Sub for Shadow<P, V> {
     type Output = Self;
     #[inline]
     fn sub(self, o: Self) -> Self {
@@ -355,7 +356,7 @@ impl<const P: u64> Sub for Shadow<P> {
     }
 }
 
-impl<const P: u64> Mul for Shadow<P> {
+impl<const P: u64, V: Number> Mul for Shadow<P, V> {
     type Output = Self;
     #[inline]
     fn mul(self, o: Self) -> Self {
@@ -363,7 +364,7 @@ impl<const P: u64> Mul for Shadow<P> {
     }
 }
 
-impl<const P: u64> Neg for Shadow<P> {
+impl<const P: u64, V: Number> Neg for Shadow<P, V> {
     type Output = Self;
     #[inline]
     fn neg(self) -> Self {
@@ -371,10 +372,10 @@ impl<const P: u64> Neg for Shadow<P> {
     }
 }
 
-impl<const P: u64> Zero for Shadow<P> {
+impl<const P: u64, V: Number> Zero for Shadow<P, V> {
     #[inline]
     fn zero() -> Self {
-        Self { exact: Gf::zero(), value: 0.0 }
+        Self { exact: Gf::zero(), value: V::zero() }
     }
     #[inline]
     fn is_zero(&self) -> bool {
@@ -382,44 +383,45 @@ impl<const P: u64> Zero for Shadow<P> {
     }
 }
 
-impl<const P: u64> One for Shadow<P> {
+impl<const P: u64, V: Number> One for Shadow<P, V> {
     #[inline]
     fn one() -> Self {
-        Self { exact: Gf::one(), value: 1.0 }
+        Self { exact: Gf::one(), value: V::one() }
     }
 }
 
-impl<const P: u64> Field for Shadow<P> {
+impl<const P: u64, V: Number> Field for Shadow<P, V> {
     fn from_i64(n: i64) -> Self {
-        Self { exact: Gf::from_i64(n), value: n as f64 }
+        Self { exact: Gf::from_i64(n), value: V::from_i64(n) }
     }
 
     fn inverse(self) -> Option<Self> {
-        Some(Self { exact: self.exact.inverse()?, value: self.value.recip() })
+        // A number whose digits have all cancelled has no inverse worth writing down.
+        Some(Self { exact: self.exact.inverse()?, value: self.value.inverse().unwrap_or_else(V::zero) })
     }
 }
 
-impl<const P: u64> Number for Shadow<P> {
+impl<const P: u64, V: Number> Number for Shadow<P, V> {
     const TOLERANCE: f64 = 0.0;
 
     #[inline]
     fn weight(self) -> f64 {
-        if self.is_zero() { 0.0 } else { self.value.abs().max(f64::MIN_POSITIVE) }
+        if self.is_zero() { 0.0 } else { self.value.weight().max(f64::MIN_POSITIVE) }
     }
 
     fn from_decimal(n: i64, d: i64, e: i32) -> Self {
-        Self { exact: Gf::from_decimal(n, d, e), value: f64::from_decimal(n, d, e) }
+        Self { exact: Gf::from_decimal(n, d, e), value: V::from_decimal(n, d, e) }
     }
 
     fn turn(degrees: i64) -> (Self, Self) {
-        let (e, v) = (Gf::turn(degrees), f64::turn(degrees));
-        (Self { exact: e.0, value: v.0 }, Self { exact: e.1, value: v.1 })
+        let (e, v) = (Gf::turn(degrees), V::turn(degrees));
+        (Self::sum(e.0, v.0), Self::sum(e.1, v.1))
     }
 
     fn multiple_angle(unit: (Self, Self), n: i64) -> (Self, Self) {
         let e = Gf::multiple_angle((unit.0.exact, unit.1.exact), n);
-        let v = f64::multiple_angle((unit.0.value, unit.1.value), n);
-        (Self { exact: e.0, value: v.0 }, Self { exact: e.1, value: v.1 })
+        let v = V::multiple_angle((unit.0.value, unit.1.value), n);
+        (Self::sum(e.0, v.0), Self::sum(e.1, v.1))
     }
 
     fn random(source: &mut SplitMix) -> Self {
@@ -429,28 +431,29 @@ impl<const P: u64> Number for Shadow<P> {
 }
 
 macro_rules! assign {
-    ($($name:ident),*) => {$(
-        impl<const P: u64> AddAssign for $name<P> {
+    ($name:ty, $($generics:tt)*) => {
+        impl<$($generics)*> AddAssign for $name {
             #[inline]
             fn add_assign(&mut self, o: Self) {
                 *self = *self + o;
             }
         }
-        impl<const P: u64> SubAssign for $name<P> {
+        impl<$($generics)*> SubAssign for $name {
             #[inline]
             fn sub_assign(&mut self, o: Self) {
                 *self = *self - o;
             }
         }
-        impl<const P: u64> MulAssign for $name<P> {
+        impl<$($generics)*> MulAssign for $name {
             #[inline]
             fn mul_assign(&mut self, o: Self) {
                 *self = *self * o;
             }
         }
-    )*};
+    };
 }
-assign!(Gf, Shadow);
+assign!(Gf<P>, const P: u64);
+assign!(Shadow<P, V>, const P: u64, V: Number);
 
 /// A small random source (Steele, Lea and Flood's SplitMix64): same seed, same numbers, on every machine.
 #[derive(Debug, Clone)]

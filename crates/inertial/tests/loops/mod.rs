@@ -102,8 +102,7 @@ pub fn check_extended(name: &str, robot: &Mechanism, answer: &Analysis, snap: f6
     let question = Question { mechanism: robot, experiment: &experiment, order, seed: 11 };
     let closed = ClosedMechanism::new(robot).unwrap();
     let assembly = ExactAssembly::new(robot, &geometry, closed.assembled(), snap);
-    let found =
-        Extended::new(&question, &closed, &assembly, snap == 0.0).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let found = Extended::new(&question, &closed, &assembly, snap).unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!(found.rank.rank, answer.rank, "{name}: {:?}, open {:.1e}", found.rank, found.open);
     // Taken literally, random geometry contradicts nothing. Where special dimensions are rounded, or askew axes should meet, the last
     // digits of files show.

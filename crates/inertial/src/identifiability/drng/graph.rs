@@ -125,15 +125,19 @@ impl<T: Number> Graph<T> {
             let source = classes[from];
             let target = &mut classes[to];
             let mut changed = false;
+            let mut carried = None;
             if !target.fixed.includes(&source.fixed) {
-                changed |= target.fixed.join(&edge.shared.meet(&source.fixed));
+                let fixed = carried.insert(edge.shared.meet(&source.fixed));
+                changed |= target.fixed.join(fixed);
                 // Two directions that stand still leave no rotation.
                 if changed && target.fixed.infinite().count() == 2 {
                     target.fixed.join(&Points::directions());
                 }
             }
             if !target.level.includes(&source.level) {
-                changed |= target.level.join(&edge.shared.meet(&source.level));
+                // What stands still keeps its height: as many points of both kinds are the same points.
+                let same = carried.filter(|_| source.level.len() == source.fixed.len());
+                changed |= target.level.join(&same.unwrap_or_else(|| edge.shared.meet(&source.level)));
             }
             if changed && target.level.len() < 4 {
                 let fixed = target.fixed;

@@ -138,15 +138,40 @@ impl<T: Number> Points<T> {
 
     /// The points in both.
     pub fn meet(&self, o: &Self) -> Self {
-        if self.len == 4 {
+        if self.len == 4 || o.len == 0 {
             return *o;
         }
-        if o.len == 4 {
+        if o.len == 4 || self.len == 0 {
             return *self;
         }
-        let mut across = self.annihilator();
-        across.join(&o.annihilator());
-        across.annihilator()
+        // Combinations of the other's basis of which nothing is left outside this space: what each leaves is reduced by
+        // what those before it left, and the points go along.
+        let mut out = Self::none();
+        let mut outside = [(Vector4::zeros(), Vector4::zeros(), 0); 3];
+        let mut kept = 0;
+        for p in o.basis() {
+            let scale = p.iter().map(|x| x.weight()).fold(0.0, f64::max);
+            let (mut left, mut point) = (self.remainder(*p), *p);
+            for (row, origin, pivot) in &outside[..kept] {
+                let factor = left[*pivot];
+                left -= row * factor;
+                point -= origin * factor;
+                left[*pivot] = T::zero();
+            }
+            let larger =
+                |best: usize, k: usize| if left[k].weight() > left[best].weight() { k } else { best };
+            let pivot = (1..4).fold(0, larger);
+            match left[pivot].inverse() {
+                Some(inverse) if left[pivot].weight() > T::TOLERANCE * scale => {
+                    outside[kept] = (left * inverse, point * inverse, pivot);
+                    kept += 1;
+                }
+                _ => {
+                    out.insert(point);
+                }
+            }
+        }
+        out
     }
 
     /// The vectors orthogonal to all points (planes through them).
@@ -182,6 +207,10 @@ mod tests {
         assert_eq!((a.len(), b.len(), meet.len()), (3, 3, 2));
         assert!(meet.contains(p[2]) && meet.basis().iter().all(|x| a.contains(*x) && b.contains(*x)));
         assert!(Points::spanned(&p[..1]).meet(&Points::spanned(&p[1..2])).is_empty());
+        let (a, b) = (Points::spanned(&p[..2]), Points::spanned(&[p[1] + p[0], p[2], p[3]]));
+        let meet = a.meet(&b);
+        assert!(meet.len() == 1 && meet.contains(p[0] + p[1]), "{meet:?}");
+        assert!(b.meet(&a).contains(p[0] + p[1]) && a.meet(&a).len() == 2);
     }
 
     #[test]
