@@ -125,7 +125,7 @@ function robotSection() {
     buttons.append(button);
   };
   toggle("links", "Joints and links", true);
-  toggle("shapes", "Shapes", robot.bodies.some((b) => b.shapes?.length));
+  toggle("shapes", "Shapes", robot.ground?.length || robot.bodies.some((b) => b.shapes?.length));
   toggle("before", "Inertia of the model", robot.bodies.some((b) => b.before));
   toggle("after", "Inertia identified", robot.bodies.some((b) => b.after));
   const choice = el("select", { id: "body-choice" }, el("option", { value: "" }, "no body"), ...robot.bodies.map((b, i) => el("option", { value: i }, b.name)));

@@ -105,6 +105,9 @@ class Scene {
     const poses = this.poses();
     const radius = 0.012 * this.size;
     const shade = (normal) => 0.62 + 0.38 * Math.max(0, dot(normal, [0.35, 0.25, 0.9]));
+    if (this.shown.shapes) {
+      for (const shape of this.robot.ground || []) drawShape(face, identity(), shape, (n) => `hsl(215 8% ${Math.round(60 * shade(n))}%)`, 0.5);
+    }
     this.robot.bodies.forEach((body, i) => {
       const pose = poses[i], hue = bodyHue(i, this.robot.bodies.length);
       const strong = this.selected === i;

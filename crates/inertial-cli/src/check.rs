@@ -158,7 +158,8 @@ fn page(model: &Model, report: &Report, args: &Args) -> Result<Page> {
     page.tile(&bad, "cannot exist");
     page.fact("tolerance", format!("{:e} of the largest principal moment", args.tolerance));
     // A model whose loops cannot be assembled can still be judged.
-    page.robot = model.build(&args.model.build_options()).ok().and_then(|m| Robot::new(&m, None).ok());
+    let built = model.build(&args.model.build_options()).ok();
+    page.robot = built.and_then(|m| Some(Robot::new(&m, None).ok()?.shaped(model, &m)));
     page.check = Some(serde_json::to_value(Output { schema: SCHEMA, report })?);
     Ok(page)
 }

@@ -242,6 +242,46 @@ fn curves_in_the_terminal_and_on_paper() {
 }
 
 #[test]
+fn meshes_are_shown_where_they_are_found() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("arm/urdf")).unwrap();
+    std::fs::create_dir_all(folder.path("arm/meshes")).unwrap();
+    // A tetrahedron in millimetres.
+    folder.file(
+        "arm/meshes/link.obj",
+        "v 0 0 0\nv 100 0 0\nv 0 100 0\nv 0 0 100\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n",
+    );
+    let with = |name: &str, visual: &str| {
+        let text = urdf(&(inertial("1", "0.1", "0.1", "0.1") + visual));
+        let (model, path) = (folder.file(&format!("arm/urdf/{name}.urdf"), text), folder.path("page.html"));
+        let made = run(&["check", &model, "--report", path.to_str().unwrap()]);
+        assert_eq!(made.status, 0, "{}", made.stderr);
+        (data(&std::fs::read_to_string(&path).unwrap())["robot"]["bodies"][0]["shapes"].clone(), made.stderr)
+    };
+    let mesh = |name: &str| {
+        format!(
+            "<visual><origin xyz=\"0 0 0.5\"/><geometry><mesh filename=\"{name}\" scale=\"0.001 0.001 0.001\"/></geometry></visual>"
+        )
+    };
+    for name in ["package://arm/meshes/link.obj", "../meshes/link.obj"] {
+        let (shapes, messages) = with("good", &mesh(name));
+        assert_eq!(messages, "");
+        assert_eq!((&shapes[0]["type"], &shapes[0]["pose"]["p"][2]), (&"mesh".into(), &0.5.into()));
+        assert_eq!(shapes[0]["triangles"].as_array().unwrap().len(), 4);
+        let points = shapes[0]["points"].as_array().unwrap().iter().flat_map(|p| p.as_array().unwrap());
+        let largest = points.map(|x| x.as_f64().unwrap()).fold(0.0, f64::max);
+        assert!((largest - 0.1).abs() < 1e-6);
+    }
+    assert!(with("missing", &mesh("package://arm/meshes/other.obj")).0.is_null());
+    folder.file("arm/meshes/bad.stl", "solid\nvertex 1 2\n");
+    let (shapes, messages) = with("bad", &mesh("../meshes/bad.stl"));
+    assert!(shapes.is_null() && messages.contains("bad.stl: line 2: expected three numbers"), "{messages}");
+    let simple = "<collision><geometry><cylinder radius=\"0.05\" length=\"0.3\"/></geometry></collision>";
+    let (shapes, _) = with("simple", simple);
+    assert_eq!((&shapes[0]["type"], &shapes[0]["length"]), (&"cylinder".into(), &0.3.into()));
+}
+
+#[test]
 fn a_stream_has_no_page() {
     let line = refused(&["identify", "builtin:planar-2r", "--follow", "-", "--report", "page.html"]);
     assert_eq!(line, "--follow draws nothing: a stream has no end");

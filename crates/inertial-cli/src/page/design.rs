@@ -86,7 +86,7 @@ pub fn of_design(model: &Model, designed: &Designed<'_>, report: &impl Serialize
     page.warnings = warnings.map(super::sentence).collect();
     page.fact("seed", designed.seed.to_string());
     page.design = Some(value);
-    page.robot = Some(Robot::new(mechanism, None)?);
+    page.robot = Some(Robot::new(mechanism, None)?.shaped(model, mechanism));
     let (trajectory, motion) = sampled(designed)?;
     (page.trajectory, page.motion) = (Some(trajectory), Some(motion));
     Ok(page)

@@ -55,7 +55,7 @@ pub fn of_identification(
     });
     page.set_curves(curves);
     let identified = mechanism.clone().with_parameters(&result.parameters)?;
-    page.robot = Some(Robot::new(mechanism, Some(&identified))?);
+    page.robot = Some(Robot::new(mechanism, Some(&identified))?.shaped(model, mechanism));
     let silent = mechanism.parameters().iter().all(|x| *x == 0.0);
     let prior = equations.model_values()?.into_iter().map(|x| (!silent).then_some(x));
     page.parameters = parameters(result.base_parameters.iter().map(|p| p.name.as_str()).zip(prior));
@@ -86,7 +86,8 @@ pub fn of_payload(model: &Model, mechanism: &Mechanism, link: &str, result: &Ide
     page.fact("estimator", result.estimator);
     page.warnings.extend(result.warnings.iter().map(|w| advised(w)));
     let payload = Inertia::from_parameters(&Parameters::from_column_slice(&result.parameters));
-    page.robot = Some(Robot::new(mechanism, None)?.carrying(mechanism, link, &payload)?);
+    page.robot =
+        Some(Robot::new(mechanism, None)?.shaped(model, mechanism).carrying(mechanism, link, &payload)?);
     page.parameters = parameters(result.base_parameters.iter().map(|p| (p.name.as_str(), None)));
     page.identification = Some(serde_json::to_value(result)?);
     Ok(page)
@@ -108,7 +109,7 @@ pub fn of_momentum(model: &Model, mechanism: &Mechanism, result: &MomentumIdenti
     page.fact("estimator", result.estimator);
     page.warnings.extend(result.warnings.iter().map(|w| advised(w)));
     let identified = mechanism.clone().with_parameters(&result.parameters)?;
-    page.robot = Some(Robot::new(mechanism, Some(&identified))?);
+    page.robot = Some(Robot::new(mechanism, Some(&identified))?.shaped(model, mechanism));
     page.parameters = parameters(result.base_parameters.iter().map(|p| (p.name.as_str(), Some(p.model))));
     page.identification = Some(serde_json::to_value(result)?);
     let options = AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() };
@@ -143,7 +144,7 @@ pub fn of_validation(
     }
     page.warnings = mechanism.warnings().to_vec();
     page.set_curves(curves);
-    page.robot = Some(Robot::new(mechanism, None)?);
+    page.robot = Some(Robot::new(mechanism, None)?.shaped(model, mechanism));
     page.validation = Some(serde_json::to_value(result)?);
     Ok(page)
 }

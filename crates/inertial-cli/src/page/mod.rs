@@ -5,7 +5,9 @@
 
 mod design;
 mod identification;
+mod mesh;
 mod robot;
+mod shapes;
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -248,7 +250,7 @@ pub fn of_analysis(model: &Model, mechanism: &Mechanism, analysis: &Analysis) ->
     }
     page.tile(&if analysis.certificate.exact { "certain" } else { "bounded" }, "the rank is");
     page.warnings.clone_from(&analysis.warnings);
-    page.robot = Some(Robot::new(mechanism, None)?);
+    page.robot = Some(Robot::new(mechanism, None)?.shaped(model, mechanism));
     page.fact("measured", analysis.measured);
     page.fact("method", analysis.method);
     page.set_analysis(mechanism, analysis)?;

@@ -8,6 +8,9 @@ use inertial::spatial::{Inertia, Pose};
 use nalgebra::{Matrix3, Vector3};
 use serde::Serialize;
 
+use super::shapes::{Shape, shapes};
+use crate::model::Model;
+
 /// What the page needs to draw a mechanism in motion.
 #[derive(Debug, Serialize)]
 pub struct Robot {
@@ -16,6 +19,9 @@ pub struct Robot {
     coordinates: Vec<Coordinate>,
     /// Where it starts: assembled.
     q: Vec<f64>,
+    /// What the ground looks like.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ground: Vec<Shape>,
 }
 
 #[derive(Debug, Serialize)]
@@ -26,6 +32,9 @@ struct Body {
     placement: Frame,
     joint: Joint,
     drive: Drive,
+    /// What it looks like.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shapes: Vec<Shape>,
     /// Cuboid of the model's inertia, where a body can have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<Cuboid>,
@@ -84,7 +93,7 @@ struct Coordinate {
 
 /// Rotation by rows and position.
 #[derive(Debug, Serialize)]
-struct Frame {
+pub(super) struct Frame {
     #[serde(rename = "R")]
     rotation: [f64; 9],
     p: [f64; 3],
@@ -116,6 +125,7 @@ impl Robot {
                 placement: frame(&body.placement),
                 joint: joint(&body.joint_type),
                 drive: Drive { q: body.drive.q, ratio: body.drive.ratio, offset: body.drive.offset },
+                shapes: Vec::new(),
                 before: drawn(&body.inertia)?,
                 after: after(i).map(|inertia| drawn(&inertia)).transpose()?.flatten(),
             })
@@ -132,7 +142,19 @@ impl Robot {
             loops: loops.collect(),
             coordinates: coordinates(&closed),
             q: closed.assembled().to_vec(),
+            ground: Vec::new(),
         })
+    }
+
+    /// With the shapes of its links.
+    pub fn shaped(mut self, model: &Model, mechanism: &Mechanism) -> Self {
+        for (body, shape) in shapes(model, mechanism) {
+            match body {
+                Some(body) => self.bodies[body].shapes.push(shape),
+                None => self.ground.push(shape),
+            }
+        }
+        self
     }
 }
 
@@ -208,7 +230,7 @@ fn joint(joint: &JointType) -> Joint {
     out
 }
 
-fn frame(pose: &Pose<f64>) -> Frame {
+pub(super) fn frame(pose: &Pose<f64>) -> Frame {
     Frame { rotation: rows(&pose.rotation), p: pose.translation.into() }
 }
 

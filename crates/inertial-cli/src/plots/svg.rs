@@ -106,21 +106,20 @@ impl Chart<'_> {
                     colour.stroke_width(if *role == Role::Measured { 2 } else { 1 }),
                 ))?;
             }
-            if self.lines.len() > 1 {
-                // A line of no length carries the name for the key.
-                chart
-                    .draw_series(LineSeries::new([], colour))?
-                    .label(role.name())
-                    .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
-            }
         }
         if self.lines.len() > 1 {
-            chart
-                .configure_series_labels()
-                .position(SeriesLabelPosition::UpperRight)
-                .background_style(WHITE.mix(0.8))
-                .label_font(FONT)
-                .draw()?;
+            self.key(area)?;
+        }
+        Ok(())
+    }
+
+    /// Names of the lines, above the curves at the right.
+    fn key(&self, area: &Area<'_>) -> Drawn<()> {
+        let right = i32::try_from(area.dim_in_pixel().0)? - 10;
+        for (k, (role, _)) in self.lines.iter().rev().enumerate() {
+            let x = right - 95 * (i32::try_from(k)? + 1);
+            area.draw(&PathElement::new([(x, 13), (x + 18, 13)], role.colour().stroke_width(2)))?;
+            area.draw(&Text::new(role.name(), (x + 23, 7), FONT.into_font()))?;
         }
         Ok(())
     }
