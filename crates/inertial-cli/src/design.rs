@@ -1,5 +1,6 @@
 //! `inertial design`: which motion reveals the parameters best, within the joint limits?
 
+mod flight;
 mod outcome;
 mod subject;
 mod watch;
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use inertial::excitation::{
-    Coordinate, Criterion, DefaultLimits, DesignOptions, Family, Profile, Robust, coordinates, design,
+    Coordinate, Criterion, DefaultLimits, Design, DesignOptions, Family, Profile, Robust, coordinates, design,
 };
 use inertial::mechanism::Mechanism;
 
@@ -20,7 +21,7 @@ use crate::output::{self, Answer};
 use crate::page::{self, Designed};
 use crate::pictures::Pictures;
 use outcome::{kind, report, text, write};
-use subject::{room, subject};
+use subject::{effort, room, subject};
 use watch::Watcher;
 
 const HELP: &str = "\
@@ -30,7 +31,7 @@ torque (less --margin), within --acceleration, and where asked within a --worksp
 motions the search (sequential quadratic programming from --starts random motions) looks for the
 one whose data would give the smallest errors: --criterion d (volume of the error ellipsoid), a
 (mean square error), e (worst direction), crb (mean square of the errors relative to the
-parameters), condition, scaled-condition, or paper (condition number plus --weight over the mean
+parameters), worst (largest error relative to its parameter), condition, scaled-condition, or paper (condition number plus --weight over the mean
 square speed). The unknowns are those that identify estimates with the same --friction, --offset
 and --rotors.
 
@@ -38,6 +39,9 @@ The result is certified: the rank that the motion reaches against the rank that 
 allows, the standard error to be expected of every parameter for the given --noise, and which
 stay weak, and why. --prior-summary FILE counts what earlier logs (identify --summary-out)
 already say: the motion then looks for what is not yet known.
+
+With --measured momentum the robot flies freely: the motion is of its joints and reaction wheels,
+velocities at knots, and shows what identify --measured momentum estimates from noisy rates.
 
 --out NAME.csv writes t, q.J, dq.J, ddq.J; NAME.yaml a ROS JointTrajectory; NAME.json or NAME.toml
 the coefficients, which simulate reads. Give --out several times for several files. Ctrl-C and
@@ -47,7 +51,9 @@ Examples:
   inertial design robot.urdf --out motion.csv
   inertial design robot.urdf --duration 20 --rate 100 --friction coulomb+viscous --noise tau=0.5
   inertial design robot.urdf --ground 0.05 --link-radius 0.06 --out motion.yaml --out motion.json
-  inertial design builtin:quadruped --base-motion 0.1,0.3";
+  inertial design builtin:quadruped --base-motion 0.1,0.3
+  inertial design builtin:space-dual-arm --measured momentum --duration 67 --rate 10 \\
+    --noise dq=5e-5,base.v=5e-5,base.w=8e-5 --out flight.json";
 
 /// Which motion reveals the parameters best, within the joint limits?
 #[derive(Debug, clap::Args)]
@@ -62,9 +68,9 @@ pub struct Args {
     /// Samples that will be measured per second
     #[arg(long, value_name = "HZ", default_value_t = 100.0)]
     rate: f64,
-    /// What the motion is made of
-    #[arg(long, value_enum, default_value = "fourier")]
-    trajectory: TrajectoryChoice,
+    /// What the motion is made of [default: fourier; of a free flight velocity]
+    #[arg(long, value_enum)]
+    trajectory: Option<TrajectoryChoice>,
     /// Harmonics of a Fourier series [default: one for each two seconds, 5 to 12]
     #[arg(long, value_name = "N")]
     harmonics: Option<usize>,
@@ -83,8 +89,9 @@ pub struct Args {
     /// Joints that have a torque sensor, by name [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     joints: Option<Vec<String>>,
-    /// Standard deviations of the measurement: tau (N m), tau.JOINT, wrench.f (N), wrench.t (N m)
-    #[arg(long, value_name = "KEY=X,…", value_delimiter = ',', default_value = "tau=1")]
+    /// Standard deviations of the measurement: tau (N m), tau.JOINT, wrench.f (N), wrench.t (N m); of a free flight dq,
+    /// base.v and base.w [default: 1; of a free flight 1e-4]
+    #[arg(long, value_name = "KEY=X,…", value_delimiter = ',')]
     noise: Vec<String>,
     /// Friction that will be estimated
     #[arg(long, value_enum, default_value = "none")]
@@ -175,6 +182,7 @@ enum CriterionChoice {
     A,
     E,
     Crb,
+    Worst,
     Condition,
     ScaledCondition,
     Paper,
@@ -190,23 +198,50 @@ pub fn run(args: &Args) -> Result<Answer> {
     check(args)?;
     let model = Model::load(&args.model)?;
     let mechanism = model.build(&args.options.build_options())?;
+    let watcher = Watcher::new(args)?;
+    let found = match args.measured {
+        Some(MeasuredChoice::Momentum) => flight::design(args, &mechanism, &watcher),
+        _ => forces(args, &mechanism, &watcher),
+    };
+    let found = found.with_context(|| model.label.clone())?;
+    watcher.bar.finish_and_clear();
+    for path in &args.out {
+        write(path, &found, args.rate)?;
+    }
+    let report = report(args, &mechanism, &found, watcher.interrupted());
+    let files: Vec<String> = args.robust.iter().chain(&args.prior_summary).cloned().collect();
+    let drawn = args.pictures.draw(&files, || {
+        let designed = Designed {
+            mechanism: &mechanism,
+            coordinates: &coordinates(&mechanism, &limits(args)),
+            effort: &effort(&mechanism, args.margin),
+            design: &found,
+            rate: args.rate,
+            seed: args.seed,
+        };
+        page::of_design(&model, &designed, &report)
+    })?;
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&(text(&report, &found) + &drawn))?;
+    }
+    Ok(Answer::Yes)
+}
+
+/// A motion that measured forces tell the parameters from.
+fn forces(args: &Args, mechanism: &Mechanism, watcher: &Watcher) -> Result<Design> {
     let others: Vec<(String, Mechanism)> = args
         .robust
         .iter()
         .map(|path| Ok((path.clone(), Model::load(path)?.build(&args.options.build_options())?)))
         .collect::<Result<_>>()?;
-    let mut subjects = vec![subject(args, &mechanism).with_context(|| model.label.clone())?];
+    let mut subjects = vec![subject(args, mechanism)?];
     for (path, other) in &others {
-        subjects.push(subject(args, other).with_context(|| path.clone())?);
+        subjects.push(subject(args, other).with_context(|| format!("--robust {path}"))?);
     }
-    let limits = DefaultLimits {
-        velocity: args.velocity,
-        acceleration: args.acceleration,
-        margin: args.margin,
-        base: args.base_motion.as_ref().map(|b| [b[0], b[1]]),
-    };
-    let coordinates = coordinates(&mechanism, &limits);
-    let room = room(args, &mechanism)?;
+    let coordinates = coordinates(mechanism, &limits(args));
+    let room = room(args, mechanism)?;
     let options = DesignOptions {
         family: family(args),
         duration: args.duration,
@@ -222,30 +257,16 @@ pub fn run(args: &Args) -> Result<Answer> {
         seed: args.seed,
         ..DesignOptions::default()
     };
-    let watcher = Watcher::new(args)?;
-    let found = design(&subjects, &coordinates, &room, &options, &|p| watcher.step(p))
-        .with_context(|| model.label.clone())?;
-    watcher.bar.finish_and_clear();
-    for path in &args.out {
-        write(path, &found, args.rate)?;
+    Ok(design(&subjects, &coordinates, &room, &options, &|p| watcher.step(p))?)
+}
+
+fn limits(args: &Args) -> DefaultLimits {
+    DefaultLimits {
+        velocity: args.velocity,
+        acceleration: args.acceleration,
+        margin: args.margin,
+        base: args.base_motion.as_ref().map(|b| [b[0], b[1]]),
     }
-    let report = report(args, &mechanism, &found, watcher.interrupted());
-    let designed = Designed {
-        mechanism: &mechanism,
-        coordinates: &coordinates,
-        effort: &subjects[0].effort,
-        design: &found,
-        rate: args.rate,
-        seed: args.seed,
-    };
-    let files: Vec<String> = args.robust.iter().chain(&args.prior_summary).cloned().collect();
-    let drawn = args.pictures.draw(&files, || page::of_design(&model, &designed, &report))?;
-    if args.json {
-        output::print_json(&report)?;
-    } else {
-        output::print(&(text(&report, &found) + &drawn))?;
-    }
-    Ok(Answer::Yes)
 }
 
 /// Numbers that make no sense, before anything is read.
@@ -312,7 +333,7 @@ fn check(args: &Args) -> Result<()> {
 fn family(args: &Args) -> Family {
     let harmonics = args.harmonics.unwrap_or(((0.5 * args.duration).round() as usize).clamp(5, 12));
     let intervals = args.intervals.unwrap_or((args.duration.round() as usize).clamp(6, 60));
-    match args.trajectory {
+    match args.trajectory.unwrap_or(TrajectoryChoice::Fourier) {
         TrajectoryChoice::Fourier => Family::Fourier { harmonics },
         TrajectoryChoice::Spline => Family::Spline { points: intervals + 5 },
         TrajectoryChoice::Velocity => Family::VelocityKnots { intervals },
@@ -327,6 +348,7 @@ fn criterion(args: &Args) -> Criterion {
         CriterionChoice::A => Criterion::A,
         CriterionChoice::E => Criterion::E,
         CriterionChoice::Crb => Criterion::CramerRao,
+        CriterionChoice::Worst => Criterion::Worst,
         CriterionChoice::Condition => Criterion::Condition,
         CriterionChoice::ScaledCondition => Criterion::ScaledCondition,
         CriterionChoice::Paper => Criterion::Paper { weight: args.weight },

@@ -1,7 +1,7 @@
 //! `inertial identify`: what are the parameters, given what was measured?
 
 mod follow;
-mod momentum;
+pub mod momentum;
 mod payload;
 mod pictures;
 

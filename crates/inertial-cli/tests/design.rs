@@ -85,7 +85,14 @@ fn what_cannot_be_designed_is_told_in_one_line() {
         common::urdf(&common::inertial("1", "0.1", "0.1", "0.1"))
             .replace("lower=\"-1\" upper=\"1\"", "lower=\"0.2\" upper=\"0.2\""),
     );
-    let cases: [(&[&str], &str); 15] = [
+    let hinge = folder.file("hinge.urdf", common::urdf(&common::inertial("1", "0.1", "0.1", "0.1")));
+    let cases: [(&[&str], &str); 21] = [
+        (&["design", &hinge, "--start", "5"], "the start of hinge is 5, outside of its limits"),
+        (&["design", "builtin:quadruped"], "unknowns: combinations of torso."),
+        (&["design", &hinge, "--duration", "1e-9"], "samples, expected 10 to 200000"),
+        (&["design", &hinge, "--duration", "nan"], "--duration NaN: expected a number above zero"),
+        (&["design", &hinge, "--margin", "1"], "expected a part from 0 to below 1"),
+        (&["design", &hinge, "--workspace", "5,5,5,6,6,6"], "the limits allow no posture"),
         (&["design", "builtin:planar-2r", "--friction", "stribeck"], "designs know none, viscous"),
         (&["design", &fixed], "the limits allow no motion: hinge may go from 0.2 to 0.2"),
         (&["design", "builtin:planar-2r", "--duration", "0"], "--duration 0: expected a number above zero"),
@@ -106,4 +113,102 @@ fn what_cannot_be_designed_is_told_in_one_line() {
         let line = refused(args);
         assert!(line.contains(expected), "{args:?}: {line}");
     }
+}
+
+/// What earlier logs say counts: no error is larger than theirs.
+#[test]
+fn earlier_logs_are_counted() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let (motion, log, summary) = (path("motion.json"), path("log.csv"), path("first.summary"));
+    assert_eq!(design("builtin:planar-2r", &["--noise", "tau=0.2", "--out", &motion]).status, 0);
+    let simulate = ["simulate", "builtin:planar-2r", &motion, "--rate", "200", "--noise", "tau=0.2"];
+    let flown = run(&[&simulate[..], &["--friction", "none", "--out", &log]].concat());
+    assert_eq!(flown.status, 0, "{}", flown.stderr);
+    let identify = ["identify", "builtin:planar-2r", &log, "--estimator", "wls", "--cutoff", "off", "--json"];
+    let before = run(&[&identify[..], &["--summary-out", &summary]].concat());
+    assert_eq!(before.status, 0, "{}", before.stderr);
+    let errors = |json: &serde_json::Value| -> Vec<f64> {
+        let all = json["base_parameters"].as_array().unwrap();
+        all.iter().map(|p| p["std_error"].as_f64().unwrap()).collect()
+    };
+    let before = errors(&before.json());
+    let after = design("builtin:planar-2r", &["--noise", "tau=0.2", "--prior-summary", &summary, "--json"]);
+    assert_eq!(after.status, 0, "{}", after.stderr);
+    for (after, before) in errors(&after.json()).iter().zip(before) {
+        // The log's own estimate of its noise, from 800 samples, is good to a few percent.
+        assert!(*after < 1.1 * before, "{after} {before}");
+    }
+}
+
+/// Two links in a vertical plane, a ball on the ground's side and one at the hand: links that no joint connects.
+const BALLS: &str = r#"<robot name="balls">
+  <link name="base"><collision><origin xyz="0.35 0 0"/><geometry><sphere radius="0.15"/></geometry></collision></link>
+  <link name="upper"><inertial><origin xyz="0.2 0 0"/><mass value="2"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.03"
+    iyz="0" izz="0.03"/></inertial></link>
+  <link name="lower"><inertial><origin xyz="0.15 0 0"/><mass value="1"/><inertia ixx="0.005" ixy="0" ixz="0" iyy="0.01"
+    iyz="0" izz="0.01"/></inertial>
+    <collision><origin xyz="0.3 0 0"/><geometry><sphere radius="0.05"/></geometry></collision></link>
+  <joint name="a" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+    <limit lower="-1.5" upper="1.5" effort="50" velocity="3"/></joint>
+  <joint name="b" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0.4 0 0"/><axis xyz="0 1 0"/>
+    <limit lower="-2.8" upper="2.8" effort="50" velocity="3"/></joint>
+</robot>"#;
+
+#[test]
+fn collisions_of_the_model_are_kept_apart() {
+    let folder = Folder::new();
+    let (model, out) = (folder.file("balls.urdf", BALLS), folder.path("m.csv").to_str().unwrap().to_owned());
+    let nearest = |more: &[&str]| {
+        let result = design(&model, &[&["--out", &out][..], more].concat());
+        assert_eq!(result.status, 0, "{}", result.stderr);
+        let text = std::fs::read_to_string(&out).unwrap();
+        let rows = text.lines().skip(1).map(|line| {
+            let row: Vec<f64> = line.split(',').map(|x| x.parse().unwrap()).collect();
+            let (a, b) = (row[1], row[1] + row[2]);
+            // Turning about y takes x to (cos, −sin) of x and z.
+            let hand = [0.4 * a.cos() + 0.3 * b.cos(), -0.4 * a.sin() - 0.3 * b.sin()];
+            (hand[0] - 0.35).hypot(hand[1])
+        });
+        rows.fold(f64::INFINITY, f64::min)
+    };
+    // Without it the hand passes through the ball: the test says something.
+    assert!(nearest(&[]) < 0.2);
+    assert!(nearest(&["--self-collision"]) >= 0.2);
+    assert!(nearest(&["--self-collision", "--clearance", "0.05"]) >= 0.25);
+}
+
+/// Ctrl-C ends the search and keeps the best motion: a whole file and a note, or, before the search began, none.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_design_is_whole_or_none() {
+    let folder = Folder::new();
+    let out = folder.path("m.csv");
+    // Long enough for any machine; each try waits longer before it interrupts.
+    let long = ["design", "builtin:arm7", "--starts", "500", "--iterations", "100000", "--json", "--out"];
+    for tenths in [2, 4, 8, 16, 32, 64, 128, 256, 512] {
+        let child = common::command()
+            .args(long)
+            .arg(&out)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(100 * tenths));
+        let sent =
+            std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        let result = child.wait_with_output().unwrap();
+        if result.status.code() != Some(0) {
+            assert!(!out.exists(), "half a design was left");
+            continue;
+        }
+        let json: serde_json::Value = serde_json::from_slice(&result.stdout).unwrap();
+        assert_eq!(json["interrupted"], true);
+        assert!(json["warnings"].to_string().contains("ended early"), "{}", json["warnings"]);
+        // 20 s at 100 Hz, both ends, and the header.
+        assert_eq!(std::fs::read_to_string(&out).unwrap().lines().count(), 2002);
+        return;
+    }
+    panic!("the search never began");
 }

@@ -139,6 +139,90 @@ fn another_robot_from_logs() {
     assert!(with("trapezoid") < 0.1 * with("euler"));
 }
 
+/// The whole way by three commands: design, simulate, identify.
+#[test]
+fn another_robot_is_designed_flown_and_identified() {
+    let folder = Folder::new();
+    let model = without_limits(model());
+    let file = folder.file("robot.json", model.to_string());
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let (motion, table, flight) = (path("motion.json"), path("motion.csv"), path("flight.csv"));
+    let quick = ["--duration", "30", "--rate", "10", "--starts", "1", "--iterations", "20"];
+    let call = ["design", &file, "--measured", "momentum", "--noise", NOISE, "--json"];
+    let designed = run(&[&call[..], &quick, &["--out", &motion, "--out", &table]].concat());
+    assert_eq!((designed.status, designed.stderr.as_str()), (0, ""));
+    let designed = designed.json();
+    assert_eq!((&designed["measured"], &designed["criterion"]["name"]), (&json!("momentum"), &json!("d")));
+    assert_eq!(designed["rank"], designed["structural_rank"]);
+    assert!(designed["limits"][0]["used"].as_f64().unwrap() <= 1.0);
+    let header = std::fs::read_to_string(&table).unwrap();
+    assert!(header.lines().next().unwrap().contains("dq.wheel3"), "{header}");
+    for source in [&motion, &table] {
+        let call = ["simulate", &file, source, "--measured", "momentum", "--rate", "10", "--noise", NOISE];
+        let flown = run(&[&call[..], &["--seed", "3", "--out", &flight]].concat());
+        assert_eq!(flown.status, 0, "{}", flown.stderr);
+        let call = ["identify", &file, &flight, "--measured", "momentum", "--noise", NOISE, "--json"];
+        let found = run(&call);
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        let found = found.json();
+        assert_eq!((&found["rank"], &found["excited"]), (&designed["rank"], &designed["rank"]));
+        // Some fifty errors of standard deviation one.
+        let scaled = judged(&found).1;
+        assert!((0.6..1.5).contains(&scaled), "{scaled}");
+        // The standard errors are those that the design promised: what differs is the noise in the regressor itself.
+        let of = |result: &Value| -> Vec<f64> {
+            let all = result["base_parameters"].as_array().unwrap();
+            all.iter().map(|p| p["std_error"].as_f64().unwrap()).collect()
+        };
+        for (promised, found) in of(&designed).iter().zip(of(&found)) {
+            assert!((found / promised - 1.0).abs() < 0.1, "{promised} {found}");
+        }
+    }
+}
+
+#[test]
+fn flights_that_cannot_be_designed_are_told_in_one_line() {
+    let folder = Folder::new();
+    let robot = without_limits(model());
+    let with = |name: &str, change: &dyn Fn(&mut Value)| {
+        let mut model = robot.clone();
+        change(&mut model);
+        folder.file(name, model.to_string())
+    };
+    let file = with("robot.json", &|_| {});
+    let bare = with("bare.json", &|m| m["wheels"] = json!([]));
+    let flat = with("flat.json", &|m| {
+        for (k, wheel) in m["wheels"].as_array_mut().unwrap().iter_mut().enumerate() {
+            wheel["axis"] = json!([1.0, k, 0.0]);
+        }
+    });
+    let endless = with("endless.json", &|m| {
+        let wheel = m["wheels"][1].as_object_mut().unwrap();
+        wheel.remove("limits");
+    });
+    let stuck = with("stuck.json", &|m| {
+        m["bodies"][2]["joint"]["limits"] = json!({"lower": 0.1, "upper": 0.1, "velocity": 0.5});
+    });
+    let cases: [(&str, &[&str], &str); 12] = [
+        (&bare, &[], "no reaction wheels"),
+        (&flat, &[], "lie in one plane"),
+        (&endless, &[], "wheel1 has no limit of its speed"),
+        (&stuck, &[], "j_lower may move from 0.1 to 0.1 only"),
+        (&file, &["--duration", "2", "--rate", "5"], "expected a longer motion"),
+        (&file, &["--noise", "dq=1e-4"], "noise of the base's twist"),
+        (&file, &["--noise", "tau=1"], "there is no column tau"),
+        (&file, &["--noise", "dq"], "COLUMN=NUMBER"),
+        (&file, &["--trajectory", "fourier"], "free flights are designed with velocity"),
+        (&file, &["--ground", "0"], "--ground is not for free flights"),
+        (&file, &["--criterion", "paper"], "expected another for velocity knots"),
+        ("builtin:puma560", &[], "needs a robot that flies"),
+    ];
+    for (model, more, expected) in cases {
+        let line = refused(&[&["design", model, "--measured", "momentum"], more].concat());
+        assert!(line.contains(expected), "{more:?}: {line}");
+    }
+}
+
 #[test]
 fn wrong_calls_are_refused() {
     let folder = Folder::new();

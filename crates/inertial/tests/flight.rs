@@ -8,9 +8,9 @@ use common::{Rng, assert_close};
 use inertial::excitation::cycloid::{SeededFlight, direction_combinations};
 use inertial::excitation::pruning::{PruneOptions, prune, select};
 use inertial::excitation::{
-    Basis, Flight, FlightCriterion, FlightOptions, Instant, InstantGradient, design_flight,
+    Basis, Criterion, DefaultLimits, Design, Flight, FlightOptions, Instant, InstantGradient, design_flight,
 };
-use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
+use inertial::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use inertial::linalg::Triangle;
 use inertial::mechanism::{
     JointSpec, JointType, Limits, LinkSpec, Mechanism, MechanismBuilder, Mimic, WheelSpec,
@@ -51,9 +51,13 @@ fn robot(rng: &mut Rng, size: usize, mut joint: impl FnMut(&mut Rng) -> JointTyp
     out.build(&Default::default()).unwrap()
 }
 
-fn base_columns(robot: &Mechanism) -> Vec<usize> {
+fn regrouping(robot: &Mechanism) -> Regrouping {
     let options = AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() };
-    analyze(robot, &options).unwrap().regrouping.base
+    analyze(robot, &options).unwrap().regrouping
+}
+
+fn base_columns(robot: &Mechanism) -> Vec<usize> {
+    regrouping(robot).base
 }
 
 #[test]
@@ -172,40 +176,52 @@ fn motions_differentiate() {
 fn a_design_keeps_the_limits_and_beats_its_start() {
     let mut rng = Rng(4);
     let robot = robot(&mut rng, 3, simple);
-    let columns = base_columns(&robot);
-    let values = vec![1.0; columns.len()];
+    let parameters = regrouping(&robot);
+    let columns = parameters.base.clone();
     let mut options = FlightOptions {
         duration: 20.0,
         interval: 1.0,
         rate: 5.0,
         noise: vec![1e-4; robot.nv()],
-        criterion: FlightCriterion::Determinant,
+        criterion: Criterion::D,
+        limits: DefaultLimits { margin: 0.0, ..DefaultLimits::default() },
         starts: 2,
         steps: 0,
         seed: 1,
     };
-    let start = design_flight(&robot, &columns, &values, &options, |_, _| true).unwrap();
+    let start = design_flight(&robot, &parameters, &options, &|_| true).unwrap();
     options.steps = 60;
-    let better = design_flight(&robot, &columns, &values, &options, |_, _| true).unwrap();
-    assert_eq!(better.rank, columns.len());
+    let better = design_flight(&robot, &parameters, &options, &|_| true).unwrap();
+    assert_eq!(better.certificate.rank, columns.len());
     assert!(better.criterion <= start.criterion, "{} {}", better.criterion, start.criterion);
-    // Ten units of ½ log det of some thirty parameters are a third off every standard error.
     let basis = Basis::VelocityKnots { knots: (0..=20).map(f64::from).collect() };
     let flight = Flight::new(&robot, &columns, basis, 20.0, 5.0).unwrap();
     for _ in 0..5 {
         let limit = |i: usize| if i % flight.moved.len() < 2 { 0.4 } else { 20.0 };
         let c: Vec<f64> = (0..flight.coefficients()).map(|i| limit(i) * rng.range(-1.0, 1.0)).collect();
         let r = flight.factor(&c, Some(&options.noise)).unwrap();
-        let random: f64 = -(0..columns.len()).map(|i| r.at(i, i).ln()).sum::<f64>();
-        assert!(better.criterion < random - 10.0, "{} {random}", better.criterion);
+        let n = columns.len() as f64;
+        let random: f64 = -(0..columns.len()).map(|i| r.at(i, i).ln()).sum::<f64>() / n;
+        // A third off every standard error, in logarithms.
+        assert!(better.criterion < random - 0.3, "{} {random}", better.criterion);
     }
-    let again = design_flight(&robot, &columns, &values, &options, |_, _| true).unwrap();
+    let again = design_flight(&robot, &parameters, &options, &|_| true).unwrap();
     assert_eq!(again.trajectory, better.trajectory);
-    options.criterion = FlightCriterion::RelativeErrors;
-    let relative = design_flight(&robot, &columns, &values, &options, |_, _| true).unwrap();
-    let mean = |errors: &[f64]| errors.iter().map(|e| e * e).sum::<f64>();
-    assert!(mean(&relative.std_errors) < mean(&better.std_errors));
-    for trajectory in [&better.trajectory, &relative.trajectory] {
+    options.criterion = Criterion::CramerRao;
+    let relative = design_flight(&robot, &parameters, &options, &|_| true).unwrap();
+    options.criterion = Criterion::Worst;
+    let worst = design_flight(&robot, &parameters, &options, &|_| true).unwrap();
+    let errors = |d: &Design| d.certificate.base_parameters.iter().map(|e| e.relative).collect::<Vec<_>>();
+    let mean = |d: &Design| errors(d).iter().map(|e| e * e).sum::<f64>();
+    let largest = |d: &Design| errors(d).into_iter().fold(0.0, f64::max);
+    assert!(mean(&relative) < mean(&better));
+    assert!(largest(&worst) < largest(&better));
+    // Ended after the first step: still a whole design.
+    let early = design_flight(&robot, &parameters, &options, &|_| false).unwrap();
+    assert!(early.criterion >= worst.criterion && early.certificate.rank == columns.len());
+    for design in [&better, &relative, &worst, &early] {
+        assert!(design.usage[0].used <= 1.0 + 1e-9, "{:?}", design.usage[0]);
+        let trajectory = &design.trajectory;
         let n = trajectory.joints().len();
         let (mut q, mut v, mut a) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
         for t in 0..=20_000 {
@@ -220,7 +236,7 @@ fn a_design_keeps_the_limits_and_beats_its_start() {
     }
     // What cannot be.
     let says = |options: &FlightOptions, robot: &Mechanism, words: &str| {
-        let found = design_flight(robot, &columns, &values, options, |_, _| true).map(|_| ());
+        let found = design_flight(robot, &parameters, options, &|_| true).map(|_| ());
         let message = found.unwrap_err().to_string();
         assert!(message.contains(words), "{message}");
     };

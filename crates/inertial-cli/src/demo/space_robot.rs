@@ -13,7 +13,7 @@ use inertial::estimation::momentum::{MomentumEquations, MomentumFit, RateNoise};
 use inertial::estimation::momentum_identification::{RateRule, integrate_rates};
 use inertial::excitation::cycloid::{SeededFlight, Seeds, direction_combinations};
 use inertial::excitation::pruning::{PruneOptions, prune, select};
-use inertial::excitation::{Basis, FlightCriterion, FlightOptions, Trajectory, design_flight};
+use inertial::excitation::{Basis, Criterion, DefaultLimits, FlightOptions, Trajectory, design_flight};
 use inertial::linalg::singular_values;
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism, builtin};
 use inertial::simulation::Sensors;
@@ -105,9 +105,8 @@ struct Robot<'m> {
     truth: &'m Mechanism,
     guess: &'m Mechanism,
     equations: MomentumEquations<'m>,
-    /// True values of the base parameters, and those believed.
+    /// True values of the base parameters.
     values: Vec<f64>,
-    believed: Vec<f64>,
     noise: RateNoise,
 }
 
@@ -128,9 +127,8 @@ impl<'m> Robot<'m> {
     fn new(truth: &'m Mechanism, guess: &'m Mechanism) -> Result<Self> {
         let equations = MomentumEquations::new(truth, DEFAULT_SNAP)?;
         let values = equations.regrouping.regroup(&truth.parameters())?;
-        let believed = equations.regrouping.regroup(&guess.parameters())?;
         let noise = RateNoise::new(truth, NOISE[0].1, NOISE[1].1, NOISE[2].1);
-        Ok(Self { truth, guess, equations, values, believed, noise })
+        Ok(Self { truth, guess, equations, values, noise })
     }
 
     /// Steps 1 to 3 of the paper's section V, on the model that is believed.
@@ -196,28 +194,27 @@ impl<'m> Robot<'m> {
             interval: INTERVAL,
             rate: RATE,
             noise: self.noise.rates.clone(),
-            criterion: FlightCriterion::Determinant,
+            criterion: Criterion::Worst,
+            // The published limits of speed alone.
+            limits: DefaultLimits { acceleration: f64::INFINITY, margin: 0.0, ..DefaultLimits::default() },
             starts: 4,
             steps: 400,
             seed: 1,
         };
-        let columns = &self.equations.regrouping.base;
-        let design = design_flight(self.guess, columns, &self.believed, &options, |_, _| true)?;
-        // Some are believed to be zero: no error is small relative to that.
-        let known = design.std_errors.iter().zip(&self.believed).filter(|(_, v)| **v != 0.0);
-        let mut relative: Vec<f64> = known.map(|(s, v)| s / v.abs()).collect();
+        let design = design_flight(self.guess, &self.equations.regrouping, &options, &|_| true)?;
+        let certificate = &design.certificate;
+        let mut relative: Vec<f64> = certificate.base_parameters.iter().map(|e| e.relative).collect();
         relative.sort_by(f64::total_cmp);
-        let mut out =
-            String::from("2. Our design: velocity knots, greatest determinant of the information\n\n");
+        let mut out = String::from("2. Our design: velocity knots, least of the largest relative errors\n\n");
         let _ = writeln!(
             out,
-            "Rank {} of {}, {} steps, ½ log det of the bound {}; expected relative standard errors (at the believed \
-             values)\nmedian {} %, largest {} %. Same duration, speeds and wheels. {:.1} s.\n",
-            design.rank,
-            self.equations.len(),
-            design.steps,
+            "Rank {} of {}, criterion {} {}; expected standard errors relative to the believed sizes (at least a hundredth\n\
+             of the largest of a kind): median {} %, largest {} %. Same duration, speeds and wheels. {:.1} s.\n",
+            certificate.rank,
+            certificate.structural_rank,
+            options.criterion.name(),
             significant(design.criterion, 5),
-            significant(100.0 * relative[relative.len() / 2], 2),
+            significant(100.0 * median(relative.clone()), 2),
             significant(100.0 * relative[relative.len() - 1], 3),
             began.elapsed().as_secs_f64()
         );

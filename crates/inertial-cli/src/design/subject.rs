@@ -119,7 +119,7 @@ fn noise(args: &Args, mechanism: &Mechanism, measured: Measured) -> Result<Vec<f
 }
 
 /// Highest force of each coordinate less the margin; a prescribed base takes whatever it needs.
-fn effort(mechanism: &Mechanism, margin: f64) -> Vec<f64> {
+pub fn effort(mechanism: &Mechanism, margin: f64) -> Vec<f64> {
     let mut out = vec![f64::INFINITY; mechanism.nv()];
     for joint in
         mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type != JointType::Floating)

@@ -46,7 +46,7 @@ pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> 
         None | Some(EstimatorChoice::Eiv) => MomentumEstimator::Eiv,
         Some(_) => bail!("--estimator: with --measured momentum expected ols, bcls or eiv"),
     };
-    let noise = noise(&args.noise, mechanism)?;
+    let noise = rate_noise(&args.noise, mechanism)?;
     let equations = MomentumEquations::new(mechanism, DEFAULT_SNAP).with_context(|| model.label.clone())?;
     let (mut fit, mut kept) = (Data::default(), Data::default());
     for path in &args.logs {
@@ -149,7 +149,7 @@ impl Data {
 
 /// Standard deviations by column: `dq`, `dq.JOINT`, `base.v`, `base.w`, `momentum.p`, `momentum.l` or a single component; of
 /// several that fit the longest counts.
-fn noise(settings: &[Setting], mechanism: &Mechanism) -> Result<Option<RateNoise>> {
+pub fn rate_noise(settings: &[Setting], mechanism: &Mechanism) -> Result<Option<RateNoise>> {
     if settings.is_empty() {
         return Ok(None);
     }

@@ -104,22 +104,26 @@ impl Columns {
                 "a noise of {bad} is no standard deviation: expected more than zero"
             )));
         }
-        let names = mechanism.parameter_names();
-        let values = regrouping.regroup(&mechanism.parameters())?;
         let terms = terms.iter().copied().filter(|(v, _)| noise[*v].is_finite()).collect();
-        let mut out = Self {
-            names: regrouping.base.iter().map(|&c| names[c].clone()).collect(),
-            base: regrouping.rank(),
-            terms,
-            absorbed: Vec::new(),
-            values,
-            rows: Vec::new(),
-        };
+        let mut out = Self { terms, ..Self::named(mechanism, regrouping)? };
         out.number(mechanism, dynamics, regrouping, noise);
         out.absorb(mechanism, dynamics)?;
         out.number(mechanism, dynamics, regrouping, noise);
         out.evaluate(mechanism);
         Ok(out)
+    }
+
+    /// Of base parameters whose effect is known elsewhere: names and values alone.
+    pub(super) fn named(mechanism: &Mechanism, regrouping: &Regrouping) -> Result<Self> {
+        let names = mechanism.parameter_names();
+        Ok(Self {
+            names: regrouping.base.iter().map(|&c| names[c].clone()).collect(),
+            base: regrouping.rank(),
+            terms: Vec::new(),
+            absorbed: Vec::new(),
+            values: regrouping.regroup(&mechanism.parameters())?,
+            rows: Vec::new(),
+        })
     }
 
     /// Number of unknowns.

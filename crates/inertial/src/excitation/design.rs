@@ -6,28 +6,22 @@ use nalgebra::DMatrix;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::basis::{Basis, Profile};
-use super::certificate::{Certificate, Seen};
+use super::certificate::Certificate;
 use super::clearance::Room;
-use super::columns::{Columns, JointColumn, unit_diagonal};
+use super::columns::{Columns, JointColumn};
 use super::criteria::Criterion;
-use super::greedy::{Sequence, one_movement};
+use super::greedy::one_movement;
 use super::information::{Evaluator, States};
-use super::motion::{BASE_COORDINATES, Target, movable};
-use super::plan::{Coordinate, Plan, Table};
+use super::limits::{Usage, checked_start, held_in_place, split};
+use super::plan::{Coordinate, Plan};
 use super::search::{Limit, Model, Robust, Search, Task};
+use super::starts::{BETWEEN_SAMPLES, posture, random_motion, reachable, sequence};
 use super::trajectory::Trajectory;
 use crate::dynamics::InverseDynamics;
 use crate::identifiability::Regrouping;
-use crate::linalg::{Number, SplitMix};
-use crate::mechanism::{Base, Mechanism};
+use crate::mechanism::Mechanism;
 use crate::optimize::sqp::{SqpOptions, minimise};
 use crate::{Error, Result};
-
-/// Part of each limit that the search keeps free between its samples; the final check decides.
-const BETWEEN_SAMPLES: f64 = 2e-3;
-
-/// Postures and motions that are tried before limits are said to allow none.
-const TRIES: usize = 300;
 
 /// Which functions of time a design is made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,74 +82,6 @@ pub struct Subject<'m> {
     pub prior: Option<DMatrix<f64>>,
 }
 
-/// Limits of a mechanism's coordinates, where its description gives none.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DefaultLimits {
-    /// Highest speed (rad/s or m/s) of joints without one.
-    pub velocity: f64,
-    /// Highest acceleration (rad/s² or m/s²).
-    pub acceleration: f64,
-    /// Part of every limit that is kept free.
-    pub margin: f64,
-    /// Range of a floating base (m, rad), to both sides; it stays where it is without one.
-    pub base: Option<[f64; 2]>,
-}
-
-impl Default for DefaultLimits {
-    fn default() -> Self {
-        Self { velocity: 2.0, acceleration: 10.0, margin: 0.05, base: None }
-    }
-}
-
-/// The coordinates that a trajectory of a mechanism can move, with their limits.
-pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordinate> {
-    let keep = 1.0 - limits.margin;
-    let mut out = Vec::new();
-    if let (Base::Floating, Some(range)) = (mechanism.base(), limits.base) {
-        for (k, name) in BASE_COORDINATES.iter().enumerate() {
-            let range = range[k / 3] * keep;
-            // As fast as a wave of half a hertz over the whole range.
-            let w = std::f64::consts::PI;
-            out.push(Coordinate {
-                name: (*name).to_owned(),
-                lower: -range,
-                upper: range,
-                velocity: w * range,
-                acceleration: w * w * range,
-            });
-        }
-    }
-    for (name, q, _) in movable(mechanism) {
-        let joints = mechanism.joints().iter().filter(|j| j.follows.is_none());
-        let Some(joint) = joints.clone().find(|j| j.q_range().contains(&q)) else { continue };
-        let mut lower = joint.limits.lower;
-        let mut upper = joint.limits.upper;
-        let mut velocity =
-            if joint.limits.velocity.is_finite() { joint.limits.velocity } else { limits.velocity };
-        // Joints that follow this one bring their own limits.
-        for follower in mechanism.bodies().iter().filter(|b| b.drive.q == q && b.joint_type.nq() == 1) {
-            let own = &mechanism.joints()[follower.joint];
-            if own.follows.is_none() || follower.drive.ratio == 0.0 {
-                continue;
-            }
-            let ends = [own.limits.lower, own.limits.upper]
-                .map(|x| (x - follower.drive.offset) / follower.drive.ratio);
-            lower = lower.max(ends[0].min(ends[1]));
-            upper = upper.min(ends[0].max(ends[1]));
-            velocity = velocity.min(own.limits.velocity / follower.drive.ratio.abs());
-        }
-        let spare = if (upper - lower).is_finite() { 0.5 * limits.margin * (upper - lower) } else { 0.0 };
-        out.push(Coordinate {
-            name,
-            lower: lower + spare,
-            upper: upper - spare,
-            velocity: velocity * keep,
-            acceleration: limits.acceleration * keep,
-        });
-    }
-    out
-}
-
 /// Choices of [`design`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct DesignOptions {
@@ -205,15 +131,6 @@ pub struct Progress {
     pub steps: usize,
     /// The best criterion so far.
     pub best: f64,
-}
-
-/// How much of a limit a motion uses.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Usage {
-    /// The limit, in words.
-    pub limit: String,
-    /// Highest part of it that is used; of distances, how much (m) is left above what must be.
-    pub used: f64,
 }
 
 /// A motion and what it shows.
@@ -336,112 +253,6 @@ pub fn certify(subject: &Subject<'_>, trajectory: &Trajectory, rate: f64) -> Res
     Certificate::new(&model.columns, &information)
 }
 
-/// Random states, within the coordinates' limits where these are given.
-pub(super) fn random_states(
-    mechanism: &Mechanism,
-    count: usize,
-    coordinates: Option<&[Coordinate]>,
-    seed: u64,
-) -> States {
-    let dynamics = InverseDynamics::new(mechanism);
-    let mut states = States::new(&dynamics, count);
-    let mut random = SplitMix::new(seed);
-    let mut next = || f64::random(&mut random);
-    let (nq, nv) = (mechanism.nq(), mechanism.nv());
-    match coordinates {
-        None => {
-            for i in 0..count {
-                let mut q = mechanism.neutral();
-                let step: Vec<f64> = (0..nv).map(|_| 3.0 * next()).collect();
-                mechanism.integrate(&mut q, &step);
-                states.q[i * nq..(i + 1) * nq].copy_from_slice(&q);
-                states.v[i * nv..(i + 1) * nv].fill_with(|| 3.0 * next());
-                states.a[i * nv..(i + 1) * nv].fill_with(|| 10.0 * next());
-            }
-        }
-        Some(coordinates) => {
-            let targets = coordinates.iter().filter_map(|c| super::motion::target(mechanism, &c.name).ok());
-            let targets: Vec<Target> = targets.collect();
-            let at_most = |x: f64, other: f64| if x.is_finite() { x } else { other };
-            for i in 0..count {
-                let mut base = [[0.0; 6]; 3];
-                let q = &mut states.q[i * nq..(i + 1) * nq];
-                q.copy_from_slice(mechanism.assembly());
-                for (c, target) in coordinates.iter().zip(&targets) {
-                    let x = [
-                        (c.middle() + c.reach() * next()).clamp(c.lower, c.upper),
-                        at_most(c.velocity, 3.0) * next(),
-                        at_most(c.acceleration, 10.0) * next(),
-                    ];
-                    match *target {
-                        Target::Joint { q: iq, v } => {
-                            (q[iq], states.v[i * nv + v], states.a[i * nv + v]) = (x[0], x[1], x[2]);
-                        }
-                        Target::Base(k) => (0..3).for_each(|d| base[d][k] = x[d]),
-                    }
-                }
-                if targets.iter().any(|t| matches!(t, Target::Base(_))) {
-                    let (pose, twist, acceleration) = super::motion::base_state(&base);
-                    q[..7].copy_from_slice(&pose);
-                    states.v[i * nv..i * nv + 6].copy_from_slice(&twist);
-                    states.a[i * nv..i * nv + 6].copy_from_slice(&acceleration);
-                }
-            }
-        }
-    }
-    states
-}
-
-/// The coordinates that can move, and the names of those that cannot.
-fn split(coordinates: &[Coordinate]) -> Result<(Vec<Coordinate>, Vec<String>)> {
-    let empty = coordinates.iter().find(|c| c.lower > c.upper);
-    if let Some(c) = empty {
-        return Err(Error::Numeric(format!(
-            "the limits of {} leave no position: {} to {}",
-            c.name, c.lower, c.upper
-        )));
-    }
-    let (free, held): (Vec<_>, Vec<_>) = coordinates.iter().cloned().partition(Coordinate::is_free);
-    if free.is_empty() {
-        return Err(Error::Numeric(match held.first() {
-            None => "the robot has no joint that a trajectory could move".into(),
-            Some(c) => format!(
-                "the limits allow no motion: {} may go from {} to {} at a speed of at most {}",
-                c.name, c.lower, c.upper, c.velocity
-            ),
-        }));
-    }
-    Ok((free, held.into_iter().map(|c| c.name).collect()))
-}
-
-/// The start of the coordinates that can move.
-fn checked_start(coordinates: &[Coordinate], start: &[f64]) -> Result<Vec<f64>> {
-    if start.len() != coordinates.len() {
-        let (expected, found) = (coordinates.len(), start.len());
-        return Err(Error::Dimension { what: "start of the motion", expected, found });
-    }
-    for (c, &x) in coordinates.iter().zip(start) {
-        if !(x >= c.lower && x <= c.upper) {
-            return Err(Error::Numeric(format!(
-                "the start of {} is {x}, outside of its limits with their margin, {} to {}",
-                c.name, c.lower, c.upper
-            )));
-        }
-    }
-    Ok(coordinates.iter().zip(start).filter(|(c, _)| c.is_free()).map(|(_, x)| *x).collect())
-}
-
-/// The mechanism with the joints that cannot move at their only place.
-fn held_in_place(mechanism: &Mechanism, coordinates: &[Coordinate], start: Option<&[f64]>) -> Mechanism {
-    let mut out = mechanism.clone();
-    for (k, c) in coordinates.iter().enumerate().filter(|(_, c)| !c.is_free()) {
-        if let Ok(Target::Joint { q, .. }) = super::motion::target(mechanism, &c.name) {
-            out.assembly[q] = start.map_or(c.middle(), |s| s[k]);
-        }
-    }
-    out
-}
-
 fn model<'m>(subject: &Subject<'m>, like: &Mechanism) -> Result<Model<'m>> {
     let mechanism = subject.mechanism;
     if mechanism.position_names() != like.position_names() {
@@ -474,111 +285,6 @@ fn model<'m>(subject: &Subject<'m>, like: &Mechanism) -> Result<Model<'m>> {
         columns,
         mechanism,
     })
-}
-
-/// Refuses limits within which no motion shows all unknowns, and names those it hides.
-fn reachable(model: &Model<'_>, free: &[Coordinate], seed: u64) -> Result<()> {
-    let columns = &model.columns;
-    if columns.is_empty() {
-        return Err(Error::Numeric(
-            "there is nothing to know: no measured force depends on any parameter".into(),
-        ));
-    }
-    let states = random_states(model.mechanism, 3 * columns.len() + 50, Some(free), seed);
-    let mut information = Evaluator::new(&model.dynamics, columns).information(&states)?;
-    if let Some(prior) = &model.prior {
-        information += prior;
-    }
-    let seen = Seen::new(&unit_diagonal(&information))?;
-    if seen.rank == columns.len() {
-        return Ok(());
-    }
-    let mut names = seen.hidden_names(columns);
-    let more = names.len().saturating_sub(8);
-    names.truncate(8);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Err(Error::Numeric(format!(
-        "no motion within the limits shows {} of {} unknowns: combinations of {}{more}",
-        columns.len() - seen.rank,
-        columns.len(),
-        names.join(", ")
-    )))
-}
-
-/// A posture at which no limit is exceeded, as a point of the plan.
-fn posture(task: &Task<'_>, seed: u64) -> Result<Vec<f64>> {
-    let table = Table::posture(&task.plan)?;
-    let mut search = Search::new(task, &table, BETWEEN_SAMPLES);
-    let mut x = vec![0.0; task.plan.dimension()];
-    let (value, limit) = search.worst(&x)?;
-    if value <= 0.0 {
-        return Ok(x);
-    }
-    let limit = limit.map_or_else(String::new, |l| task.name(l));
-    if task.plan.fixed_start {
-        return Err(Error::Numeric(format!("the start is outside of the limits: {limit} is exceeded")));
-    }
-    let mut random = SplitMix::new(seed);
-    for _ in 0..TRIES {
-        for j in 0..task.plan.coordinates.len() {
-            let unit = task.plan.unit(j, 0);
-            x[j * task.plan.functions()] =
-                0.9 * task.plan.coordinates[j].reach() / unit * f64::random(&mut random);
-        }
-        if search.worst(&x)?.0 <= 0.0 {
-            return Ok(x);
-        }
-    }
-    Err(Error::Numeric(format!(
-        "the limits allow no posture: none of {TRIES} was found within them; in the middle of all ranges {limit} is exceeded"
-    )))
-}
-
-/// A random motion about a posture, as large as the limits allow.
-fn random_motion(task: &Task<'_>, search: &mut Search<'_>, posture: &[f64], seed: u64) -> Result<Vec<f64>> {
-    let m = task.plan.functions();
-    let mut random = SplitMix::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let mut limit = None;
-    for _ in 0..10 {
-        let direction: Vec<f64> = (0..posture.len())
-            .map(|i| if i % m == 0 { 0.0 } else { f64::random(&mut random) / (1.0 + (i % m) as f64 / 4.0) })
-            .collect();
-        let mut size = 1.0;
-        while size > 1e-4 {
-            let x: Vec<f64> = posture.iter().zip(&direction).map(|(p, d)| p + size * d).collect();
-            let (value, worst) = search.worst(&x)?;
-            if value <= 0.0 {
-                if crate::optimize::sqp::Problem::objective(search, &x, None).is_finite() {
-                    return Ok(x);
-                }
-                break;
-            }
-            limit = worst;
-            size *= 0.8;
-        }
-    }
-    let limit = limit.map_or_else(|| "too few functions of time".into(), |l| task.name(l));
-    Err(Error::Numeric(format!(
-        "no motion was found that stays within the limits and shows all unknowns: {limit}"
-    )))
-}
-
-/// A sequence of movements, each chosen for what it adds, as a point of the plan.
-fn sequence(
-    task: &Task<'_>,
-    movement: &Task<'_>,
-    table: &Table,
-    intervals: usize,
-    posture: &[f64],
-    seed: u64,
-) -> Result<Vec<f64>> {
-    let search = Search::new(movement, table, BETWEEN_SAMPLES);
-    let length = movement.plan.duration();
-    let (plan, m) = (&task.plan, task.plan.functions());
-    let start: Vec<f64> =
-        (0..plan.coordinates.len()).map(|j| plan.middle[j] + plan.unit(j, 0) * posture[j * m]).collect();
-    let postures = Sequence::new(movement, search, length, seed).postures(&start, intervals)?;
-    Ok(plan.through(&postures))
 }
 
 /// The motion, made smaller about its start until it is within all limits at every sample of the check.

@@ -1,36 +1,37 @@
 //! Velocity knots for a free-flying robot that its sensors' noise disturbs least.
 //!
-//! The Cramér–Rao bound of the errors-in-variables estimate is the inverse of the information `Σ KᵀC⁻¹K`. The D-criterion makes
-//! its determinant least, whatever the units of the parameters; the A-criterion the mean of its relative variances at the
-//! model's own values. Rates are `limit · sin x`, so that they keep their limits by themselves; a logarithmic barrier keeps
-//! positions inside theirs.
+//! The Cramér–Rao bound of the errors-in-variables estimate is the inverse of the information `Σ KᵀC⁻¹K`, which a [`Criterion`]
+//! judges as it does for arms. Rates are `limit · sin x`, so that they keep their limits by themselves; a logarithmic barrier
+//! keeps positions inside theirs.
 
-use nalgebra::{DMatrix, DVector};
+use std::sync::Mutex;
+
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::basis::Basis;
+use super::certificate::{Certificate, Seen};
+use super::columns::{Columns, unit_diagonal};
+use super::criteria::Criterion;
+use super::design::{Design, Progress};
 use super::flight::Flight;
+use super::limits::{DefaultLimits, Usage, coordinates};
+use super::plan::Coordinate;
+use super::starts::hidden;
 use super::trajectory::Trajectory;
-use crate::linalg::{SplitMix, Svd};
+use crate::identifiability::Regrouping;
+use crate::linalg::SplitMix;
 use crate::mechanism::Mechanism;
 use crate::optimize::lbfgs;
 use crate::{Error, Result};
 
-/// Weight of the barrier per sample and joint: all together cost less than the information of one interval.
+/// Weight of the barrier per sample, joint and parameter: all together cost less than the information of one interval.
 const BARRIER: f64 = 1e-4;
 
 /// Steps of the first search from each start.
 const FIRST_STEPS: usize = 40;
 
-/// What the design makes small.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FlightCriterion {
-    /// The determinant of the bound.
-    #[default]
-    Determinant,
-    /// The mean of the squared relative standard errors, at the model's values.
-    RelativeErrors,
-}
+/// Rate (Hz) at which the limits are checked in the end.
+const CHECK_RATE: f64 = 1000.0;
 
 /// Choices of [`design_flight`].
 #[derive(Debug, Clone)]
@@ -44,7 +45,9 @@ pub struct FlightOptions {
     /// Standard deviations of the rates, one per velocity coordinate.
     pub noise: Vec<f64>,
     /// What is made small.
-    pub criterion: FlightCriterion,
+    pub criterion: Criterion,
+    /// Limits of joints that the robot's description does not give, and the margin to all; wheels have limits of speed alone.
+    pub limits: DefaultLimits,
     /// Random starts.
     pub starts: usize,
     /// Steps of the final search.
@@ -53,37 +56,26 @@ pub struct FlightOptions {
     pub seed: u64,
 }
 
-/// A motion, and what it will tell.
-#[derive(Debug, Clone)]
-pub struct FlightDesign {
-    /// Joints and wheels over time.
-    pub trajectory: Trajectory,
-    /// `½ log det` of the bound (D), or its root mean squared relative error (A).
-    pub criterion: f64,
-    /// Directions of base parameters that it shows, of all.
-    pub rank: usize,
-    /// Condition number of the whitened regressor, columns in units of their own size.
-    pub condition: f64,
-    /// Expected standard error of each base parameter (Cramér–Rao).
-    pub std_errors: Vec<f64>,
-    /// Steps of the search.
-    pub steps: usize,
-}
-
-/// Designs velocity knots for the base parameters in `columns`. `watch(step, criterion)` sees each step of the final search
-/// and ends it with `false`: the best so far is kept. The same for any number of threads.
+/// Designs velocity knots for the base parameters that `regrouping` names. Searches from random starts run in parallel, the
+/// best is continued; `watch` is told of each step and ends all by `false`, keeping the best motion so far. The same for any
+/// number of threads unless `watch` ends it.
 pub fn design_flight(
     mechanism: &Mechanism,
-    columns: &[usize],
-    values: &[f64],
+    regrouping: &Regrouping,
     options: &FlightOptions,
-    mut watch: impl FnMut(usize, f64) -> bool,
-) -> Result<FlightDesign> {
+    watch: &(dyn Fn(Progress) -> bool + Sync),
+) -> Result<Design> {
     if !(options.interval > 0.0 && options.interval <= options.duration / 2.0) {
         return Err(Error::Numeric(format!(
             "the knots are {} s apart in {} s, expected at least two intervals",
             options.interval, options.duration
         )));
+    }
+    if matches!(options.criterion, Criterion::Paper { .. }) {
+        return Err(Error::Numeric(
+            "the criterion paper is for seeded cycloids of flights, expected another for velocity knots"
+                .into(),
+        ));
     }
     let intervals = (options.duration / options.interval).round().max(2.0);
     if intervals > 1e4 {
@@ -91,7 +83,7 @@ pub fn design_flight(
     }
     let knots = (0..=intervals as usize).map(|k| k as f64 * options.duration / intervals).collect();
     let basis = Basis::VelocityKnots { knots };
-    let flight = Flight::new(mechanism, columns, basis, options.duration, options.rate)?;
+    let flight = Flight::new(mechanism, &regrouping.base, basis, options.duration, options.rate)?;
     if 6 * flight.samples() < flight.parameters() {
         return Err(Error::Numeric(format!(
             "{} samples of six momenta cannot show {} parameters: expected a longer motion or a higher rate",
@@ -99,29 +91,43 @@ pub fn design_flight(
             flight.parameters()
         )));
     }
-    let problem = Problem::new(&flight, values, options)?;
+    let columns = Columns::named(mechanism, regrouping)?;
+    let problem = Problem::new(mechanism, &flight, &columns, options)?;
+    problem.reachable()?;
+    let told = Mutex::new((0usize, f64::INFINITY));
+    let scale = columns.len() as f64;
+    let tell = |more: usize, value: f64| {
+        // A poisoned lock only holds numbers for display.
+        let mut all = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        all.0 += more;
+        all.1 = all.1.min(value / scale);
+        watch(Progress { steps: all.0, best: all.1 })
+    };
+    let search = |x: &[f64], settings: &lbfgs::Options| {
+        lbfgs::minimize(x, settings, |x, g| problem.cost(x, g), |_, value| tell(1, value))
+    };
     let first = lbfgs::Options { steps: FIRST_STEPS, ..lbfgs::Options::default() };
     let starts = (0..options.starts.max(1))
         .into_par_iter()
-        .map(|k| {
-            let x = problem.start(options.seed.wrapping_add(k as u64));
-            lbfgs::minimize(&x, &first, |x, g| problem.cost(x, g), |_, _| true)
-        })
+        .map(|k| search(&problem.start(options.seed.wrapping_add(k as u64)), &first))
         .collect::<Result<Vec<_>>>()?;
+    let searches = starts.iter().map(|s| s.value / scale).collect();
     // `min_by` takes the first of equals: the same whichever thread was faster.
     let best = starts.into_iter().min_by(|a, b| a.value.total_cmp(&b.value));
     let best = best.ok_or_else(|| Error::Numeric("no start was tried".into()))?;
     let last = lbfgs::Options { steps: options.steps, memory: 40, ..lbfgs::Options::default() };
-    let found = lbfgs::minimize(&best.x, &last, |x, g| problem.cost(x, g), &mut watch)?;
-    problem.design(&found.x, best.steps + found.steps)
+    let found = search(&best.x, &last)?;
+    problem.design(&found.x, searches)
 }
 
 /// The search's function.
 struct Problem<'a, 'm> {
     flight: &'a Flight<'m>,
+    columns: &'a Columns,
     options: &'a FlightOptions,
     /// Units of the base parameters in which relative errors count.
-    units: DVector<f64>,
+    units: Vec<f64>,
+    coordinates: Vec<Coordinate>,
     /// Greatest rate of each coordinate.
     rates: Vec<f64>,
     /// Where positions must stay at samples, so that they stay within limits between them.
@@ -129,39 +135,53 @@ struct Problem<'a, 'm> {
 }
 
 impl<'a, 'm> Problem<'a, 'm> {
-    fn new(flight: &'a Flight<'m>, values: &[f64], options: &'a FlightOptions) -> Result<Self> {
-        let mut rates = Vec::new();
-        let mut bounds = Vec::new();
+    fn new(
+        mechanism: &Mechanism,
+        flight: &'a Flight<'m>,
+        columns: &'a Columns,
+        options: &'a FlightOptions,
+    ) -> Result<Self> {
+        let joints = coordinates(mechanism, &options.limits);
+        let (mut all, mut rates, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
         for moved in &flight.moved {
-            let (limits, name) = (&moved.limits, &moved.name);
-            if !(limits.velocity > 0.0 && limits.velocity.is_finite()) {
-                return Err(Error::Numeric(format!(
-                    "{name} has no limit of its speed (it is {}): the faster, the better it shows; expected a velocity limit",
-                    limits.velocity
-                )));
-            }
-            // Between samples it goes no further than half a sample at full speed.
-            let margin = 0.5 * limits.velocity / options.rate;
-            let (low, high) = (limits.lower + margin, limits.upper - margin);
-            if moved.joint.is_some() && low >= high {
-                return Err(Error::Numeric(format!(
-                    "{name} may move from {} to {} only: no room at {} per second and {} Hz",
-                    limits.lower, limits.upper, limits.velocity, options.rate
-                )));
-            }
-            rates.push(limits.velocity);
-            bounds.push(if moved.joint.is_some() { (low, high) } else { (f64::NEG_INFINITY, f64::INFINITY) });
-        }
-        let units =
-            DVector::from_iterator(values.len(), values.iter().map(|v| v.abs().max(f64::MIN_POSITIVE)));
-        if units.len() != flight.parameters() {
-            return Err(Error::Dimension {
-                what: "values of the base parameters",
-                expected: flight.parameters(),
-                found: units.len(),
+            let joint = joints.iter().find(|c| moved.joint.is_some() && c.name == moved.name).cloned();
+            let c = joint.unwrap_or_else(|| Coordinate {
+                name: moved.name.clone(),
+                lower: f64::NEG_INFINITY,
+                upper: f64::INFINITY,
+                velocity: moved.limits.velocity * (1.0 - options.limits.margin),
+                acceleration: f64::INFINITY,
             });
+            if !(c.velocity > 0.0 && c.velocity.is_finite()) {
+                return Err(Error::Numeric(format!(
+                    "{} has no limit of its speed (it is {}): the faster, the better it shows; expected a velocity limit",
+                    c.name, c.velocity
+                )));
+            }
+            // From full speed to full speed backwards along half a cosine.
+            let rate = c.velocity.min(c.acceleration * options.interval / std::f64::consts::PI);
+            // Between samples it goes no further than half a sample at full speed.
+            let margin = 0.5 * rate / options.rate;
+            let (low, high) = (c.lower + margin, c.upper - margin);
+            if low >= high {
+                return Err(Error::Numeric(format!(
+                    "{} may move from {} to {} only: no room at {rate} per second and {} Hz",
+                    c.name, c.lower, c.upper, options.rate
+                )));
+            }
+            rates.push(rate);
+            bounds.push((low, high));
+            all.push(c);
         }
-        Ok(Self { flight, options, units, rates, bounds })
+        Ok(Self { flight, columns, options, units: columns.scales(), coordinates: all, rates, bounds })
+    }
+
+    /// Refuses what random motion cannot show.
+    fn reachable(&self) -> Result<()> {
+        let coefficients = self.coefficients(&self.start(self.options.seed));
+        let information = self.flight.information(&coefficients, &self.options.noise)?;
+        let seen = Seen::new(&unit_diagonal(&information))?;
+        if seen.rank == self.columns.len() { Ok(()) } else { Err(hidden(self.columns, &seen)) }
     }
 
     /// A random start: anywhere in the limits, at any rates, shrunk until it stays inside.
@@ -214,44 +234,20 @@ impl<'a, 'm> Problem<'a, 'm> {
         }
         let noise = &self.options.noise;
         let information = self.flight.information(&coefficients, noise)?;
-        let Some((value, weight)) = self.criterion(&information) else { return Ok(f64::INFINITY) };
-        let slope = self.flight.information_gradient(&coefficients, noise, &weight)?;
+        let judged = self.options.criterion.evaluate(&information, &self.units, (0.0, 0))?;
+        if !judged.value.is_finite() {
+            return Ok(f64::INFINITY);
+        }
+        let slope = self.flight.information_gradient(&coefficients, noise, &judged.slope)?;
+        // In units of one parameter, as the barrier is.
+        let scale = self.columns.len() as f64;
         for (i, (g, s)) in gradient.iter_mut().zip(slope).enumerate() {
-            *g -= s;
+            *g += scale * s;
             if i >= n {
                 *g *= self.rates[i % n] * x[i].cos();
             }
         }
-        Ok(value + barrier)
-    }
-
-    /// The criterion, and `W` such that its derivative is `−tr(W dM)`; none where the information is not positive.
-    fn criterion(&self, information: &DMatrix<f64>) -> Option<(f64, DMatrix<f64>)> {
-        let r = information.nrows();
-        let scale = DVector::from_fn(r, |i, _| information[(i, i)].sqrt().recip());
-        if scale.iter().any(|s| !s.is_finite()) {
-            return None;
-        }
-        let unit = DMatrix::from_fn(r, r, |i, j| information[(i, j)] * scale[i] * scale[j]);
-        let factor = unit.cholesky()?;
-        let unit = factor.inverse();
-        let inverse = DMatrix::from_fn(r, r, |i, j| unit[(i, j)] * scale[i] * scale[j]);
-        Some(match self.options.criterion {
-            FlightCriterion::Determinant => {
-                let log_det = factor.ln_determinant() - 2.0 * scale.iter().map(|s| s.ln()).sum::<f64>();
-                (-0.5 * log_det, inverse * 0.5)
-            }
-            FlightCriterion::RelativeErrors => {
-                let inverse_units = self.units.map(|u| u.powi(-2));
-                let mean = inverse.diagonal().dot(&inverse_units);
-                let mut left = inverse.clone();
-                for (mut column, u) in left.column_iter_mut().zip(inverse_units.iter()) {
-                    column *= *u / mean;
-                }
-                // In logarithms both criteria have the same size: half of it is that of standard errors.
-                (0.5 * r as f64 * mean.ln(), left * inverse * (0.5 * r as f64))
-            }
-        })
+        Ok(scale * judged.value + barrier)
     }
 
     /// The barrier, whose gradient with respect to the coefficients it adds.
@@ -279,40 +275,49 @@ impl<'a, 'm> Problem<'a, 'm> {
         sum
     }
 
-    fn design(&self, x: &[f64], steps: usize) -> Result<FlightDesign> {
+    fn design(&self, x: &[f64], searches: Vec<f64>) -> Result<Design> {
         let coefficients = self.coefficients(x);
-        let mut a = self.flight.factor(&coefficients, Some(&self.options.noise))?.matrix();
-        let norms = DVector::from_fn(a.ncols(), |j, _| a.column(j).norm());
-        for (mut column, s) in a.column_iter_mut().zip(norms.iter()) {
-            if *s > 0.0 {
-                column /= *s;
-            }
-        }
-        let svd = Svd::new(&a)?;
-        // Below this relative to the largest a direction shows itself in nothing but rounding.
-        let rank = svd.rank(1e-8).rank;
-        let mut variances = DVector::zeros(a.ncols());
-        for (k, s) in svd.values.iter().enumerate().take(rank) {
-            variances += svd.v.column(k).map(|v| (v / s).powi(2));
-        }
-        let std_errors: Vec<f64> = variances.iter().zip(norms.iter()).map(|(v, s)| v.sqrt() / s).collect();
-        let criterion = match self.options.criterion {
-            FlightCriterion::Determinant => {
-                -svd.values.iter().zip(norms.iter()).map(|(s, n)| s.ln() + n.ln()).sum::<f64>()
-            }
-            FlightCriterion::RelativeErrors => {
-                let relative = std_errors.iter().zip(self.units.iter()).map(|(s, u)| (s / u).powi(2));
-                (relative.sum::<f64>() / std_errors.len() as f64).sqrt()
-            }
-        };
-        let (largest, smallest) = (svd.values.max(), svd.values.min());
-        Ok(FlightDesign {
-            trajectory: self.flight.trajectory(&coefficients)?,
-            criterion,
-            rank,
-            condition: largest / smallest,
-            std_errors,
-            steps,
+        let information = self.flight.information(&coefficients, &self.options.noise)?;
+        let trajectory = self.flight.trajectory(&coefficients)?;
+        Ok(Design {
+            criterion: self.options.criterion.evaluate(&information, &self.units, (0.0, 0))?.value,
+            searches,
+            certificate: Certificate::new(self.columns, &information)?,
+            usage: self.usage(&trajectory)?,
+            trajectory,
+            held: Vec::new(),
+            absorbed: Vec::new(),
         })
+    }
+
+    /// How much of the limits the motion uses, the fullest first.
+    fn usage(&self, trajectory: &Trajectory) -> Result<Vec<Usage>> {
+        let n = self.coordinates.len();
+        let (mut q, mut v, mut a) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+        let mut most = vec![[f64::NEG_INFINITY; 4]; n];
+        for i in 0..trajectory.samples(CHECK_RATE)? {
+            trajectory.evaluate(i as f64 / CHECK_RATE, &mut q, &mut v, &mut a);
+            for (j, (most, c)) in most.iter_mut().zip(&self.coordinates).enumerate() {
+                let used = [
+                    1.0 + (q[j] - c.upper) / c.reach(),
+                    1.0 + (c.lower - q[j]) / c.reach(),
+                    v[j].abs() / c.velocity,
+                    a[j].abs() / c.acceleration,
+                ];
+                most.iter_mut().zip(used).for_each(|(m, x)| *m = m.max(x));
+            }
+        }
+        let mut all = Vec::new();
+        for (most, c) in most.iter().zip(&self.coordinates) {
+            let words = ["highest position", "lowest position", "speed", "acceleration"];
+            let limits = [c.upper, c.lower, c.velocity, c.acceleration];
+            for ((word, limit), used) in words.iter().zip(limits).zip(most) {
+                if limit.is_finite() {
+                    all.push(Usage { limit: format!("the {word} of {}", c.name), used: *used });
+                }
+            }
+        }
+        all.sort_by(|a, b| b.used.total_cmp(&a.used));
+        Ok(all)
     }
 }

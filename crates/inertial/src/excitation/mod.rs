@@ -18,10 +18,12 @@ mod flight_design;
 mod free_flight;
 mod greedy;
 mod information;
+mod limits;
 mod motion;
 mod plan;
 pub mod pruning;
 mod search;
+mod starts;
 mod trajectory;
 mod write;
 
@@ -30,16 +32,15 @@ pub use certificate::{Certificate, Expectation};
 pub use clearance::{Capsule, Room};
 pub use columns::{Columns, JointColumn};
 pub use criteria::{Criterion, Value};
-pub use design::{
-    DefaultLimits, Design, DesignOptions, Family, Progress, Subject, Usage, certify, coordinates, design,
-};
+pub use design::{Design, DesignOptions, Family, Progress, Subject, certify, design};
 pub use flight::{Flight, Moved, PublishedCost};
-pub use flight_design::{FlightCriterion, FlightDesign, FlightOptions, design_flight};
+pub use flight_design::{FlightOptions, design_flight};
 pub use free_flight::{Instant, InstantGradient};
 pub use information::{Evaluator, States};
+pub use limits::{DefaultLimits, Usage, coordinates};
 pub use motion::{BASE_COORDINATES, Motion};
 pub use plan::Coordinate;
 pub use search::Robust;
 pub use trajectory::Trajectory;
 
-use design::random_states;
+use starts::random_states;

@@ -1,0 +1,137 @@
+//! How far, how fast and how suddenly each coordinate may move.
+
+use super::motion::{BASE_COORDINATES, Target, movable};
+use super::plan::Coordinate;
+use crate::mechanism::{Base, Mechanism};
+use crate::{Error, Result};
+
+/// Limits of a mechanism's coordinates, where its description gives none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DefaultLimits {
+    /// Highest speed (rad/s or m/s) of joints without one.
+    pub velocity: f64,
+    /// Highest acceleration (rad/s² or m/s²).
+    pub acceleration: f64,
+    /// Part of every limit that is kept free.
+    pub margin: f64,
+    /// Range of a floating base (m, rad), to both sides; it stays where it is without one.
+    pub base: Option<[f64; 2]>,
+}
+
+impl Default for DefaultLimits {
+    fn default() -> Self {
+        Self { velocity: 2.0, acceleration: 10.0, margin: 0.05, base: None }
+    }
+}
+
+/// The coordinates that a trajectory of a mechanism can move, with their limits.
+pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordinate> {
+    let keep = 1.0 - limits.margin;
+    let mut out = Vec::new();
+    if let (Base::Floating, Some(range)) = (mechanism.base(), limits.base) {
+        for (k, name) in BASE_COORDINATES.iter().enumerate() {
+            let range = range[k / 3] * keep;
+            // As fast as a wave of half a hertz over the whole range.
+            let w = std::f64::consts::PI;
+            out.push(Coordinate {
+                name: (*name).to_owned(),
+                lower: -range,
+                upper: range,
+                velocity: w * range,
+                acceleration: w * w * range,
+            });
+        }
+    }
+    for (name, q, _) in movable(mechanism) {
+        let joints = mechanism.joints().iter().filter(|j| j.follows.is_none());
+        let Some(joint) = joints.clone().find(|j| j.q_range().contains(&q)) else { continue };
+        let mut lower = joint.limits.lower;
+        let mut upper = joint.limits.upper;
+        let mut velocity =
+            if joint.limits.velocity.is_finite() { joint.limits.velocity } else { limits.velocity };
+        // Joints that follow this one bring their own limits.
+        for follower in mechanism.bodies().iter().filter(|b| b.drive.q == q && b.joint_type.nq() == 1) {
+            let own = &mechanism.joints()[follower.joint];
+            if own.follows.is_none() || follower.drive.ratio == 0.0 {
+                continue;
+            }
+            let ends = [own.limits.lower, own.limits.upper]
+                .map(|x| (x - follower.drive.offset) / follower.drive.ratio);
+            lower = lower.max(ends[0].min(ends[1]));
+            upper = upper.min(ends[0].max(ends[1]));
+            velocity = velocity.min(own.limits.velocity / follower.drive.ratio.abs());
+        }
+        let spare = if (upper - lower).is_finite() { 0.5 * limits.margin * (upper - lower) } else { 0.0 };
+        out.push(Coordinate {
+            name,
+            lower: lower + spare,
+            upper: upper - spare,
+            velocity: velocity * keep,
+            acceleration: limits.acceleration * keep,
+        });
+    }
+    out
+}
+
+/// How much of a limit a motion uses.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Usage {
+    /// The limit, in words.
+    pub limit: String,
+    /// Highest part of it that is used; of distances, how much (m) is left above what must be.
+    pub used: f64,
+}
+
+/// The coordinates that can move, and the names of those that cannot.
+pub(super) fn split(coordinates: &[Coordinate]) -> Result<(Vec<Coordinate>, Vec<String>)> {
+    let empty = coordinates.iter().find(|c| c.lower > c.upper);
+    if let Some(c) = empty {
+        return Err(Error::Numeric(format!(
+            "the limits of {} leave no position: {} to {}",
+            c.name, c.lower, c.upper
+        )));
+    }
+    let (free, held): (Vec<_>, Vec<_>) = coordinates.iter().cloned().partition(Coordinate::is_free);
+    if free.is_empty() {
+        return Err(Error::Numeric(match held.first() {
+            None => "the robot has no joint that a trajectory could move".into(),
+            Some(c) => format!(
+                "the limits allow no motion: {} may go from {} to {} at a speed of at most {}",
+                c.name, c.lower, c.upper, c.velocity
+            ),
+        }));
+    }
+    Ok((free, held.into_iter().map(|c| c.name).collect()))
+}
+
+/// The start of the coordinates that can move.
+pub(super) fn checked_start(coordinates: &[Coordinate], start: &[f64]) -> Result<Vec<f64>> {
+    if start.len() != coordinates.len() {
+        let (expected, found) = (coordinates.len(), start.len());
+        return Err(Error::Dimension { what: "start of the motion", expected, found });
+    }
+    for (c, &x) in coordinates.iter().zip(start) {
+        if !(x >= c.lower && x <= c.upper) {
+            return Err(Error::Numeric(format!(
+                "the start of {} is {x}, outside of its limits with their margin, {} to {}",
+                c.name, c.lower, c.upper
+            )));
+        }
+    }
+    Ok(coordinates.iter().zip(start).filter(|(c, _)| c.is_free()).map(|(_, x)| *x).collect())
+}
+
+/// The mechanism with the joints that cannot move at their only place.
+pub(super) fn held_in_place(
+    mechanism: &Mechanism,
+    coordinates: &[Coordinate],
+    start: Option<&[f64]>,
+) -> Mechanism {
+    let mut out = mechanism.clone();
+    for (k, c) in coordinates.iter().enumerate().filter(|(_, c)| !c.is_free()) {
+        if let Ok(Target::Joint { q, .. }) = super::motion::target(mechanism, &c.name) {
+            out.assembly[q] = start.map_or(c.middle(), |s| s[k]);
+        }
+    }
+    out
+}

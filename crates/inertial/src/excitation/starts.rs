@@ -1,0 +1,190 @@
+//! Where searches start: states, postures and motions within the limits.
+
+use super::certificate::Seen;
+use super::columns::{Columns, unit_diagonal};
+use super::greedy::Sequence;
+use super::information::{Evaluator, States};
+use super::motion::Target;
+use super::plan::{Coordinate, Table};
+use super::search::{Model, Search, Task};
+use crate::dynamics::InverseDynamics;
+use crate::linalg::{Number, SplitMix};
+use crate::mechanism::Mechanism;
+use crate::{Error, Result};
+
+/// Part of each limit that the search keeps free between its samples; the final check decides.
+pub(super) const BETWEEN_SAMPLES: f64 = 2e-3;
+
+/// Postures and motions that are tried before limits are said to allow none.
+const TRIES: usize = 300;
+
+/// Random states, within the coordinates' limits where these are given.
+pub(super) fn random_states(
+    mechanism: &Mechanism,
+    count: usize,
+    coordinates: Option<&[Coordinate]>,
+    seed: u64,
+) -> States {
+    let dynamics = InverseDynamics::new(mechanism);
+    let mut states = States::new(&dynamics, count);
+    let mut random = SplitMix::new(seed);
+    let mut next = || f64::random(&mut random);
+    let (nq, nv) = (mechanism.nq(), mechanism.nv());
+    match coordinates {
+        None => {
+            for i in 0..count {
+                let mut q = mechanism.neutral();
+                let step: Vec<f64> = (0..nv).map(|_| 3.0 * next()).collect();
+                mechanism.integrate(&mut q, &step);
+                states.q[i * nq..(i + 1) * nq].copy_from_slice(&q);
+                states.v[i * nv..(i + 1) * nv].fill_with(|| 3.0 * next());
+                states.a[i * nv..(i + 1) * nv].fill_with(|| 10.0 * next());
+            }
+        }
+        Some(coordinates) => {
+            let targets = coordinates.iter().filter_map(|c| super::motion::target(mechanism, &c.name).ok());
+            let targets: Vec<Target> = targets.collect();
+            let at_most = |x: f64, other: f64| if x.is_finite() { x } else { other };
+            for i in 0..count {
+                let mut base = [[0.0; 6]; 3];
+                let q = &mut states.q[i * nq..(i + 1) * nq];
+                q.copy_from_slice(mechanism.assembly());
+                for (c, target) in coordinates.iter().zip(&targets) {
+                    let x = [
+                        (c.middle() + c.reach() * next()).clamp(c.lower, c.upper),
+                        at_most(c.velocity, 3.0) * next(),
+                        at_most(c.acceleration, 10.0) * next(),
+                    ];
+                    match *target {
+                        Target::Joint { q: iq, v } => {
+                            (q[iq], states.v[i * nv + v], states.a[i * nv + v]) = (x[0], x[1], x[2]);
+                        }
+                        Target::Base(k) => (0..3).for_each(|d| base[d][k] = x[d]),
+                    }
+                }
+                if targets.iter().any(|t| matches!(t, Target::Base(_))) {
+                    let (pose, twist, acceleration) = super::motion::base_state(&base);
+                    q[..7].copy_from_slice(&pose);
+                    states.v[i * nv..i * nv + 6].copy_from_slice(&twist);
+                    states.a[i * nv..i * nv + 6].copy_from_slice(&acceleration);
+                }
+            }
+        }
+    }
+    states
+}
+
+/// Refuses limits within which no motion shows all unknowns, and names those it hides.
+pub(super) fn reachable(model: &Model<'_>, free: &[Coordinate], seed: u64) -> Result<()> {
+    let columns = &model.columns;
+    if columns.is_empty() {
+        return Err(Error::Numeric(
+            "there is nothing to know: no measured force depends on any parameter".into(),
+        ));
+    }
+    let states = random_states(model.mechanism, 3 * columns.len() + 50, Some(free), seed);
+    let mut information = Evaluator::new(&model.dynamics, columns).information(&states)?;
+    if let Some(prior) = &model.prior {
+        information += prior;
+    }
+    let seen = Seen::new(&unit_diagonal(&information))?;
+    if seen.rank == columns.len() {
+        return Ok(());
+    }
+    Err(hidden(columns, &seen))
+}
+
+/// What no motion within the limits shows, in words.
+pub(super) fn hidden(columns: &Columns, seen: &Seen) -> Error {
+    let mut names = seen.hidden_names(columns);
+    let more = names.len().saturating_sub(8);
+    names.truncate(8);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Error::Numeric(format!(
+        "no motion within the limits shows {} of {} unknowns: combinations of {}{more}",
+        columns.len() - seen.rank,
+        columns.len(),
+        names.join(", ")
+    ))
+}
+
+/// A posture at which no limit is exceeded, as a point of the plan.
+pub(super) fn posture(task: &Task<'_>, seed: u64) -> Result<Vec<f64>> {
+    let table = Table::posture(&task.plan)?;
+    let mut search = Search::new(task, &table, BETWEEN_SAMPLES);
+    let mut x = vec![0.0; task.plan.dimension()];
+    let (value, limit) = search.worst(&x)?;
+    if value <= 0.0 {
+        return Ok(x);
+    }
+    let limit = limit.map_or_else(String::new, |l| task.name(l));
+    if task.plan.fixed_start {
+        return Err(Error::Numeric(format!("the start is outside of the limits: {limit} is exceeded")));
+    }
+    let mut random = SplitMix::new(seed);
+    for _ in 0..TRIES {
+        for j in 0..task.plan.coordinates.len() {
+            let unit = task.plan.unit(j, 0);
+            x[j * task.plan.functions()] =
+                0.9 * task.plan.coordinates[j].reach() / unit * f64::random(&mut random);
+        }
+        if search.worst(&x)?.0 <= 0.0 {
+            return Ok(x);
+        }
+    }
+    Err(Error::Numeric(format!(
+        "the limits allow no posture: none of {TRIES} was found within them; in the middle of all ranges {limit} is exceeded"
+    )))
+}
+
+/// A random motion about a posture, as large as the limits allow.
+pub(super) fn random_motion(
+    task: &Task<'_>,
+    search: &mut Search<'_>,
+    posture: &[f64],
+    seed: u64,
+) -> Result<Vec<f64>> {
+    let m = task.plan.functions();
+    let mut random = SplitMix::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut limit = None;
+    for _ in 0..10 {
+        let direction: Vec<f64> = (0..posture.len())
+            .map(|i| if i % m == 0 { 0.0 } else { f64::random(&mut random) / (1.0 + (i % m) as f64 / 4.0) })
+            .collect();
+        let mut size = 1.0;
+        while size > 1e-4 {
+            let x: Vec<f64> = posture.iter().zip(&direction).map(|(p, d)| p + size * d).collect();
+            let (value, worst) = search.worst(&x)?;
+            if value <= 0.0 {
+                if crate::optimize::sqp::Problem::objective(search, &x, None).is_finite() {
+                    return Ok(x);
+                }
+                break;
+            }
+            limit = worst;
+            size *= 0.8;
+        }
+    }
+    let limit = limit.map_or_else(|| "too few functions of time".into(), |l| task.name(l));
+    Err(Error::Numeric(format!(
+        "no motion was found that stays within the limits and shows all unknowns: {limit}"
+    )))
+}
+
+/// A sequence of movements, each chosen for what it adds, as a point of the plan.
+pub(super) fn sequence(
+    task: &Task<'_>,
+    movement: &Task<'_>,
+    table: &Table,
+    intervals: usize,
+    posture: &[f64],
+    seed: u64,
+) -> Result<Vec<f64>> {
+    let search = Search::new(movement, table, BETWEEN_SAMPLES);
+    let length = movement.plan.duration();
+    let (plan, m) = (&task.plan, task.plan.functions());
+    let start: Vec<f64> =
+        (0..plan.coordinates.len()).map(|j| plan.middle[j] + plan.unit(j, 0) * posture[j * m]).collect();
+    let postures = Sequence::new(movement, search, length, seed).postures(&start, intervals)?;
+    Ok(plan.through(&postures))
+}
