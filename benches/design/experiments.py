@@ -10,7 +10,6 @@ Needs target/release/inertial (or the program that INERTIAL names) and the Pytho
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -20,9 +19,8 @@ import numpy as np
 import pinocchio as pin
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from slsqp import ACCELERATION, DURATION, MARGIN, RATE, ROBOTS, ROOT, arm, find_data, fixed_fingers  # noqa: E402
+from slsqp import ACCELERATION, DURATION, MARGIN, PROGRAM, RATE, ROBOTS, arm, find_data, fixed_fingers  # noqa: E402
 
-PROGRAM = os.environ.get("INERTIAL", str(ROOT / "target/release/inertial"))
 NOISE = 0.1
 
 

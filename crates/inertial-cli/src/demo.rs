@@ -2,6 +2,7 @@
 
 mod arm;
 mod quadruped;
+mod record;
 mod space_robot;
 
 use std::fmt::Write as _;

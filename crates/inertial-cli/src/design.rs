@@ -21,7 +21,7 @@ use crate::output::{self, Answer};
 use crate::page::{self, Designed};
 use crate::pictures::Pictures;
 use outcome::{kind, report, text, write};
-use subject::{effort, room, subject};
+use subject::{effort, on_plate, room, subject};
 use watch::Watcher;
 
 const HELP: &str = "\
@@ -115,7 +115,7 @@ pub struct Args {
     #[arg(long, value_name = "Q1,Q2,…", value_delimiter = ',', allow_hyphen_values = true)]
     start: Option<Vec<f64>>,
     /// Box that all links must stay in: lowest and highest corner (m)
-    #[arg(long, value_name = "X,Y,Z,X,Y,Z", value_delimiter = ',', allow_hyphen_values = true, num_args = 6)]
+    #[arg(long, value_name = "X,Y,Z,X,Y,Z", value_delimiter = ',', allow_hyphen_values = true)]
     workspace: Option<Vec<f64>>,
     /// Height that all links must stay above (m)
     #[arg(long, value_name = "Z", allow_hyphen_values = true)]
@@ -201,7 +201,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let watcher = Watcher::new(args)?;
     let found = match args.measured {
         Some(MeasuredChoice::Momentum) => flight::design(args, &mechanism, &watcher),
-        _ => forces(args, &mechanism, &watcher),
+        _ => forces(args, &model, &mechanism, &watcher),
     };
     let found = found.with_context(|| model.label.clone())?;
     watcher.bar.finish_and_clear();
@@ -230,16 +230,21 @@ pub fn run(args: &Args) -> Result<Answer> {
 }
 
 /// A motion that measured forces tell the parameters from.
-fn forces(args: &Args, mechanism: &Mechanism, watcher: &Watcher) -> Result<Design> {
-    let others: Vec<(String, Mechanism)> = args
-        .robust
-        .iter()
-        .map(|path| Ok((path.clone(), Model::load(path)?.build(&args.options.build_options())?)))
-        .collect::<Result<_>>()?;
-    let mut subjects = vec![subject(args, mechanism)?];
-    for (path, other) in &others {
-        subjects.push(subject(args, other).with_context(|| format!("--robust {path}"))?);
+fn forces(args: &Args, model: &Model, mechanism: &Mechanism, watcher: &Watcher) -> Result<Design> {
+    let plate = on_plate(args, model, mechanism)?;
+    let mut others = Vec::new();
+    for path in &args.robust {
+        let model = Model::load(path)?;
+        let other = model.build(&args.options.build_options())?;
+        let plate = on_plate(args, &model, &other)?;
+        others.push((path, other, plate));
     }
+    let mut subjects = vec![subject(args, mechanism, plate.as_ref())?];
+    for (path, other, plate) in &others {
+        let subject = subject(args, other, plate.as_ref());
+        subjects.push(subject.with_context(|| format!("--robust {path}"))?);
+    }
+    let mechanism = plate.as_ref().unwrap_or(mechanism);
     let coordinates = coordinates(mechanism, &limits(args));
     let room = room(args, mechanism)?;
     let options = DesignOptions {
@@ -313,6 +318,9 @@ fn check(args: &Args) -> Result<()> {
         !matches!(args.friction, FrictionChoice::Asymmetric | FrictionChoice::Stribeck),
         "--friction: designs know none, viscous, coulomb and coulomb+viscous"
     );
+    if let Some(corners) = &args.workspace {
+        ensure!(corners.len() == 6, "--workspace has {} numbers, expected six", corners.len());
+    }
     if let Some(range) = &args.base_motion {
         ensure!(
             range.len() == 2 && range.iter().all(|x| *x > 0.0 && x.is_finite()),

@@ -61,3 +61,19 @@ fn demo_runs_on_every_model() {
     }
     assert_eq!(run(&["demo"]).status, 0);
 }
+
+/// From a log, and the whole loop from the design of a motion on.
+#[test]
+fn the_arm_is_found_again() {
+    let demo = run(&["demo", "arm"]);
+    assert_eq!(demo.status, 0, "{}", demo.stderr);
+    let after = |words: &str| -> f64 {
+        let (_, rest) = demo.stdout.rsplit_once(words).unwrap();
+        let number = rest.split_whitespace().next().unwrap();
+        number.trim_end_matches(['.', ',']).parse().unwrap()
+    };
+    // The noise of a thousand samples of each joint is known to some 2 %, and so are the standard errors.
+    assert!((0.9..1.1).contains(&after("The standard errors are ")), "{}", demo.stdout);
+    // Of some seventy unknowns hardly any is four standard errors away.
+    assert!(after("farthest at ") < 4.5, "{}", demo.stdout);
+}

@@ -208,7 +208,11 @@ fn flights_that_cannot_be_designed_are_told_in_one_line() {
         (&flat, &[], "lie in one plane"),
         (&endless, &[], "wheel1 has no limit of its speed"),
         (&stuck, &[], "j_lower may move from 0.1 to 0.1 only"),
-        (&file, &["--duration", "2", "--rate", "5"], "expected a longer motion"),
+        (
+            &file,
+            &["--duration", "2", "--rate", "5"],
+            "no motion of 2 s with knots each 1 s within the limits shows",
+        ),
         (&file, &["--noise", "dq=1e-4"], "noise of the base's twist"),
         (&file, &["--noise", "tau=1"], "there is no column tau"),
         (&file, &["--noise", "dq"], "COLUMN=NUMBER"),

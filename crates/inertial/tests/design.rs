@@ -3,13 +3,14 @@
 #![allow(clippy::unwrap_used)]
 
 use inertial::dynamics::{InverseDynamics, Samples, Workspace, forward_kinematics};
+use inertial::estimation::{Equations, JointTerms};
 use inertial::excitation::{
-    Coordinate, Criterion, DefaultLimits, Design, DesignOptions, Family, JointColumn, Motion, Profile,
-    Robust, Room, Subject, certify, coordinates, design,
+    Columns, Coordinate, Criterion, DefaultLimits, Design, DesignOptions, Family, JointColumn, Motion,
+    Profile, Robust, Room, Subject, certify, coordinates, design,
 };
 use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
 use inertial::linalg::Cholesky;
-use inertial::mechanism::{Base, BuildOptions, JointType, Mechanism, builtin, read};
+use inertial::mechanism::{Base, BuildOptions, DEFAULT_SNAP, JointType, Mechanism, builtin, read};
 use nalgebra::{DMatrix, DVector};
 
 fn robot(name: &str) -> Mechanism {
@@ -347,4 +348,25 @@ fn collision_shapes_become_capsules() {
     assert_eq!(capsules[2].ends[0], capsules[2].ends[1]);
     // Neighbours touch by design; only base and b can meet.
     assert_eq!(Room::candidate_pairs(&robot, &capsules), [(0, 2)]);
+}
+
+/// A rotor that acts like its link's inertia is no unknown of its own, here as in identification.
+#[test]
+fn rotors_that_count_as_links_are_those_of_identification() {
+    for name in ["planar-2r", "scara", "puma560", "arm7"] {
+        let robot = robot(name);
+        let terms = JointTerms { rotor_inertia: true, ..JointTerms::default() };
+        let equations = Equations::new(&robot, terms, DEFAULT_SNAP).unwrap();
+        let names = robot.velocity_names();
+        let mut expected: Vec<String> =
+            equations.absorbed.iter().map(|(v, _)| format!("{}.rotor_inertia", names[*v])).collect();
+        let all: Vec<_> = (0..robot.nv()).map(|v| (v, JointColumn::RotorInertia)).collect();
+        let regrouping = subject(&robot).regrouping;
+        let dynamics = InverseDynamics::new(&robot);
+        let columns = Columns::new(&robot, &dynamics, &regrouping, &all, &vec![1.0; robot.nv()]).unwrap();
+        let mut found = columns.absorbed.clone();
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected, "{name}");
+    }
 }

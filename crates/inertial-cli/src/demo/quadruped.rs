@@ -4,14 +4,13 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use inertial::consistency::significant;
-use inertial::dynamics::{ClosedMechanism, InverseDynamics, Samples};
-use inertial::estimation::{
-    Equations, Estimator, Identification, IdentifyOptions, JointTerms, Measurements, Summary, identify,
-};
+use inertial::estimation::{Equations, Estimator, Identification, IdentifyOptions, JointTerms, identify};
 use inertial::excitation::{BASE_COORDINATES, Basis, Trajectory};
 use inertial::linalg::SplitMix;
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
-use inertial::simulation::{Course, JointForces, Prescribed, Reading, Sensors};
+use inertial::simulation::JointForces;
+
+use super::record::Record;
 
 const SECONDS: f64 = 20.0;
 const RATE: f64 = 100.0;
@@ -19,14 +18,6 @@ const HARMONICS: usize = 5;
 
 /// Standard deviations of the sensors, by column.
 const NOISE: [(&str, f64); 3] = [("tau", 0.05), ("wrench.f", 0.5), ("wrench.t", 0.1)];
-
-/// What the sensors read: positions, velocities, accelerations and forces, one sample after the other.
-struct Record {
-    q: Vec<f64>,
-    v: Vec<f64>,
-    a: Vec<f64>,
-    tau: Vec<f64>,
-}
 
 /// Simulates, identifies, and tells how far the result is from the truth.
 pub fn experiment(mechanism: &Mechanism) -> Result<String> {
@@ -103,37 +94,12 @@ fn motion(mechanism: &Mechanism) -> Result<Trajectory> {
     Ok(Trajectory::new(names, SECONDS, basis, &rows)?)
 }
 
-/// Reads the sensors along the motion; with a seed, noise comes upon the forces.
 fn record(mechanism: &Mechanism, motion: &Trajectory, seed: Option<u64>) -> Result<Record> {
-    let closed = ClosedMechanism::new(mechanism)?;
-    let still = Trajectory::new(Vec::new(), SECONDS, motion.basis().clone(), &[])?;
-    let mut course = Course::designed(mechanism, motion, &still)?;
-    let mut plant = Prescribed::new(&closed, JointForces::none(mechanism))?;
-    let base = ["fx", "fy", "fz", "tx", "ty", "tz"].map(|part| format!("wrench.{part}"));
-    let joints = mechanism.velocity_names().into_iter().skip(6).map(|name| format!("tau.{name}"));
-    let names: Vec<String> = base.into_iter().chain(joints).collect();
-    let noise = NOISE.map(|(column, sd)| (column.to_owned(), if seed.is_some() { sd } else { 0.0 }));
-    let mut sensors = Sensors::new(&names, &noise, &[], &[], seed.unwrap_or_default())?;
-    let mut reading = Reading::new(&closed);
-    let mut out = Record { q: Vec::new(), v: Vec::new(), a: Vec::new(), tau: Vec::new() };
-    for k in 0..motion.samples(RATE)? {
-        let Reading { q, v, a, wheels, .. } = &mut reading;
-        course.state(k as f64 / RATE, q, v, a, wheels)?;
-        plant.complete(&mut reading)?;
-        sensors.measure(&mut reading.tau);
-        out.q.extend(&reading.q);
-        out.v.extend(&reading.v);
-        out.a.extend(&reading.a);
-        out.tau.extend(&reading.tau);
-    }
-    Ok(out)
+    Record::new(mechanism, motion, JointForces::none(mechanism), RATE, &NOISE, seed)
 }
 
 fn estimate(equations: &Equations<'_>, log: &Record) -> Result<Identification> {
-    let dynamics = InverseDynamics::new(equations.mechanism());
-    let samples = Samples::new(&dynamics, log.tau.len() / dynamics.nv(), &log.q, &log.v, &log.a)?;
-    let summary = Summary::new(equations, &Measurements::new(samples, &log.v, &log.a, &log.tau))?;
     // No prior: the model's own inertias would be the truth itself.
     let options = IdentifyOptions { estimator: Estimator::Wls, ..IdentifyOptions::default() };
-    Ok(identify(equations, &summary, None, &options)?)
+    Ok(identify(equations, &log.summary(equations)?, None, &options)?)
 }

@@ -33,6 +33,7 @@ pub fn design(args: &Args, mechanism: &Mechanism, watcher: &Watcher) -> Result<D
         ("--base-motion", args.base_motion.is_some()),
         ("--robust", !args.robust.is_empty()),
         ("--harmonics", args.harmonics.is_some()),
+        ("a picture (--report, --plot, --plots)", args.pictures.wanted()),
     ];
     if let Some((name, _)) = forces_only.iter().find(|(_, given)| *given) {
         bail!("{name} is not for free flights (--measured momentum)");

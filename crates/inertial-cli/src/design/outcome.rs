@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use inertial::consistency::significant;
 use inertial::excitation::{Certificate, Design, Expectation, Usage};
-use inertial::identifiability::Measured;
-use inertial::mechanism::{Base, BodyKind, Mechanism};
+use inertial::mechanism::{BodyKind, Mechanism};
 use serde::Serialize;
 
+use super::subject::measured;
 use super::{Args, criterion};
 use crate::output;
 
@@ -76,8 +76,6 @@ pub fn write(path: &Path, design: &Design, rate: f64) -> Result<()> {
 }
 
 pub fn report<'d>(args: &Args, mechanism: &Mechanism, design: &'d Design, interrupted: bool) -> Report<'d> {
-    let floating = mechanism.base() == Base::Floating;
-    let default = if floating { Measured::Both } else { Measured::JointTorques };
     let mut warnings = mechanism.warnings().to_vec();
     if !design.held.is_empty() {
         warnings.push(format!("the limits hold {} still", design.held.join(", ")));
@@ -98,7 +96,7 @@ pub fn report<'d>(args: &Args, mechanism: &Mechanism, design: &'d Design, interr
             bodies: mechanism.bodies().iter().filter(|b| b.kind == BodyKind::Link).count(),
             dof: mechanism.nv(),
         },
-        measured: args.measured.map_or(default, Into::into).name(),
+        measured: measured(args, mechanism).name(),
         criterion: Reached {
             name: criterion(args).name(),
             value: design.criterion,

@@ -3,23 +3,41 @@
 use anyhow::{Context, Result, bail, ensure};
 use inertial::estimation::{Equations, JointTerms, information_matrix};
 use inertial::excitation::{JointColumn, Room, Subject};
-use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
-use inertial::mechanism::{Base, BodyKind, DEFAULT_SNAP, JointType, Mechanism};
+use inertial::identifiability::{AnalyzeOptions, Measured, Regrouping, Status, analyze};
+use inertial::mechanism::{Base, BodyKind, BuildOptions, DEFAULT_SNAP, JointType, Mechanism};
 use nalgebra::{DMatrix, Vector3};
 
 use super::Args;
 use crate::identify::FrictionChoice;
 use crate::logs::saved_summary;
+use crate::model::Model;
+
+/// What is measured.
+pub fn measured(args: &Args, mechanism: &Mechanism) -> Measured {
+    let floating = mechanism.base() == Base::Floating;
+    args.measured.map_or(if floating { Measured::Both } else { Measured::JointTorques }, Into::into)
+}
+
+/// The robot on a force plate: where the base is fixed and its wrench measured, the same robot with a base that could move but
+/// rests has that wrench among its forces.
+pub fn on_plate(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Option<Mechanism>> {
+    if mechanism.base() == Base::Floating || measured(args, mechanism) != Measured::BaseWrench {
+        return Ok(None);
+    }
+    let options = BuildOptions { base: Some(Base::Floating), ..args.options.build_options() };
+    model.build(&options).context("--measured base-wrench").map(Some)
+}
 
 /// What is to be known of a model, and how it is measured.
-pub fn subject<'m>(args: &Args, mechanism: &'m Mechanism) -> Result<Subject<'m>> {
-    let floating = mechanism.base() == Base::Floating;
-    let default = if floating { Measured::Both } else { Measured::JointTorques };
-    let measured = args.measured.map_or(default, Into::into);
+pub fn subject<'m>(
+    args: &Args,
+    mechanism: &'m Mechanism,
+    plate: Option<&'m Mechanism>,
+) -> Result<Subject<'m>> {
+    let measured = measured(args, mechanism);
     ensure!(
-        measured == Measured::JointTorques || floating && measured != Measured::Momentum,
-        "--measured {}: designs are for joint torques, and with a floating base for the base wrench",
-        measured.name()
+        mechanism.base() == Base::Floating || measured != Measured::Both,
+        "--measured both: designs with a fixed base are for joint torques or for the base wrench"
     );
     let analysis = analyze(
         mechanism,
@@ -29,17 +47,37 @@ pub fn subject<'m>(args: &Args, mechanism: &'m Mechanism) -> Result<Subject<'m>>
             ..AnalyzeOptions::default()
         },
     )?;
-    let noise = noise(args, mechanism, measured)?;
+    let regrouping = match plate {
+        Some(plate) => carried(analysis.regrouping, mechanism, plate)?,
+        None => analysis.regrouping,
+    };
+    let mechanism = plate.unwrap_or(mechanism);
     let mut subject = Subject {
         mechanism,
-        regrouping: analysis.regrouping,
+        regrouping,
         terms: terms(args, mechanism),
-        noise,
+        noise: noise(args, mechanism, measured)?,
         effort: effort(mechanism, args.margin),
         prior: None,
     };
     subject.prior = prior(args, &subject)?;
     Ok(subject)
+}
+
+/// The same base parameters in the columns of another mechanism that has all the parameters of the first, by their names.
+fn carried(mut regrouping: Regrouping, from: &Mechanism, to: &Mechanism) -> Result<Regrouping> {
+    let names = to.parameter_names();
+    let place = from
+        .parameter_names()
+        .iter()
+        .map(|name| names.iter().position(|n| n == name))
+        .collect::<Option<Vec<usize>>>()
+        .context("--measured base-wrench: with a base that moves the model has other parameters")?;
+    let mut status = vec![Status::Unidentifiable; names.len()];
+    place.iter().zip(&regrouping.status).for_each(|(&at, s)| status[at] = *s);
+    regrouping.base.iter_mut().for_each(|c| *c = place[*c]);
+    regrouping.combinations.iter_mut().flatten().for_each(|(c, _)| *c = place[*c]);
+    Ok(Regrouping { parameters: names.len(), status, ..regrouping })
 }
 
 /// Terms of the joints that identify would estimate.

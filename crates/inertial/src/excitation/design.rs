@@ -1,6 +1,7 @@
 //! From limits and a criterion to the motion that reveals the parameters best.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nalgebra::DMatrix;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
@@ -191,8 +192,11 @@ pub fn design(
         _ => None,
     };
     let (steps, found) = (Mutex::new((0usize, f64::INFINITY)), options.starts.max(1));
+    let ended = AtomicBool::new(false);
     let results: Vec<Result<(Vec<f64>, f64)>> = (0..found)
         .into_par_iter()
+        // The first search always has its motion; when the end was called for, the others need none.
+        .filter(|k| *k == 0 || !ended.load(Ordering::Relaxed))
         .map(|k| {
             let mut search = Search::new(&task, &table, BETWEEN_SAMPLES);
             let seed = options.seed.wrapping_add(k as u64);
@@ -211,7 +215,9 @@ pub fn design(
                 all.0 += p.iteration - last;
                 all.1 = all.1.min(p.best);
                 last = p.iteration;
-                watch(Progress { steps: all.0, best: all.1 })
+                let go_on = watch(Progress { steps: all.0, best: all.1 });
+                ended.fetch_or(!go_on, Ordering::Relaxed);
+                go_on
             })?;
             Ok((found.x, found.objective))
         })

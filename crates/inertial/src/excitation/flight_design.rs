@@ -5,6 +5,7 @@
 //! keeps positions inside theirs.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
@@ -95,13 +96,16 @@ pub fn design_flight(
     let problem = Problem::new(mechanism, &flight, &columns, options)?;
     problem.reachable()?;
     let told = Mutex::new((0usize, f64::INFINITY));
+    let ended = AtomicBool::new(false);
     let scale = columns.len() as f64;
     let tell = |more: usize, value: f64| {
         // A poisoned lock only holds numbers for display.
         let mut all = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         all.0 += more;
         all.1 = all.1.min(value / scale);
-        watch(Progress { steps: all.0, best: all.1 })
+        let go_on = watch(Progress { steps: all.0, best: all.1 });
+        ended.fetch_or(!go_on, Ordering::Relaxed);
+        go_on
     };
     let search = |x: &[f64], settings: &lbfgs::Options| {
         lbfgs::minimize(x, settings, |x, g| problem.cost(x, g), |_, value| tell(1, value))
@@ -109,6 +113,8 @@ pub fn design_flight(
     let first = lbfgs::Options { steps: FIRST_STEPS, ..lbfgs::Options::default() };
     let starts = (0..options.starts.max(1))
         .into_par_iter()
+        // The first start always has its motion; when the end was called for, the others need none.
+        .filter(|k| *k == 0 || !ended.load(Ordering::Relaxed))
         .map(|k| search(&problem.start(options.seed.wrapping_add(k as u64)), &first))
         .collect::<Result<Vec<_>>>()?;
     let searches = starts.iter().map(|s| s.value / scale).collect();
@@ -181,7 +187,11 @@ impl<'a, 'm> Problem<'a, 'm> {
         let coefficients = self.coefficients(&self.start(self.options.seed));
         let information = self.flight.information(&coefficients, &self.options.noise)?;
         let seen = Seen::new(&unit_diagonal(&information))?;
-        if seen.rank == self.columns.len() { Ok(()) } else { Err(hidden(self.columns, &seen)) }
+        if seen.rank == self.columns.len() {
+            return Ok(());
+        }
+        let (duration, interval) = (self.options.duration, self.options.interval);
+        Err(hidden(self.columns, &seen, &format!("motion of {duration} s with knots each {interval} s")))
     }
 
     /// A random start: anywhere in the limits, at any rates, shrunk until it stays inside.

@@ -91,17 +91,17 @@ pub(super) fn reachable(model: &Model<'_>, free: &[Coordinate], seed: u64) -> Re
     if seen.rank == columns.len() {
         return Ok(());
     }
-    Err(hidden(columns, &seen))
+    Err(hidden(columns, &seen, "motion"))
 }
 
-/// What no motion within the limits shows, in words.
-pub(super) fn hidden(columns: &Columns, seen: &Seen) -> Error {
+/// What no motion (of some kind) within the limits shows, in words.
+pub(super) fn hidden(columns: &Columns, seen: &Seen, motion: &str) -> Error {
     let mut names = seen.hidden_names(columns);
     let more = names.len().saturating_sub(8);
     names.truncate(8);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Error::Numeric(format!(
-        "no motion within the limits shows {} of {} unknowns: combinations of {}{more}",
+        "no {motion} within the limits shows {} of {} unknowns: combinations of {}{more}",
         columns.len() - seen.rank,
         columns.len(),
         names.join(", ")
