@@ -57,7 +57,9 @@ def desk(tmp_path_factory) -> pathlib.Path:
         assert made.returncode == 0, made.stderr
     (folder / "bin").mkdir()
     command = os.environ.get("INERTIAL_PROGRAM") or f"{sys.executable} -m inertial"
-    (folder / "bin/inertial").write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    # A server is started and stopped.
+    served = f'if [ "$1" = serve ]; then timeout --signal=INT 3 {command} "$@"; exit 0; fi'
+    (folder / "bin/inertial").write_text(f'#!/bin/sh\n{served}\nexec {command} "$@"\n')
     (folder / "bin/inertial").chmod(0o755)
     return folder
 
