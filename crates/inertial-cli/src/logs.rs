@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use inertial::dynamics::{InverseDynamics, Samples};
-use inertial::estimation::{Equations, Measurements, Summary};
+use inertial::estimation::{Equations, Measurements, RowFilter, Summary};
 use inertial::mechanism::Mechanism;
 use inertial_data::{ColumnMap, Cutoff, Filter, Need, Options, Prepared, PreparedLog, Reader, Source, open};
 
@@ -152,6 +152,15 @@ impl LogOptions {
 
 /// What a prepared log says of the unknowns.
 pub fn summarise(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
+    summarise_within(equations, log, log.row_filter()?.as_ref(), [0; 2])
+}
+
+fn summarise_within(
+    equations: &Equations<'_>,
+    log: &Prepared,
+    filter: Option<&RowFilter>,
+    beyond: [usize; 2],
+) -> Result<Summary> {
     let dynamics = InverseDynamics::new(equations.mechanism());
     let samples = Samples::new(&dynamics, log.len(), &log.q, &log.v, &log.a)?;
     let mut data = Measurements::new(samples, &log.v, &log.a, &log.tau);
@@ -160,25 +169,48 @@ pub fn summarise(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
     if !equations.joint_model().columns.is_empty() {
         data.columns = Some(&log.extra);
     }
-    data.independent = log.independent();
+    (data.independent, data.filter, data.beyond) = (log.independent(), filter, beyond);
     Ok(Summary::new(equations, &data)?)
 }
 
 /// Numbers of a log held at once: the forces of some ten thousand samples of an arm.
 const HELD: usize = 1 << 19;
 
-/// What some samples of a log say of the unknowns, read part by part. The parts depend on the model alone, so the result
-/// does not depend on the machine.
+/// A part of a log that is held at once.
+pub struct Part {
+    /// Its samples, with those that the rows' filter reaches.
+    pub samples: Range<usize>,
+    /// How many of them are before and after those at which rows are centred.
+    pub beyond: [usize; 2],
+}
+
+/// Cuts samples of a log into parts. They depend on the model alone, so what is summed does not depend on the machine.
+pub fn parts(
+    mechanism: &Mechanism,
+    range: Range<usize>,
+    filter: Option<&RowFilter>,
+) -> impl Iterator<Item = Part> + use<> {
+    let size = (HELD / mechanism.nv().max(1)).next_multiple_of(Summary::PART);
+    let reach = filter.map_or(0, RowFilter::half);
+    range.clone().step_by(size).map(move |start| {
+        let end = range.end.min(start + size);
+        let samples = start.saturating_sub(reach).max(range.start)..(end + reach).min(range.end);
+        let beyond = [start - samples.start, samples.end - end];
+        Part { samples, beyond }
+    })
+}
+
+/// What some samples of a log say of the unknowns, read part by part.
 pub fn summarise_part(
     equations: &Equations<'_>,
     log: &mut PreparedLog,
     range: Range<usize>,
 ) -> Result<Summary> {
-    let size = (HELD / equations.mechanism().nv().max(1)).next_multiple_of(Summary::PART);
+    let filter = log.row_filter()?;
     let mut out = Summary::empty(equations);
-    for start in range.clone().step_by(size) {
-        let part = log.read(start..range.end.min(start + size))?;
-        out.merge(&summarise(equations, &part)?)?;
+    for part in parts(equations.mechanism(), range, filter.as_ref()) {
+        let read = log.read(part.samples)?;
+        out.merge(&summarise_within(equations, &read, filter.as_ref(), part.beyond)?)?;
     }
     Ok(out)
 }

@@ -7,20 +7,17 @@ use anyhow::{Context, Result, bail, ensure};
 use inertial::dynamics::{
     ClosedMechanism, ClosedSamples, InverseDynamics, Samples, Workspace, forward_kinematics, frame_jacobian,
 };
-use inertial::estimation::{Equations, Huber, Measurements, Prediction, Summary};
+use inertial::estimation::{Equations, Huber, Measurements, Prediction, RowFilter, Summary};
 use inertial::mechanism::{Base, BuildOptions, JointSpec, Mechanism, MechanismBuilder};
 use inertial::spatial::{Force, Inertia, Pose};
 use inertial_data::{Need, Prepared, PreparedLog};
 use nalgebra::Vector3;
 
-use crate::logs::LogOptions;
+use crate::logs::{LogOptions, parts};
 use crate::options::MeasuredChoice;
 use crate::session;
 
 const AXES: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
-
-/// Numbers of a log held at once: the forces of some ten thousand samples of an arm.
-const HELD: usize = 1 << 19;
 
 /// A known wrench on a link, in its frame.
 struct Contact {
@@ -116,8 +113,7 @@ impl Recording {
         Ok(self.log.hold_out(fraction)?)
     }
 
-    /// What some samples say of the unknowns, read part by part. The parts depend on the model alone, so the result does not
-    /// depend on the machine.
+    /// What some samples say of the unknowns, read part by part.
     pub fn summary(
         &mut self,
         equations: &Equations<'_>,
@@ -125,10 +121,11 @@ impl Recording {
         huber: Option<Huber<'_>>,
     ) -> Result<Summary> {
         let mut out = Summary::empty(equations);
-        self.each_part(equations, range, |_, _, data| {
-            // For as long as both live.
+        let filter = self.log.row_filter().cloned();
+        self.each_part(equations, range, filter.as_ref(), |_, _, data| {
+            // For as long as all live.
             let mut data: Measurements<'_> = data;
-            data.huber = huber;
+            (data.huber, data.filter) = (huber, filter.as_ref());
             Ok(out.merge(&Summary::new(equations, &data)?)?)
         })?;
         Ok(out)
@@ -142,7 +139,7 @@ impl Recording {
         values: &[f64],
         mut show: impl FnMut(&Part<'_>),
     ) -> Result<()> {
-        self.each_part(equations, range, |log, forces, data| {
+        self.each_part(equations, range, None, |log, forces, data| {
             let prediction = equations.predict(&data, values)?;
             show(&Part {
                 t: &log.t,
@@ -156,17 +153,19 @@ impl Recording {
         })
     }
 
+    /// Parts overlap by what the filter of rows reaches.
     fn each_part(
         &mut self,
         equations: &Equations<'_>,
         range: Range<usize>,
+        filter: Option<&RowFilter>,
         mut work: impl FnMut(&Prepared, &Forces, Measurements<'_>) -> Result<()>,
     ) -> Result<()> {
-        let size = (HELD / equations.mechanism().nv().max(1)).next_multiple_of(Summary::PART);
-        for start in range.clone().step_by(size) {
+        for part in parts(equations.mechanism(), range, filter) {
             session::go_on()?;
-            let log = self.log.read(start..range.end.min(start + size))?;
-            self.measured(equations, &log, &mut work).with_context(|| self.path.clone())?;
+            let log = self.log.read(part.samples)?;
+            let measured = self.measured(equations, &log, part.beyond, &mut work);
+            measured.with_context(|| self.path.clone())?;
         }
         Ok(())
     }
@@ -176,6 +175,7 @@ impl Recording {
         &self,
         equations: &Equations<'_>,
         log: &Prepared,
+        beyond: [usize; 2],
         work: impl FnOnce(&Prepared, &Forces, Measurements<'_>) -> Result<()>,
     ) -> Result<()> {
         let mechanism = equations.mechanism();
@@ -201,7 +201,7 @@ impl Recording {
         data.tau_raw = Some(&forces.raw);
         data.keep = Some(&forces.keep);
         data.columns = (self.formulas > 0).then_some(&columns[..]);
-        data.independent = log.independent();
+        (data.independent, data.beyond) = (log.independent(), beyond);
         work(log, &forces, data)
     }
 

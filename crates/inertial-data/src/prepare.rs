@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use inertial::estimation::RowFilter;
 use inertial::mechanism::{JointType, Mechanism};
 
 use crate::checks::{self, Slip};
@@ -25,6 +26,8 @@ const HIGHEST_CUTOFF: f64 = 0.4;
 const SMEAR: f64 = 2.0;
 /// Rate after decimation, in cut-offs: four are Nyquist's for what lies below 2 f₀ (−48 dB there), twice that is a margin.
 const RATE_PER_CUTOFF: f64 = 8.0;
+/// Cut-off of the rows of equations, in cut-offs: the states are still intact there (gain 0.996).
+const ROWS_PER_CUTOFF: f64 = 0.5;
 /// Samples looked at in one go for whether enough are usable.
 const COUNTED: usize = 1 << 13;
 
@@ -76,6 +79,11 @@ impl Prepared {
     /// The part of the samples that is independent: a band of `f` Hz carries `2 f` independent numbers per second.
     pub fn independent(&self) -> f64 {
         self.cutoff_hz.map_or(1.0, |f| (2.0 * f / self.rate_hz).min(1.0))
+    }
+
+    /// The low-pass for both sides of equations of these samples; see [`PreparedLog::row_filter`].
+    pub fn row_filter(&self) -> Result<Option<RowFilter>> {
+        row_filter(self.cutoff_hz, self.rate_hz)
     }
 }
 
@@ -236,6 +244,11 @@ impl PreparedLog {
         self.cutoff_hz
     }
 
+    /// The low-pass for both sides of equations of these samples, with half the cut-off; none where nothing was filtered.
+    pub fn row_filter(&self) -> Result<Option<RowFilter>> {
+        row_filter(self.cutoff_hz, self.rate_hz())
+    }
+
     /// The first samples, and the last `fraction` of them to validate with. From then on, samples that the filter mixes
     /// across the cut are not kept on either side, so the second part is new to the first.
     pub fn hold_out(&mut self, fraction: f64) -> Result<(Range<usize>, Range<usize>)> {
@@ -361,6 +374,13 @@ pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Pr
 /// ```
 pub fn prepare_columns(log: &Log, motion: &[&str], options: &Options) -> Result<Prepared> {
     PreparedLog::of_columns(&mut LogReader::new(log), motion, options)?.whole()
+}
+
+fn row_filter(cutoff_hz: Option<f64>, rate_hz: f64) -> Result<Option<RowFilter>> {
+    // Where samples were dropped beyond the cut-off there is nothing left to filter.
+    let cutoff = cutoff_hz.map(|f| ROWS_PER_CUTOFF * f).filter(|f| *f < 0.5 * rate_hz);
+    let filter = cutoff.map(|f| RowFilter::new(f, rate_hz)).transpose();
+    filter.map_err(|e| Error::Option(e.to_string()))
 }
 
 /// The filter and its cut-off.

@@ -8,7 +8,7 @@ use common::{Rng, reference_rnea};
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{
     Coupling, Equations, Estimator, Identification, IdentifyOptions, JointModel, JointTerms, LeastSquares,
-    Measurements, Summary, Term, Weighting, identify,
+    Measurements, RowFilter, Summary, Term, Weighting, identify, validate,
 };
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 
@@ -308,4 +308,70 @@ fn terms_by_formula_take_part() {
         let error = JointModel::parse(&mechanism, terms, &text).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }
+}
+
+#[test]
+fn both_sides_filtered_hold_what_was_measured() {
+    let mechanism = model("puma560");
+    let terms = JointTerms { coulomb: false, ..ALL };
+    let equations = Equations::new(&mechanism, terms, DEFAULT_SNAP).unwrap();
+    let plain_drives = |v: &[f64], a: &[f64], tau: &mut [f64]| {
+        (0..6).for_each(|k| tau[k] += 0.7 * v[k] + 0.2 * a[k] - 0.5);
+    };
+    // More samples than fit into one block of the reduction.
+    let count = 3000;
+    let log = simulate(&mechanism, count, &mut Rng(3), |_, v, a, _, tau| plain_drives(v, a, tau));
+    let filter = RowFilter::new(1.0, 13.0).unwrap();
+    assert_eq!((filter.half(), filter.every(), filter.weights().len()), (20, 3, 41));
+    let summary = |first: usize, count: usize, beyond: [usize; 2], tau: &[f64], keep: Option<&[bool]>| {
+        let dynamics = InverseDynamics::new(&mechanism);
+        let part = |x: &[f64]| x[6 * first..6 * (first + count)].to_vec();
+        let (q, v, a, tau) = (part(&log.q), part(&log.v), part(&log.a), part(tau));
+        let samples = Samples::new(&dynamics, count, &q, &v, &a).unwrap();
+        let mut data = Measurements::new(samples, &v, &a, &tau);
+        (data.filter, data.beyond, data.keep) = (Some(&filter), beyond, keep);
+        Summary::new(&equations, &data).unwrap()
+    };
+    let whole = summary(0, count, [0; 2], &log.tau, None);
+    let found = LeastSquares::new(&equations, &whole, Weighting::Weighted).unwrap().values;
+    for (&(_, term), x) in equations.terms.iter().zip(&found.as_slice()[equations.rank()..]) {
+        let truth = match term {
+            Term::Viscous => 0.7,
+            Term::Offset => -0.5,
+            _ => 0.2,
+        };
+        // Noise-free: rounding of some hundred numbers of about 10 each.
+        assert!((x - truth).abs() < 1e-9, "{term:?}: {x}");
+    }
+    // Residuals of other forces, filtered one by one.
+    let mut rng = Rng(4);
+    let error = rng.values(6 * count, 1.0);
+    let disturbed: Vec<f64> = log.tau.iter().zip(&error).map(|(t, e)| t + e).collect();
+    let residuals = validate(&equations, &summary(0, count, [0; 2], &disturbed, None), found.as_slice());
+    let half = filter.half();
+    for (k, residual) in residuals.unwrap().joints.iter().enumerate() {
+        let rows: Vec<f64> = (half.next_multiple_of(3)..count - half)
+            .step_by(3)
+            .map(|c| filter.weights().iter().zip(c - half..).map(|(w, s)| w * error[6 * s + k]).sum())
+            .collect();
+        let rms = (rows.iter().map(|x: &f64| x * x).sum::<f64>() / rows.len() as f64).sqrt();
+        assert!((residual.rms / rms - 1.0).abs() < 1e-9, "{}: {rms}", residual.rms);
+    }
+    // Parts that know their neighbours say together what the whole says; their borders are multiples of the rows' distance.
+    let mut merged = summary(0, 1200 + half, [0, half], &disturbed, None);
+    merged.merge(&summary(1200 - 21, count - 1200 + 21, [21, 0], &disturbed, None)).unwrap();
+    let all = summary(0, count, [0; 2], &disturbed, None);
+    let [one, two] =
+        [&merged, &all].map(|s| LeastSquares::new(&equations, s, Weighting::Weighted).unwrap().values);
+    assert!((&one - &two).amax() < 1e-10 * two.amax(), "{:e}", (&one - &two).amax());
+    // A sample that does not count spoils the rows around it and no others.
+    let mut broken = disturbed.clone();
+    broken[6 * 700] = 1e6;
+    let keep: Vec<bool> = (0..6 * count).map(|i| (i / 6).abs_diff(700) > 12).collect();
+    let rms = |keep: Option<&[bool]>| {
+        let summary = summary(0, count, [0; 2], &broken, keep);
+        validate(&equations, &summary, found.as_slice()).unwrap().joints[0].rms
+    };
+    // Weights beyond twelve samples sum up to the tenth that a row may lose: what is left of a million there shows.
+    assert!(rms(None) > 1e3 && rms(Some(&keep)) < 0.01 * rms(None));
 }

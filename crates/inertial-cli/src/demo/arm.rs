@@ -16,7 +16,7 @@ use inertial::excitation::{
 use inertial::identifiability::{AnalyzeOptions, analyze};
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use inertial::simulation::JointForces;
-use inertial_data::{CsvReader, Cutoff, Log, Options, Prepared, prepare};
+use inertial_data::{CsvReader, Log, Options, Prepared, prepare};
 
 use super::record::Record;
 use crate::logs::summarise;
@@ -35,9 +35,7 @@ pub fn run() -> Result<Answer> {
     let equations = Equations::new(&arm, terms, DEFAULT_SNAP)?;
 
     let log = Log::collect(CsvReader::new(LOG, "arm.csv.gz")?)?;
-    // Friction jumps where a joint turns back: a wide band and the samples away from there show it unblurred.
-    let options = Options { cutoff: Cutoff::Hz(10.0), slow: 0.1, ..Options::default() };
-    let prepared = prepare(&arm, &log, &options)?;
+    let prepared = prepare(&arm, &log, &Options::default())?;
     let summary = summarise(&equations, &prepared)?;
     let result = identify(&equations, &summary, None, &IdentifyOptions::default())?;
     let errors = LeastSquares::new(&equations, &summary, Weighting::Weighted)?.std_errors();
@@ -58,7 +56,7 @@ pub fn run() -> Result<Answer> {
     let mut out = format!(
         "A seven-axis arm moved for {:.0} s; its {} joint angles and torques were logged at {:.0} Hz, with noise.\n\
          Given are the log and the arm's geometry, and no inertia of any link\n\
-         (as in: inertial identify arm.urdf log.csv --friction coulomb+viscous --cutoff 10 --slow 0.1).\n\n",
+         (as in: inertial identify arm.urdf log.csv --friction coulomb+viscous).\n\n",
         prepared.t.last().copied().unwrap_or(0.0),
         arm.nv(),
         prepared.log_rate_hz,

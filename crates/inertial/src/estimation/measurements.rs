@@ -1,18 +1,13 @@
-//! Measured motion and forces, and how they become rows of the equations.
+//! Measured motion and forces.
 
-use super::equations::{Channel, Equations};
+use std::ops::Range;
+
+use super::equations::Equations;
+use super::row_filter::RowFilter;
+use super::rows::{BLOCK, Reduction, Rows, Visitor};
 use super::summary::Factor;
 use crate::dynamics::{ClosedSamples, PackedChunk, Samples, Workspace, base_wrench_regressor};
 use crate::{Error, Result};
-
-/// Samples whose rows are reduced at once: with some fifty columns they stay in a core's cache.
-const BLOCK: usize = 256;
-
-/// Logs with more samples than this give every fourth difference only: how white a residual is needs no more.
-const MANY: usize = 20_000;
-
-/// Huber's bound in standard deviations: 95 % as good as least squares where noise is normal.
-pub(super) const HUBER: f64 = 1.345;
 
 /// Measured motion and forces, sample after sample.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +15,7 @@ pub struct Measurements<'a> {
     motion: Motion<'a>,
     pub(super) v: &'a [f64],
     pub(super) a: &'a [f64],
-    tau: &'a [f64],
+    pub(super) tau: &'a [f64],
     /// The forces as the sensors gave them; those of the fit where they are not kept apart.
     pub tau_raw: Option<&'a [f64]>,
     /// Which forces count; all where absent.
@@ -31,6 +26,11 @@ pub struct Measurements<'a> {
     pub independent: f64,
     /// Weights against outliers.
     pub huber: Option<Huber<'a>>,
+    /// The low-pass of both sides; then the independent part is that of its rows.
+    pub filter: Option<&'a RowFilter>,
+    /// Samples before the first and after the last at which rows are centred: those are of the parts of a log before and
+    /// after this one.
+    pub beyond: [usize; 2],
 }
 
 /// Rows whose residual is beyond 1.345 standard deviations count less, by Huber's weight.
@@ -61,8 +61,19 @@ impl<'a> Measurements<'a> {
     }
 
     fn of(motion: Motion<'a>, v: &'a [f64], a: &'a [f64], tau: &'a [f64]) -> Self {
-        let (tau_raw, keep, columns, huber) = (None, None, None, None);
-        Self { motion, v, a, tau, tau_raw, keep, columns, independent: 1.0, huber }
+        Self {
+            motion,
+            v,
+            a,
+            tau,
+            tau_raw: None,
+            keep: None,
+            columns: None,
+            independent: 1.0,
+            huber: None,
+            filter: None,
+            beyond: [0; 2],
+        }
     }
 
     /// Number of samples.
@@ -78,7 +89,7 @@ impl<'a> Measurements<'a> {
         self.len() == 0
     }
 
-    /// Positions of all samples, those of the whole mechanism.
+    /// Positions of all samples.
     pub fn q(&self) -> &'a [f64] {
         match self.motion {
             Motion::Open(samples) => samples.q(),
@@ -121,6 +132,9 @@ impl<'a> Measurements<'a> {
                 "mechanisms with loops take samples of their independent coordinates, others of all".into(),
             ));
         }
+        if self.beyond[0] + self.beyond[1] > count {
+            return Err(Error::Numeric("more samples beyond the rows than there are samples".into()));
+        }
         if self.independent > 0.0 && self.independent <= 1.0 {
             return Ok(());
         }
@@ -130,7 +144,12 @@ impl<'a> Measurements<'a> {
         )))
     }
 
-    /// Reduces the rows of some samples into the factors of all channels.
+    /// The part of the rows that is independent.
+    pub(super) fn independent_rows(&self) -> f64 {
+        self.filter.map_or(self.independent, RowFilter::independent)
+    }
+
+    /// Reduces the rows centred at some samples into the factors of all channels.
     pub(super) fn reduce(
         &self,
         equations: &Equations<'_>,
@@ -138,18 +157,22 @@ impl<'a> Measurements<'a> {
         count: usize,
         factors: &mut [Factor],
     ) -> Result<()> {
-        self.visit(equations, first, count, &mut Reduction { factors, memory: Memory::default() })
+        let reach = self.filter.map_or(0, RowFilter::half);
+        // What the filter reaches, as far as it is there.
+        let (from, to) = (first.saturating_sub(reach), (first + count + reach).min(self.len()));
+        let mut reduction = Reduction::new(self, equations, factors, first..first + count, from);
+        self.visit(equations, from..to, &mut reduction)?;
+        reduction.finish()
     }
 
     /// Shows the rows of some samples, some of one channel at a time, to a visitor.
     pub(super) fn visit(
         &self,
         equations: &Equations<'_>,
-        first: usize,
-        count: usize,
+        samples: Range<usize>,
         visitor: &mut impl Visitor,
     ) -> Result<()> {
-        let joints = equations.coordinates();
+        let (joints, from, to) = (equations.coordinates(), samples.start, samples.end);
         let mut failed = Ok(());
         let mut take = |start: usize, chunk: PackedChunk<'_>| {
             let groups: Vec<_> = chunk.groups().collect();
@@ -166,15 +189,15 @@ impl<'a> Measurements<'a> {
             (Motion::Open(samples), _) => {
                 let dynamics = &equations.dynamics;
                 let mut scratch = dynamics.scratch();
-                for start in (first..first + count).step_by(BLOCK) {
-                    let part = samples.part(dynamics, start, BLOCK.min(first + count - start));
+                for start in (from..to).step_by(BLOCK) {
+                    let part = samples.part(dynamics, start, BLOCK.min(to - start));
                     dynamics.packed_regressors(&mut scratch, &part, |chunk| take(start, chunk))?;
                 }
             }
             (Motion::Closed(samples), Some(closed)) => {
                 let mut workspace = closed.workspace();
-                for start in (first..first + count).step_by(BLOCK) {
-                    let part = samples.part(closed, start, BLOCK.min(first + count - start));
+                for start in (from..to).step_by(BLOCK) {
+                    let part = samples.part(closed, start, BLOCK.min(to - start));
                     closed.packed_regressors(&mut workspace, &part, |chunk| take(start, chunk.regressors))?;
                 }
             }
@@ -182,26 +205,24 @@ impl<'a> Measurements<'a> {
         }
         failed?;
         if equations.channels.len() > joints {
-            self.visit_wrench(equations, first, count, visitor)
-        } else {
-            Ok(())
+            self.visit_wrench(equations, samples, visitor)?;
         }
+        Ok(())
     }
 
     /// The same for the wrench on a fixed base.
     fn visit_wrench(
         &self,
         equations: &Equations<'_>,
-        first: usize,
-        count: usize,
+        samples: Range<usize>,
         visitor: &mut impl Visitor,
     ) -> Result<()> {
         let (mechanism, joints) = (equations.mechanism(), equations.coordinates());
         let (nq, nv, width) = (mechanism.nq(), mechanism.nv(), mechanism.parameter_count());
         let mut workspace = Workspace::new(mechanism);
         let mut dense = vec![0.0; BLOCK * 6 * width];
-        for start in (first..first + count).step_by(BLOCK) {
-            let size = BLOCK.min(first + count - start);
+        for start in samples.clone().step_by(BLOCK) {
+            let size = BLOCK.min(samples.end - start);
             for (s, out) in (start..start + size).zip(dense.chunks_exact_mut(6 * width)) {
                 let (q, own) = (&self.q()[s * nq..(s + 1) * nq], s * nv..(s + 1) * nv);
                 base_wrench_regressor(mechanism, &mut workspace, q, &self.v[own.clone()], &self.a[own], out)?;
@@ -213,126 +234,6 @@ impl<'a> Measurements<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// What is done with the rows of measurements, whose regressors are at hand only for a moment.
-pub(super) trait Visitor {
-    /// Some rows of a channel; `entry` gives an entry of the packed regressor of one of these samples.
-    fn rows(&mut self, rows: &Rows<'_>, channel: &Channel, entry: impl Fn(usize, usize) -> f64)
-    -> Result<()>;
-}
-
-/// Reduces rows into factors.
-struct Reduction<'f> {
-    factors: &'f mut [Factor],
-    memory: Memory,
-}
-
-impl Visitor for Reduction<'_> {
-    fn rows(
-        &mut self,
-        rows: &Rows<'_>,
-        channel: &Channel,
-        entry: impl Fn(usize, usize) -> f64,
-    ) -> Result<()> {
-        rows.absorb(channel, entry, &mut self.memory, &mut self.factors[rows.row])
-    }
-}
-
-/// Memory to be used again.
-#[derive(Default)]
-struct Memory {
-    kept: Vec<usize>,
-    block: Vec<f64>,
-    differences: Vec<f64>,
-}
-
-/// Some rows of one channel.
-pub(super) struct Rows<'d> {
-    pub data: &'d Measurements<'d>,
-    pub equations: &'d Equations<'d>,
-    /// First sample.
-    pub first: usize,
-    pub count: usize,
-    pub row: usize,
-}
-
-impl Rows<'_> {
-    fn absorb(
-        &self,
-        channel: &Channel,
-        entry: impl Fn(usize, usize) -> f64,
-        memory: &mut Memory,
-        factor: &mut Factor,
-    ) -> Result<()> {
-        let (data, all) = (self.data, self.equations.channels.len());
-        let Memory { kept, block, differences } = memory;
-        let index = |s: usize| (self.first + s) * all + self.row;
-        kept.clear();
-        kept.extend((0..self.count).filter(|&s| data.keep.is_none_or(|keep| keep[index(s)])));
-        let rows = kept.len();
-        let width = channel.unknowns.len() + 2;
-        block.clear();
-        for &e in &channel.entries {
-            block.extend(kept.iter().map(|&s| entry(e, s)));
-        }
-        let given = &self.equations.joint_model().given;
-        for (scale, feature) in &channel.features {
-            let start = block.len();
-            feature.fill(given, data, kept.iter().map(|s| self.first + s), block);
-            if *scale != 1.0 {
-                block[start..].iter_mut().for_each(|x| *x *= scale);
-            }
-        }
-        for tau in [data.tau, data.tau_raw.unwrap_or(data.tau)] {
-            block.extend(kept.iter().map(|&s| tau[index(s)]));
-        }
-        debug_assert_eq!(block.len(), rows * width);
-        if let Some(huber) = data.huber {
-            weigh(channel, &huber, huber.noise[self.row], rows, block, factor);
-        }
-        factor.count += rows;
-        let pairs = self.differences(kept, block, width, differences);
-        factor.pairs += pairs;
-        factor.steps.absorb(differences, pairs)?;
-        Ok(factor.triangle.absorb(block, rows)?)
-    }
-
-    /// Differences between rows one independent sample apart, column by column; their number.
-    fn differences(&self, kept: &[usize], block: &[f64], width: usize, out: &mut Vec<f64>) -> usize {
-        let lag = (1.0 / self.data.independent).round().max(1.0) as usize;
-        let every = if self.data.len() > MANY { 4 } else { 1 };
-        let pair = |i: usize| kept[i..].binary_search(&(kept[i] + lag)).ok().map(|k| (i, i + k));
-        let pairs: Vec<(usize, usize)> = (0..kept.len()).step_by(every).filter_map(pair).collect();
-        out.clear();
-        for column in block.chunks_exact(kept.len().max(1)).take(width) {
-            out.extend(pairs.iter().map(|&(i, j)| column[j] - column[i]));
-        }
-        if kept.is_empty() { 0 } else { pairs.len() }
-    }
-}
-
-/// Multiplies rows by the square root of Huber's weight.
-fn weigh(
-    channel: &Channel,
-    huber: &Huber<'_>,
-    noise: f64,
-    rows: usize,
-    block: &mut [f64],
-    factor: &mut Factor,
-) {
-    let n = channel.unknowns.len();
-    let bound = HUBER * noise;
-    for i in 0..rows {
-        let predicted: f64 =
-            channel.unknowns.iter().enumerate().map(|(k, &x)| block[k * rows + i] * huber.values[x]).sum();
-        let residual = (block[n * rows + i] - predicted).abs();
-        factor.clipped += residual.min(bound).powi(2);
-        if residual > bound {
-            let root = (bound / residual).sqrt();
-            (0..n + 2).for_each(|k| block[k * rows + i] *= root);
-        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::equations::{Channel, Equations};
 use super::identify::Identification;
-use super::measurements::{Measurements, Rows, Visitor};
+use super::measurements::Measurements;
+use super::rows::{Rows, Visitor};
 use super::terms::Term;
 use crate::{Error, Result};
 
@@ -40,7 +41,7 @@ impl Equations<'_> {
         let rows = data.len() * self.channels.len();
         let out = Prediction { force: vec![0.0; rows], friction: vec![0.0; rows] };
         let mut predictor = Predictor { values, out, column: Vec::new() };
-        data.visit(self, 0, data.len(), &mut predictor)?;
+        data.visit(self, 0..data.len(), &mut predictor)?;
         Ok(predictor.out)
     }
 }

@@ -71,10 +71,14 @@ impl Summary {
     /// Of measurements, in one pass. The result is the same for any number of threads.
     pub fn new(equations: &Equations<'_>, data: &Measurements<'_>) -> Result<Self> {
         data.check(equations)?;
-        let count = data.len();
+        let [before, after] = data.beyond;
+        let count = data.len() - before - after;
         let parts: Vec<Self> = (0..count.div_ceil(Self::PART))
             .into_par_iter()
-            .map(|k| Self::of_part(equations, data, k * Self::PART, Self::PART.min(count - k * Self::PART)))
+            .map(|k| {
+                let done = k * Self::PART;
+                Self::of_part(equations, data, before + done, Self::PART.min(count - done))
+            })
             .collect::<Result<_>>()?;
         let mut out = Self::empty(equations);
         for part in &parts {
@@ -99,7 +103,7 @@ impl Summary {
         out.samples = count;
         data.reduce(equations, first, count, &mut out.factors)?;
         for factor in &mut out.factors {
-            factor.independent = data.independent * factor.count as f64;
+            factor.independent = data.independent_rows() * factor.count as f64;
         }
         Ok(out)
     }

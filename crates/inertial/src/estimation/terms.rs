@@ -168,14 +168,21 @@ impl Feature {
         let along = |x: &[f64], s: usize| -> f64 {
             self.shaft.iter().map(|&(k, factor)| factor * x[s * nv + k]).sum()
         };
-        let sign = |v: f64| if v == 0.0 { 0.0 } else { v.signum() };
+        let sign = |s: usize| match (along(data.v, s), data.filter) {
+            (v, Some(filter)) => filter.sign(v, along(data.a, s)),
+            (0.0, None) => 0.0,
+            (v, None) => v.signum(),
+        };
         match (self.term, self.bend) {
             (Term::Viscous, _) => out.extend(samples.map(|s| along(data.v, s))),
             (Term::RotorInertia, _) => out.extend(samples.map(|s| along(data.a, s))),
-            (Term::Coulomb, _) => out.extend(samples.map(|s| sign(along(data.v, s)))),
-            (Term::CoulombPositive, _) => out.extend(samples.map(|s| sign(along(data.v, s)).max(0.0))),
-            (Term::CoulombNegative, _) => out.extend(samples.map(|s| sign(along(data.v, s)).min(0.0))),
-            (Term::Stribeck, Some(bend)) => out.extend(samples.map(|s| bend.value(along(data.v, s)))),
+            (Term::Coulomb, _) => out.extend(samples.map(sign)),
+            (Term::CoulombPositive, _) => out.extend(samples.map(|s| 0.5 * (sign(s) + 1.0))),
+            (Term::CoulombNegative, _) => out.extend(samples.map(|s| 0.5 * (sign(s) - 1.0))),
+            (Term::Stribeck, Some(bend)) => out.extend(samples.map(|s| match data.filter {
+                Some(filter) => filter.mean(along(data.v, s), along(data.a, s), |v| bend.value(v)),
+                None => bend.value(along(data.v, s)),
+            })),
             // Without its speed there is nothing to say of it.
             (Term::Stribeck, None) => out.extend(samples.map(|_| 0.0)),
             (Term::Offset, _) => out.extend(samples.map(|_| 1.0)),

@@ -1,0 +1,156 @@
+//! The same low-pass on both sides of the equations.
+
+use std::f64::consts::PI;
+
+use crate::{Error, Result};
+
+/// Half the window, in periods of the cut-off: the gain is one to 1 % below 0.5 of the cut-off, and below 1 % above 1.5 of it.
+const HALF: f64 = 1.5;
+/// Rate of the rows, in cut-offs: twice Nyquist's for what lies below the cut-off, where little is left above 1.5 of it.
+const RATE: f64 = 4.0;
+/// Rows with more weight than this on samples that do not count are left out. Where a joint turns back it is slow for a few
+/// hundredths of the window; where it rests, for all of it.
+const LOST: f64 = 0.1;
+/// Points at which a function that bends is averaged over a sample's neighbourhood.
+const POINTS: usize = 16;
+
+/// A low-pass without phase that slides over the rows of the equations, forces included, and keeps every n-th.
+///
+/// States are low-passed before derivatives are taken, and so are forces. But the regressor of low-passed states is not the
+/// low-passed regressor: friction jumps where a joint turns back, and products of velocities have a wider band than
+/// velocities. With this filter on both sides (its cut-off at half that of the states, where they are still intact) the
+/// equations hold for what is left, whatever the columns are.
+///
+/// ```
+/// use inertial::estimation::RowFilter;
+/// let filter = RowFilter::new(2.0, 32.0)?;
+/// assert_eq!(filter.every(), 4);
+/// assert!((filter.weights().iter().sum::<f64>() - 1.0).abs() < 1e-12);
+/// # Ok::<(), inertial::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowFilter {
+    weights: Vec<f64>,
+    every: usize,
+    /// Time between samples.
+    step: f64,
+}
+
+impl RowFilter {
+    /// With gain one half at the cut-off, for samples of a rate: a sinc in a Hann window.
+    pub fn new(cutoff_hz: f64, rate_hz: f64) -> Result<Self> {
+        if !(cutoff_hz > 0.0 && cutoff_hz < 0.5 * rate_hz && rate_hz.is_finite()) {
+            return Err(Error::Numeric(format!(
+                "the rows' cut-off of {cutoff_hz} Hz: expected more than 0 and less than half the rate of {rate_hz} Hz"
+            )));
+        }
+        let half = (HALF * rate_hz / cutoff_hz).ceil();
+        let weight = |k: f64| {
+            let x = 2.0 * PI * cutoff_hz / rate_hz * k;
+            let sinc = if k == 0.0 { 1.0 } else { x.sin() / x };
+            sinc * (0.5 * PI * k / (half + 1.0)).cos().powi(2)
+        };
+        let n = half as usize;
+        let mut weights: Vec<f64> = (0..=2 * n).map(|k| weight(k as f64 - half)).collect();
+        let sum: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|w| *w /= sum);
+        let every = (rate_hz / (RATE * cutoff_hz)).floor().max(1.0) as usize;
+        Ok(Self { weights, every, step: 1.0 / rate_hz })
+    }
+
+    /// Weights of the samples around a row's centre.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// Samples on either side of a row's centre.
+    pub fn half(&self) -> usize {
+        self.weights.len() / 2
+    }
+
+    /// Samples from row to row.
+    pub fn every(&self) -> usize {
+        self.every
+    }
+
+    /// The part of the rows that is independent: of white noise the rows keep `Σh²` of the variance, and would keep
+    /// `1/every` were they independent and no less informative.
+    pub fn independent(&self) -> f64 {
+        (self.every as f64 * self.weights.iter().map(|w| w * w).sum::<f64>()).min(1.0)
+    }
+
+    /// Whether a row counts whose samples count as `keep` says.
+    pub(super) fn keeps(&self, keep: &[bool]) -> bool {
+        let lost: f64 = self.weights.iter().zip(keep).filter(|(_, k)| !**k).map(|(w, _)| w.abs()).sum();
+        lost <= LOST
+    }
+
+    /// The sign of a speed, averaged over the neighbourhood of a sample: samples alone would place a jump half a step wrong.
+    ///
+    /// The speed is `v + a t`; the weight over two steps is `(9 − 15 u²)/8`, whose mean is one and whose spread is zero, so
+    /// slow changes pass with gain one (to 1e-4 at the cut-off, 16 samples per period).
+    pub(super) fn sign(&self, v: f64, a: f64) -> f64 {
+        let reach = a.abs() * self.step;
+        if v.abs() >= reach {
+            return if v == 0.0 { 0.0 } else { v.signum() };
+        }
+        let turn = v / reach;
+        1.25 * turn * (1.8 - turn * turn)
+    }
+
+    /// A function of the speed, averaged in the same way.
+    pub(super) fn mean(&self, v: f64, a: f64, f: impl Fn(f64) -> f64) -> f64 {
+        let reach = a * self.step;
+        // Away from where the speed changes sign, one value is as good.
+        if v.abs() >= 10.0 * reach.abs() {
+            return f(v);
+        }
+        let point = |i: usize| (2.0 * i as f64 + 1.0) / POINTS as f64 - 1.0;
+        let weight = |u: f64| 9.0 - 15.0 * u * u;
+        let total: f64 = (0..POINTS).map(|i| weight(point(i))).sum();
+        (0..POINTS).map(|i| weight(point(i)) * f(v + reach * point(i))).sum::<f64>() / total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gain_is_one_then_half_then_nothing() {
+        for rate in [5.0, 16.0, 100.0] {
+            let filter = RowFilter::new(1.0, rate).unwrap();
+            let gain = |f: f64| -> f64 {
+                let middle = filter.half() as f64;
+                let term = |(k, w): (usize, &f64)| w * (2.0 * PI * f / rate * (k as f64 - middle)).cos();
+                filter.weights().iter().enumerate().map(term).sum()
+            };
+            assert!((gain(1.0) - 0.5).abs() < 0.005, "{rate}");
+            assert!((0..50).all(|k| (gain(0.01 * f64::from(k)) - 1.0).abs() < 0.011));
+            assert!((0..100).all(|k| gain(1.5 + 0.01 * f64::from(k)).abs() < 0.011));
+        }
+        assert!(RowFilter::new(0.0, 1.0).is_err() && RowFilter::new(0.5, 1.0).is_err());
+        assert!(RowFilter::new(f64::NAN, 1.0).is_err());
+    }
+
+    #[test]
+    fn jumps_between_samples_are_averaged() {
+        let filter = RowFilter::new(1.0, 16.0).unwrap();
+        let fine = |v: f64, a: f64, f: &dyn Fn(f64) -> f64| {
+            let n = 20_000;
+            let value = |i: i32| {
+                let u = f64::from(2 * i + 1) / f64::from(n) - 1.0;
+                (9.0 - 15.0 * u * u) / 8.0 * f(v + a * u / 16.0)
+            };
+            (0..n).map(value).sum::<f64>() * 2.0 / f64::from(n)
+        };
+        let bend = |v: f64| v.signum() * (-v.abs() / 0.02).exp();
+        for (v, a) in [(0.01, 1.0), (-0.03, 0.7), (0.02, -0.5), (0.5, 1.0), (0.3, 0.0)] {
+            // The jump of 2 lies within a step of the fine sum.
+            assert!((filter.sign(v, a) - fine(v, a, &f64::signum)).abs() < 4e-4, "{v} {a}");
+            // Sixteen points place the jump to an eighth of a step, which counts by at most 9/8.
+            assert!((filter.mean(v, a, bend) - fine(v, a, &bend)).abs() < 0.15, "{v} {a}");
+        }
+        assert_eq!(filter.sign(0.0, 0.0), 0.0);
+    }
+}
