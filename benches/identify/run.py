@@ -5,8 +5,10 @@ usage: benches/identify/run.py PROGRAM [--rows N] [--keep FOLDER]
 
 Both read the same CSV, low-pass it without phase at the same cut-off, reduce the regressors of every sample (and of every
 n-th, as our program does by default) to a triangular factor, and solve the same kind of problem: weighted least squares over
-pseudo-inertias that bodies can have and friction that is not negative. Prints the time of each stage of the peer, the time
-of both from start to end, and the peak memory of both. Needs the packages of scripts/python-requirements.txt.
+pseudo-inertias that bodies can have and friction that is not negative. Joints slower than 2 % of their greatest speed are
+left out of the peer's rows, as is usual: the sign of their friction is uncertain. Prints the time of each stage of the peer,
+the time of both from start to end, how far the friction found is from the truth, and the peak memory of both. Needs the
+packages of scripts/python-requirements.txt.
 """
 import argparse
 import json
@@ -92,9 +94,10 @@ def peer(folder, cutoff, every):
     a = np.gradient(v, 1 / RATE, axis=0)
     margin = int(2 * RATE / cutoff)
     picked = range(margin, len(q) - margin, every)
+    slow = 0.02 * np.abs(v).max(axis=0)
     stage("filter")
     n = 70 + 14
-    factors = [np.zeros((n + 1, n + 1)) for _ in range(7)]
+    factors, counts = [np.zeros((n + 1, n + 1)) for _ in range(7)], np.zeros(7)
     rows = np.zeros((BLOCK, 7, n + 1))
     for start in range(0, len(picked), BLOCK):
         part = picked[start:start + BLOCK]
@@ -106,12 +109,14 @@ def peer(folder, cutoff, every):
             rows[:len(part), j, 70 + j] = v[index, j]
             rows[:len(part), j, 77 + j] = np.sign(v[index, j])
             rows[:len(part), j, n] = tau[index, j]
-            factors[j] = np.linalg.qr(np.vstack([factors[j], rows[:len(part), j]]), mode="r")
+            moving = np.abs(v[index, j]) >= slow[j]
+            counts[j] += moving.sum()
+            factors[j] = np.linalg.qr(np.vstack([factors[j], rows[:len(part), j][moving]]), mode="r")
     stage("summary")
     # Weights from the residuals of each joint's own least squares.
     stacked = []
-    for factor in factors:
-        residual = abs(factor[n, n]) / np.sqrt(len(picked))
+    for factor, count in zip(factors, counts):
+        residual = abs(factor[n, n]) / np.sqrt(count)
         stacked.append(factor / residual)
     r = np.linalg.qr(np.vstack(stacked), mode="r")
     truth = np.concatenate([model.inertias[k].toDynamicParameters() for k in range(1, 8)])
@@ -159,14 +164,19 @@ def main():
             ours[name] = min((timed(call) for _ in range(3)), key=lambda x: x[0])
             seconds, memory, result, _ = ours[name]
             viscous = max(abs(j["viscous"] - VISCOUS) for j in result["joints"])
-            print(f"inertial, {name}: {seconds:.2f} s, {memory:.0f} MB, viscous friction within {viscous:.3f}")
+            coulomb = max(abs(j["coulomb"] - COULOMB) for j in result["joints"])
+            print(f"inertial, {name}: {seconds:.2f} s, {memory:.0f} MB, "
+                  f"friction within {viscous:.3f} (viscous), {coulomb:.3f} (Coulomb)")
         note = next(line for line in ours["csv"][3].splitlines() if "low-pass at" in line)
         cutoff = float(note.split("low-pass at ")[1].split()[0])
         every = int(next(l for l in ours["csv"][3].splitlines() if "sample is kept" in l).split("every ")[1].split("th")[0])
         for name, step, mine in (("as decimated as ours", every, "csv"), ("every sample", 1, "every sample")):
             seconds, memory, result, _ = timed([sys.executable, __file__, "--peer", folder, str(cutoff), str(step)])
             stages = ", ".join(f"{k} {v:.2f}" for k, v in result["stages"].items())
-            print(f"peer, {name}: {seconds:.2f} s, {memory:.0f} MB ({stages})")
+            viscous = max(abs(x - VISCOUS) for x in result["friction"][:7])
+            coulomb = max(abs(x - COULOMB) for x in result["friction"][7:])
+            print(f"peer, {name}: {seconds:.2f} s, {memory:.0f} MB ({stages}), "
+                  f"friction within {viscous:.3f} (viscous), {coulomb:.3f} (Coulomb)")
             print(f"  ratio {seconds / ours[mine][0]:.1f}, {seconds / ours['csv'][0]:.1f} to our default")
 
 

@@ -1,6 +1,7 @@
 //! `inertial identify`: what are the parameters, given what was measured?
 
 mod follow;
+mod gains;
 pub mod momentum;
 mod payload;
 mod pictures;
@@ -49,7 +50,8 @@ error. none leaves a trace (1e-6) so that what nothing shows stays bounded. --pr
 euclidean measures the distance to the prior quadratically: bodies may become rods, plates or
 points.
 
---bounds links keeps each link's mass within a ball around its joints; a TOML file says more:
+--bounds links keeps each link's mass within the box around its collision shapes (boxes, cylinders,
+balls), or within a ball around its joints where it has none; a TOML file says more:
   [bodies.link1]
   mass = [0.5, 4.0]
   com = { min = [-0.1, -0.1, 0.0], max = [0.1, 0.1, 0.3] }
@@ -94,6 +96,11 @@ or from acc.x…, gyro.x… (alpha.x…) in the same frame; sensor offsets are e
 the torques give the difference to the model, or to the logs of --unloaded. --out writes the
 model with the payload added to LINK. See docs/payload.md.
 
+--gains 0.2 takes the logged torques as currents times gains that are known to 20 % and finds
+each joint's factor with all else. Logs with a known payload (--loaded LOG --known-payload
+LINK=2.5,0,0,0.1) or a measured base wrench fix what is common to all; without them the result
+is as uncertain as the gains are together.
+
 --follow - reads CSV from standard input as it grows and prints an estimate (a line of JSON,
 or of text on a terminal) every --every seconds of its time.
 
@@ -106,6 +113,8 @@ Examples:
     --noise dq=5e-5,base.v=5e-5,base.w=8e-5
   inertial identify robot.urdf ft.csv --payload sensor_link --out with-tool.urdf
   inertial identify robot.urdf loaded.csv --payload flange --unloaded empty.csv --offset
+  inertial identify robot.urdf empty.csv --gains 0.5 --loaded loaded.csv \
+    --known-payload flange=2.5,0,0,0.1
   stream | inertial identify robot.urdf --follow - --forget 30"#;
 
 /// What are the parameters, given what was measured?
@@ -184,6 +193,8 @@ pub struct Args {
     #[arg(long, value_name = "LOG", num_args = 1.., requires = "payload")]
     unloaded: Vec<String>,
     #[command(flatten)]
+    gains: gains::GainOptions,
+    #[command(flatten)]
     follow: follow::FollowOptions,
     #[command(flatten)]
     log: LogOptions,
@@ -249,8 +260,13 @@ pub fn run(args: &Args) -> Result<Answer> {
     );
     let equations = equations(args, &mechanism)?;
     let options = options(args, &mechanism)?;
+    let gains = gains::Search::new(args, &equations, &options)?;
     let mut data = read(args, &equations)?;
-    let result = estimate(&equations, &mut data, &options).with_context(|| args.logs.join(", "))?;
+    let result = match gains {
+        Some(gains) => gains.estimate(args, &equations, &mut data, &options),
+        None => estimate(&equations, &mut data, &options),
+    };
+    let result = result.with_context(|| args.logs.join(", "))?;
     let written = args.out.as_ref().map(|_| written(args, &model, &mechanism, &result)).transpose()?;
     if let Some(path) = &args.summary_out {
         output::write_file(path, &(serde_json::to_string(&data.fit)? + "\n"))?;
@@ -310,7 +326,11 @@ fn joint_model(args: &Args, mechanism: &Mechanism) -> Result<JointModel> {
     };
     out.asymmetric = matches!(args.friction, Asymmetric);
     out.stribeck = matches!(args.friction, Stribeck);
-    out.search_couplings = args.coupling == CouplingChoice::Auto;
+    out.search_couplings = args.coupling == CouplingChoice::Auto && args.gains.gains.is_none();
+    ensure!(
+        args.gains.gains.is_none() || !out.stribeck,
+        "--gains: expected friction that is linear in its unknowns, not stribeck"
+    );
     Ok(out)
 }
 
@@ -528,7 +548,7 @@ fn text(result: &Identification) -> String {
 /// A table of the joints' own terms: those that were asked for.
 fn joints(joints: &[JointEstimate]) -> String {
     type Read = fn(&JointEstimate) -> Option<f64>;
-    let all: [(&str, Read); 9] = [
+    let all: [(&str, Read); 11] = [
         ("viscous", |j| j.viscous),
         ("Coulomb", |j| j.coulomb),
         ("forward", |j| j.coulomb_positive),
@@ -538,6 +558,8 @@ fn joints(joints: &[JointEstimate]) -> String {
         ("exponent", |j| j.stribeck_exponent),
         ("offset", |j| j.offset),
         ("rotor inertia", |j| j.rotor_inertia),
+        ("gain", |j| j.gain),
+        ("its error", |j| j.gain_std_error),
     ];
     let shown: Vec<_> =
         all.into_iter().filter(|(_, read)| joints.iter().any(|j| read(j).is_some())).collect();

@@ -10,15 +10,22 @@ use std::path::PathBuf;
 
 use common::{Folder, refused, run};
 use inertial::dynamics::{ClosedMechanism, InverseDynamics, Workspace, base_wrench, frame_jacobian};
-use inertial::mechanism::{BuildOptions, builtin};
+use inertial::mechanism::{BuildOptions, Mechanism, builtin};
+use inertial::spatial::Inertia;
+use nalgebra::{Matrix3, Vector3};
 
 const MODEL: &str = "builtin:planar-2r";
 
 /// A log of the two-link arm with viscous friction on the first joint.
 fn log(rows: usize) -> String {
     let mechanism = builtin::get("planar-2r").unwrap().build(&BuildOptions::default()).unwrap();
+    log_of(&mechanism, rows, |v, tau| tau[0] += 0.7 * v[0])
+}
+
+/// The same of another arm, whose drives add to its torques.
+fn log_of(mechanism: &Mechanism, rows: usize, drives: impl Fn(&[f64], &mut [f64])) -> String {
     let mut text = String::from("t,q1,q2,dq1,dq2,ddq1,ddq2,tau1,tau2\n");
-    let dynamics = InverseDynamics::new(&mechanism);
+    let dynamics = InverseDynamics::new(mechanism);
     let mut scratch = dynamics.scratch();
     for k in 0..rows {
         let t = k as f64 * 0.005;
@@ -35,7 +42,8 @@ fn log(rows: usize) -> String {
         ];
         let mut tau = [0.0; 2];
         dynamics.rnea(&mut scratch, &q, &v, &a, &mut tau).unwrap();
-        let row = [t, q[0], q[1], v[0], v[1], a[0], a[1], tau[0] + 0.7 * v[0], tau[1]];
+        drives(&v, &mut tau);
+        let row = [t, q[0], q[1], v[0], v[1], a[0], a[1], tau[0], tau[1]];
         let _ = writeln!(text, "{}", row.map(|x| format!("{x}")).join(","));
     }
     text
@@ -74,6 +82,78 @@ fn identifies_validates_and_keeps_summaries() {
     assert_eq!((judged.status, judged.json()["schema"].as_str()), (0, Some("inertial/validation/1")));
     let told = run(&["validate", MODEL, &log, "--threshold", "1e-9", "--cutoff", "off", "--slow", "0"]);
     assert_eq!(told.status, 1, "{}", told.stderr);
+}
+
+#[test]
+fn friction_that_jumps_is_found_without_bias() {
+    let mechanism = builtin::get("planar-2r").unwrap().build(&BuildOptions::default()).unwrap();
+    let drives = |v: &[f64], tau: &mut [f64]| {
+        for (k, (viscous, coulomb)) in [(0.7, 1.5), (0.2, 0.9)].into_iter().enumerate() {
+            tau[k] += viscous * v[k] + coulomb * v[k].signum();
+        }
+    };
+    let folder = Folder::new();
+    let log = folder.file("log.csv", log_of(&mechanism, 6000, drives));
+    let call = ["identify", MODEL, &log, "--friction", "coulomb+viscous", "--estimator", "wls", "--json"];
+    let found = run(&call);
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let found = found.json();
+    for (k, (viscous, coulomb)) in [(0.7, 1.5), (0.2, 0.9)].into_iter().enumerate() {
+        let joint = &found["joints"][k];
+        let [v, c] = ["viscous", "coulomb"].map(|name| joint[name].as_f64().unwrap());
+        // Without noise, what is left is where the logged torque jumps: up to half a sample (2.5 ms of a second) from where
+        // the speed changes sign, each time another way.
+        assert!((c / coulomb - 1.0).abs() < 2e-3 && (v - viscous).abs() < 2e-3, "{joint}");
+    }
+    assert!(found["fit_relative_rms"].as_f64().unwrap() < 2e-3, "{}", found["fit_relative_rms"]);
+}
+
+#[test]
+fn gains_of_drives_are_found_with_a_known_payload() {
+    let mechanism = builtin::get("planar-2r").unwrap().build(&BuildOptions::default()).unwrap();
+    let gains = [0.8, 1.25];
+    let drives = |v: &[f64], tau: &mut [f64]| {
+        for k in 0..2 {
+            tau[k] = (tau[k] + 0.5 * v[k]) / gains[k];
+        }
+    };
+    let payload = Inertia::from_com(1.5, Vector3::new(0.3, 0.1, 0.0), Matrix3::identity() * 0.02);
+    let mut parameters = mechanism.parameters();
+    let last = mechanism.parameter_blocks()[1].offset;
+    parameters[last..last + 10].iter_mut().zip(payload.parameters().iter()).for_each(|(x, p)| *x += p);
+    let loaded = mechanism.clone().with_parameters(&parameters).unwrap();
+    let folder = Folder::new();
+    let empty = folder.file("empty.csv", log_of(&mechanism, 3000, drives));
+    let loaded = folder.file("loaded.csv", log_of(&loaded, 3000, drives));
+    let link = &mechanism.bodies()[1].name;
+    let known = format!("{link}=1.5,0.3,0.1,0,0.02,0.02,0.02");
+    let call = ["identify", MODEL, &empty, "--friction", "viscous", "--gains", "0.5"];
+    let with = ["--loaded", &loaded, "--known-payload", &known, "--json", "--holdout", "0.2"];
+    let found = run(&[&call[..], &with[..]].concat());
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let found = found.json();
+    for (joint, gain) in found["joints"].as_array().unwrap().iter().zip(gains) {
+        // Rounding of the filters; nothing else is in the way.
+        assert!((joint["gain"].as_f64().unwrap() / gain - 1.0).abs() < 1e-3, "{joint}");
+        assert!((joint["viscous"].as_f64().unwrap() - 0.5).abs() < 2e-3, "{joint}");
+    }
+    assert!(found["validation_relative_rms"].as_f64().unwrap() < 1e-3);
+    // Without the payload the scale is that of the prior, and a note says so.
+    let alone = run(&call);
+    assert!(alone.status == 0 && alone.stdout.contains("known payload"), "{}{}", alone.stdout, alone.stderr);
+    for wrong in [
+        &["--gains", "0"][..],
+        &["--gains", "0.5", "--loaded", &loaded],
+        &["--gains", "0.5", "--known-payload", &known],
+        &["--gains", "0.5", "--loaded", &loaded, "--known-payload", "nowhere=1,0,0,0"],
+        &["--gains", "0.5", "--loaded", &loaded, "--known-payload", "link2=-1,0,0,0"],
+        &["--gains", "0.5", "--loaded", &loaded, "--known-payload", "link2=1,0,0"],
+        &["--gains", "0.5", "--loaded", &loaded, "--known-payload", "link2=1,0,0,0,1,0.1,0.1"],
+        &["--gains", "0.5", "--estimator", "irls"],
+        &["--gains", "0.5", "--friction", "stribeck"],
+    ] {
+        refused(&[&["identify", MODEL, &empty][..], wrong].concat());
+    }
 }
 
 #[test]

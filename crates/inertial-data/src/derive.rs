@@ -25,6 +25,8 @@ pub(crate) struct Derive<'l> {
     layout: &'l Layout,
     step: f64,
     count: usize,
+    /// States of every n-th sample are wanted.
+    every: usize,
     /// Numbers that wait: rows, rows before filtering, positions, velocities derived, velocities.
     rows: Queue,
     raw: Queue,
@@ -65,13 +67,14 @@ impl Queue {
 }
 
 impl<'l> Derive<'l> {
-    /// For `count` samples, `step` seconds apart.
-    pub fn new(layout: &'l Layout, step: f64, count: usize) -> Self {
+    /// For `count` samples, `step` seconds apart; states of every n-th are wanted.
+    pub fn new(layout: &'l Layout, step: f64, count: usize, every: usize) -> Self {
         let nv = layout.nv();
         Self {
             layout,
             step,
             count,
+            every,
             rows: Queue::new(layout.width()),
             raw: Queue::new(layout.width()),
             q: Queue::new(layout.nq()),
@@ -107,6 +110,12 @@ impl<'l> Derive<'l> {
         for i in from..velocities {
             let start = self.v.data.len();
             self.derived.data.resize(start + nv, 0.0);
+            // Those that no stencil of a wanted state reaches stay zero.
+            let near = (i + REACH) % self.every;
+            if near > 2 * REACH {
+                self.v.data.resize(start + nv, 0.0);
+                continue;
+            }
             self.velocity(i, start);
             self.v.data.extend_from_slice(&self.derived.data[start..]);
             let row = self.rows.row(i);
@@ -117,7 +126,7 @@ impl<'l> Derive<'l> {
             }
         }
         let states = if velocities == self.count { velocities } else { velocities.saturating_sub(REACH) };
-        for i in self.next..states {
+        for i in (self.next.next_multiple_of(self.every)..states).step_by(self.every) {
             let mut a = std::mem::take(&mut self.a);
             self.acceleration(i, &mut a);
             let [row, raw] = [&self.rows, &self.raw].map(|queue| queue.row(i));

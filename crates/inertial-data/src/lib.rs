@@ -27,6 +27,7 @@ mod options;
 mod parquet;
 mod prepare;
 mod reader;
+mod record;
 mod smooth;
 mod spectrum;
 mod spool;

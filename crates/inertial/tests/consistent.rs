@@ -13,8 +13,8 @@ use inertial::estimation::{
     Bounds, Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, LeastSquares, Method, Prior,
     PriorKind, Summary, Term, Weighting, identify,
 };
-use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism};
-use inertial::spatial::{Inertia, PseudoInertia};
+use inertial::mechanism::{BodyKind, BuildOptions, DEFAULT_SNAP, Mechanism, Shape, ShapeSpec, builtin};
+use inertial::spatial::{Inertia, Pose, PseudoInertia};
 use nalgebra::{DVector, Rotation3, Vector3};
 
 /// A log of few noisy samples, its summary and the least-squares noise.
@@ -95,6 +95,48 @@ fn a_solve_stopped_at_any_step_leaves_a_robot_that_can_exist() {
                 assert!(found.cost <= last, "{method:?} {stop}");
                 last = found.cost;
             }
+        }
+    }
+}
+
+#[test]
+fn a_link_is_bounded_by_the_box_around_its_shapes() {
+    let mut builder = builtin::get("planar-2r").unwrap();
+    let turned = Pose {
+        rotation: Rotation3::from_euler_angles(0.3, -0.5, 1.1).into_inner(),
+        translation: Vector3::new(0.2, 0.1, -0.3),
+    };
+    let mut rng = Rng(12);
+    for shape in [
+        Shape::Box { size: [0.3, 0.2, 0.1] },
+        Shape::Cylinder { radius: 0.1, length: 0.4 },
+        Shape::Sphere { radius: 0.07 },
+    ] {
+        builder.shapes = vec![ShapeSpec { link: builder.links[1].name.clone(), origin: turned, shape }];
+        let mechanism = builder.clone().build(&BuildOptions::default()).unwrap();
+        let bounds = Bounds::of_links(&mechanism);
+        let [first, second] = [0, 1].map(|i| &bounds.bodies[&mechanism.bodies()[i].name]);
+        assert!(first.ellipsoid.is_none() && second.ellipsoid.is_some() && second.cuboid.is_none());
+        let own = first.cuboid.unwrap();
+        // The extremes of many points of its surface: a hundredth is left between neighbours.
+        let (mut min, mut max) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+        for _ in 0..40_000 {
+            let side = |rng: &mut Rng| if rng.chance(0.5) { 0.5 } else { -0.5 };
+            let point = match shape {
+                Shape::Box { size } => Vector3::from_fn(|i, _| side(&mut rng) * size[i]),
+                Shape::Cylinder { radius, length } => {
+                    let angle = rng.range(0.0, std::f64::consts::TAU);
+                    Vector3::new(radius * angle.cos(), radius * angle.sin(), side(&mut rng) * length)
+                }
+                Shape::Sphere { radius } => Vector3::from(rng.unit::<3>()) * radius,
+            };
+            let point = turned.rotation * point + turned.translation;
+            for i in 0..3 {
+                (min[i], max[i]) = (min[i].min(point[i]), max[i].max(point[i]));
+            }
+        }
+        for i in 0..3 {
+            assert!((own.min[i] - min[i]).abs() < 1e-3 && (own.max[i] - max[i]).abs() < 1e-3, "{shape:?}");
         }
     }
 }

@@ -330,10 +330,11 @@ fn without_outliers_the_robust_errors_are_as_stated() {
         let mut log = clean.clone();
         log.tau.iter_mut().for_each(|t| *t += 0.3 * normal(&mut rng));
         let summary = log.summary(&equations, None);
-        let found = inertial::estimation::robust(&equations, &summary, |huber| {
+        let (found, settled) = inertial::estimation::robust(&equations, &summary, |huber| {
             Ok(log.summary(&equations, Some(huber)))
         })
         .unwrap();
+        assert!(settled);
         let error = &found.values - DVector::from_vec(true_values(&equations));
         chi += error.dot(&found.covariance.clone().cholesky().unwrap().solve(&error));
         freedom += error.len() as f64;

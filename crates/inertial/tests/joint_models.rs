@@ -7,10 +7,13 @@ mod common;
 use common::{Rng, reference_rnea};
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{
-    Coupling, Equations, Estimator, Identification, IdentifyOptions, JointModel, JointTerms, LeastSquares,
-    Measurements, RowFilter, Summary, Term, Weighting, identify, validate,
+    Coupling, Equations, Estimator, Gains, Identification, IdentifyOptions, JointModel, JointTerms,
+    KnownPayload, LeastSquares, Measurements, PayloadLink, RowFilter, Summary, Term, Weighting, identify,
+    validate,
 };
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
+use inertial::spatial::Inertia;
+use nalgebra::{Matrix3, Vector3};
 
 const ALL: JointTerms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
 
@@ -374,4 +377,114 @@ fn both_sides_filtered_hold_what_was_measured() {
     };
     // Weights beyond twelve samples sum up to the tenth that a row may lose: what is left of a million there shows.
     assert!(rms(None) > 1e3 && rms(Some(&keep)) < 0.01 * rms(None));
+}
+
+/// Logs of a robot without and with a payload on its last link, whose torques are off by `gains`.
+fn with_gains(mechanism: &Mechanism, payload: &Inertia<f64>, gains: &[f64], rng: &mut Rng) -> [Log; 2] {
+    let last = mechanism.bodies().len() - 1;
+    let mut loaded = mechanism.parameters();
+    let block = mechanism.parameter_blocks().iter().find(|b| b.body == last).unwrap();
+    loaded[block.offset..block.offset + 10]
+        .iter_mut()
+        .zip(payload.parameters().iter())
+        .for_each(|(x, p)| *x += p);
+    let loaded = mechanism.clone().with_parameters(&loaded).unwrap();
+    [mechanism, &loaded].map(|robot| {
+        let mut log = simulate(robot, 300, rng, |_, v, a, _, tau| {
+            drives(&own_shafts(v.len()), v, a, tau);
+        });
+        log.tau.iter_mut().enumerate().for_each(|(i, t)| *t /= gains[i % gains.len()]);
+        log
+    })
+}
+
+#[test]
+fn gains_of_drives_follow_from_a_known_payload() {
+    let mechanism = model("puma560");
+    let equations = Equations::new(&mechanism, ALL, DEFAULT_SNAP).unwrap();
+    let truth = [0.7, 1.4, 1.0, 2.0, 0.5, 1.1];
+    let payload = Inertia::from_com(2.0, Vector3::new(0.05, -0.02, 0.15), Matrix3::identity() * 0.01);
+    let link = mechanism.links().iter().rfind(|l| l.body == Some(mechanism.bodies().len() - 1)).unwrap();
+    let carrier = PayloadLink::new(&equations, &link.name).unwrap();
+    let logs = with_gains(&mechanism, &payload, &truth, &mut Rng(21));
+    let [empty, loaded] = logs.each_ref().map(|log| log.summary(&equations));
+    let known = KnownPayload { summary: &loaded, link: &carrier, payload };
+    let gains = Gains::new(&equations, &empty, Some(known), 0.5).unwrap();
+    assert!(gains.converged);
+    for (g, t) in gains.values.iter().zip(truth) {
+        // The noise is taken as at least 1e-9 of the largest force, and the prior counts against that.
+        assert!((g / t - 1.0).abs() < 1e-7, "{:?}", gains.values);
+    }
+    let mut all = gains.apply(&equations, &empty, false).unwrap();
+    all.merge(&gains.apply(&equations, &loaded, true).unwrap()).unwrap();
+    let mut found = plain(&equations, &all);
+    gains.note(&equations, &mut found);
+    let exact = plain(&equations, &simulate_again(&mechanism, &equations));
+    for (a, b) in found.base_parameters.iter().zip(&exact.base_parameters) {
+        assert!(
+            (a.value - b.value).abs() < 1e-6 * (1.0 + b.value.abs()),
+            "{} {} {}",
+            a.name,
+            a.value,
+            b.value
+        );
+    }
+    assert!(found.joints.iter().all(|j| j.gain.is_some()) && found.fit_relative_rms < 1e-6);
+
+    // Without it, only ratios are known: the common factor is that of the prior, as uncertain as six such gains together.
+    let alone = Gains::new(&equations, &empty, None, 0.5).unwrap();
+    let ratio = alone.values[0] / truth[0];
+    assert!(alone.values.iter().zip(truth).all(|(g, t)| (g / t / ratio - 1.0).abs() < 1e-5));
+    let mean: f64 = alone.values.iter().map(|g| g.ln()).sum();
+    assert!(mean.abs() < 1e-4, "{mean}");
+    let relative = alone.std_errors[0] / alone.values[0];
+    assert!((relative - 0.5 / 6.0_f64.sqrt()).abs() < 1e-3, "{relative}");
+    let mut uncertain = plain(&equations, &alone.apply(&equations, &empty, false).unwrap());
+    alone.note(&equations, &mut uncertain);
+    assert!(uncertain.warnings.iter().any(|w| w.contains("known payload")), "{:?}", uncertain.warnings);
+    assert!(Gains::new(&equations, &empty, None, 0.0).is_err());
+    assert!(Gains::new(&equations, &Summary::empty(&equations), None, 0.5).is_err());
+}
+
+/// A log with right torques.
+fn simulate_again(mechanism: &Mechanism, equations: &Equations<'_>) -> Summary {
+    let log = simulate(mechanism, 300, &mut Rng(22), |_, v, a, _, tau| {
+        drives(&own_shafts(v.len()), v, a, tau);
+    });
+    log.summary(equations)
+}
+
+#[test]
+fn errors_of_gains_are_as_stated() {
+    const DRAWS: usize = 60;
+    let mechanism = model("planar-2r");
+    let equations = Equations::new(&mechanism, ALL, DEFAULT_SNAP).unwrap();
+    let truth = [0.8, 1.3];
+    let payload = Inertia::from_com(1.0, Vector3::new(0.2, 0.0, 0.0), Matrix3::identity() * 0.01);
+    let link = mechanism.links().iter().rfind(|l| l.body == Some(mechanism.bodies().len() - 1)).unwrap();
+    let carrier = PayloadLink::new(&equations, &link.name).unwrap();
+    let mut rng = Rng(23);
+    let mut squares = [0.0; 3];
+    let exact = plain(&equations, &simulate_again(&mechanism, &equations));
+    for _ in 0..DRAWS {
+        let logs = with_gains(&mechanism, &payload, &truth, &mut rng).map(|log| log.noisy(0.3, &mut rng));
+        let [empty, loaded] = logs.each_ref().map(|log| log.summary(&equations));
+        let known = KnownPayload { summary: &loaded, link: &carrier, payload };
+        // So wide that it does not matter beside the data.
+        let gains = Gains::new(&equations, &empty, Some(known), 10.0).unwrap();
+        for k in 0..2 {
+            squares[k] += ((gains.values[k] - truth[k]) / gains.std_errors[k]).powi(2);
+        }
+        let mut all = gains.apply(&equations, &empty, false).unwrap();
+        all.merge(&gains.apply(&equations, &loaded, true).unwrap()).unwrap();
+        let mut found = plain(&equations, &all);
+        gains.note(&equations, &mut found);
+        let (a, b) = (&found.base_parameters[0], &exact.base_parameters[0]);
+        squares[2] += ((a.value - b.value) / a.std_error).powi(2);
+    }
+    // Mean of 60 squares of standard normals: 1 ± 0.18; outside 5 deviations less than once in a hundred thousand (its upper
+    // tail is heavier than the normal one).
+    for s in squares {
+        assert!((s / DRAWS as f64 - 1.0).abs() < 0.92, "{squares:?}");
+    }
 }

@@ -1,7 +1,6 @@
 //! `inertial identify --measured momentum`: a free-flying robot, from its rates and the momentum that its wheels gave it.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
@@ -11,7 +10,7 @@ use inertial::estimation::momentum_identification::{
     MomentumEstimator, MomentumIdentification, MomentumResidual, RateRule, identify_momentum, integrate_rates,
 };
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
-use inertial_data::{Cutoff, Log, Need, Options, Source, open, prepare};
+use inertial_data::{Cutoff, Log, Need, Options, prepare};
 
 use super::{Args, EstimatorChoice};
 use crate::model::Model;
@@ -87,7 +86,7 @@ struct Data {
 
 impl Data {
     fn read(mechanism: &Mechanism, path: &str, args: &Args) -> Result<Self> {
-        let log = Log::collect(open(Path::new(path), &Source::default())?)?;
+        let log = Log::collect(args.log.reader(path)?)?;
         let given: Vec<usize> = (0..6).filter(|&k| log.column(MOMENTUM[k]).is_some()).collect();
         if let Some(missing) = (3..6).find(|k| !given.contains(k)) {
             bail!(

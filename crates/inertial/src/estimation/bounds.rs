@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::prior::sizes;
 use crate::consistency::significant;
-use crate::mechanism::{BodyKind, Mechanism};
+use crate::mechanism::{BodyKind, Mechanism, Shape};
 use crate::optimize::{Inequality, pseudo};
 use crate::spatial::{Inertia, PseudoInertia};
 use crate::{Error, Result};
@@ -94,15 +94,19 @@ impl Bounds {
         Ok(out)
     }
 
-    /// Balls around the links, from the distances between joints.
+    /// The box around a link's collision shapes where the description has simple ones; else a ball about the middle between
+    /// its joints, as wide as these are apart on either side.
     pub fn of_links(mechanism: &Mechanism) -> Self {
-        let links = mechanism.bodies().iter().zip(sizes(mechanism));
-        let ball = |(size, centre): (f64, Vector3<f64>)| BodyBounds {
-            ellipsoid: Some(Ellipsoid { centre: centre.into(), semi_axes: [REACH * size; 3], rpy: [0.0; 3] }),
-            ..BodyBounds::default()
+        let bound = |(i, (size, centre)): (usize, (f64, Vector3<f64>))| {
+            let body = &mechanism.bodies()[i];
+            let mut out = BodyBounds { cuboid: around_shapes(mechanism, i), ..BodyBounds::default() };
+            if out.cuboid.is_none() {
+                let (centre, semi_axes) = (centre.into(), [REACH * size; 3]);
+                out.ellipsoid = Some(Ellipsoid { centre, semi_axes, rpy: [0.0; 3] });
+            }
+            (body.kind == BodyKind::Link).then(|| (body.name.clone(), out))
         };
-        let links = links.filter(|(body, _)| body.kind == BodyKind::Link);
-        Self { bodies: links.map(|(body, size)| (body.name.clone(), ball(size))).collect() }
+        Self { bodies: sizes(mechanism).into_iter().enumerate().filter_map(bound).collect() }
     }
 
     /// Whether nothing is bounded.
@@ -126,6 +130,33 @@ impl Bounds {
             ))),
         }
     }
+}
+
+/// The box along a body's axes that holds its collision shapes.
+fn around_shapes(mechanism: &Mechanism, body: usize) -> Option<Span> {
+    let mut out: Option<Span> = None;
+    for shape in mechanism.shapes().iter().filter(|s| s.body == Some(body)) {
+        let rotation = shape.pose.rotation;
+        let reach: [f64; 3] = std::array::from_fn(|axis| {
+            let row = rotation.row(axis);
+            match shape.shape {
+                Shape::Sphere { radius } => radius,
+                // A disc about z reaches by the sine of its axis' angle.
+                Shape::Cylinder { radius, length } => {
+                    radius * row[0].hypot(row[1]) + 0.5 * length * row[2].abs()
+                }
+                Shape::Box { size } => (0..3).map(|k| 0.5 * size[k] * row[k].abs()).sum(),
+            }
+        });
+        let span = out.get_or_insert(Span { min: [f64::INFINITY; 3], max: [f64::NEG_INFINITY; 3] });
+        for axis in 0..3 {
+            let centre = shape.pose.translation[axis];
+            span.min[axis] = span.min[axis].min(centre - reach[axis]);
+            span.max[axis] = span.max[axis].max(centre + reach[axis]);
+        }
+    }
+    // A shape without any size holds no body.
+    out.filter(|span| (0..3).all(|k| span.min[k] < span.max[k]))
 }
 
 impl BodyBounds {

@@ -14,7 +14,8 @@
 use serde::Serialize;
 
 use super::equations::Equations;
-use super::identify::{Identification, IdentifyOptions, JointEstimate, choose, identify, joints};
+use super::identification::{Identification, JointEstimate, joints};
+use super::identify::{IdentifyOptions, choose, identify};
 use super::residuals::{Residual, validate};
 use super::summary::Summary;
 use super::terms::Term;

@@ -2,21 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use super::bounds::Bounds;
 use super::consistent::{Consistency, ConsistentFit, Method, PriorKind};
 use super::equations::Equations;
-use super::essential::{Essential, essential};
+use super::essential::essential;
+use super::identification::{Identification, ModelSize, ParameterEstimate, bodies, joints};
 use super::least_squares::{LeastSquares, Weighting, information};
 use super::measurements::Huber;
 use super::prior::Prior;
-use super::residuals::{Residual, validate};
+use super::residuals::validate;
 use super::robust::robust;
 use super::summary::Summary;
-use super::terms::{Motor, Term};
 use super::{coupling, stribeck};
-use crate::consistency::{DEFAULT_TOLERANCE, judge};
 use crate::linalg::{Triangle, singular_values};
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::spatial::Inertia;
@@ -97,189 +94,6 @@ impl Default for IdentifyOptions {
     }
 }
 
-/// The mechanism in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ModelSize {
-    /// Its name.
-    pub name: String,
-    /// Number of links that move.
-    pub bodies: usize,
-    /// Degrees of freedom.
-    pub dof: usize,
-}
-
-/// A tensor about the centre of mass, along the link's axes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[allow(missing_docs)]
-pub struct Tensor {
-    pub ixx: f64,
-    pub ixy: f64,
-    pub ixz: f64,
-    pub iyy: f64,
-    pub iyz: f64,
-    pub izz: f64,
-}
-
-/// A body as estimated.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BodyEstimate {
-    /// Its name.
-    pub name: String,
-    /// Mass (kg).
-    pub mass: f64,
-    /// Centre of mass in the body's frame (m); the origin where the mass is zero.
-    pub com: [f64; 3],
-    /// Inertia about the centre of mass.
-    pub inertia: Tensor,
-    /// Whether a body can have these values.
-    pub consistent: bool,
-    /// Smallest eigenvalue of the pseudo-inertia.
-    pub pseudo_inertia_min_eigenvalue: f64,
-}
-
-impl BodyEstimate {
-    /// With its verdict.
-    pub fn new(name: &str, inertia: &Inertia<f64>) -> Result<Self> {
-        let verdict = judge(inertia, DEFAULT_TOLERANCE)?;
-        let t = inertia.about_com();
-        Ok(Self {
-            name: name.to_owned(),
-            mass: inertia.mass,
-            com: inertia.com().map_or([0.0; 3], Into::into),
-            inertia: Tensor {
-                ixx: t[(0, 0)],
-                ixy: t[(0, 1)],
-                ixz: t[(0, 2)],
-                iyy: t[(1, 1)],
-                iyz: t[(1, 2)],
-                izz: t[(2, 2)],
-            },
-            consistent: verdict.is_consistent(),
-            pseudo_inertia_min_eigenvalue: verdict.pseudo_inertia_min_eigenvalue,
-        })
-    }
-}
-
-/// A joint's own model as estimated; what was not asked for is absent.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct JointEstimate {
-    /// Its name.
-    pub name: String,
-    /// Viscous friction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub viscous: Option<f64>,
-    /// Coulomb friction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub coulomb: Option<f64>,
-    /// Coulomb friction of forward motion.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub coulomb_positive: Option<f64>,
-    /// Coulomb friction of backward motion.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub coulomb_negative: Option<f64>,
-    /// Friction at rest above the Coulomb friction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stribeck: Option<f64>,
-    /// The speed at which it has fallen to 1/e.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stribeck_velocity: Option<f64>,
-    /// The exponent with which it falls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stribeck_exponent: Option<f64>,
-    /// Constant offset of the measured torque.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub offset: Option<f64>,
-    /// Rotor inertia, reflected to the joint.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rotor_inertia: Option<f64>,
-    /// What its drive turns with, where that is not this joint alone.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub turns_with: BTreeMap<String, f64>,
-    /// The user's own terms.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub terms: BTreeMap<String, f64>,
-}
-
-/// A base parameter as estimated.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ParameterEstimate {
-    /// `BODY.NAME` of the combination.
-    pub name: String,
-    /// Its value.
-    pub value: f64,
-    /// Its standard error; of consistent estimators with the prior's part, see [`ConsistentFit::covariance`].
-    pub std_error: f64,
-    /// Standard error over the value; absent where that is zero.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub relative_std_error: Option<f64>,
-}
-
-impl ParameterEstimate {
-    pub(super) fn new(name: String, value: f64, std_error: f64) -> Self {
-        let relative_std_error = (value != 0.0).then(|| (std_error / value).abs());
-        Self { name, value, std_error, relative_std_error }
-    }
-}
-
-/// The result of [`identify`]; serialises to the object of `identify --json`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Identification {
-    /// The object's schema.
-    pub schema: &'static str,
-    /// The mechanism.
-    pub model: ModelSize,
-    /// How.
-    pub estimator: &'static str,
-    /// Number of samples.
-    pub samples: usize,
-    /// Number of base parameters.
-    pub rank: usize,
-    /// Number of directions of base parameters that this motion showed.
-    pub excited: usize,
-    /// The bodies.
-    pub bodies: Vec<BodyEstimate>,
-    /// The joints.
-    pub joints: Vec<JointEstimate>,
-    /// The base parameters.
-    pub base_parameters: Vec<ParameterEstimate>,
-    /// Residuals of the data that were fitted.
-    pub fit: Vec<Residual>,
-    /// The same, all joints together.
-    pub fit_relative_rms: f64,
-    /// Residuals of the data kept for validation.
-    pub validation: Vec<Residual>,
-    /// The same, all joints together.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub validation_relative_rms: Option<f64>,
-    /// Combinations of unknowns that the motion did not show: adding any of them changes no prediction.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_shown: Vec<BTreeMap<String, f64>>,
-    /// Unknowns that the noise does not cover, where asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub essential: Option<Essential>,
-    /// Covariance of the base parameters (least squares), where asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub covariance: Vec<Vec<f64>>,
-    /// Of the consistent estimator: cost less proven lower bound.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duality_gap: Option<f64>,
-    /// What people should know.
-    pub warnings: Vec<String>,
-    /// All parameters, for computation.
-    #[serde(skip)]
-    pub parameters: Vec<f64>,
-    /// The unknowns of the equations, for computation.
-    #[serde(skip)]
-    pub values: Vec<f64>,
-    /// How well the data show the base parameters, whatever the joints' terms are: singular values of unit columns, the
-    /// greatest first.
-    #[serde(skip)]
-    pub singular_values: Vec<f64>,
-    /// The drives as they were found.
-    #[serde(skip)]
-    pub(super) motors: Vec<Motor>,
-}
-
 /// Estimates the parameters of a mechanism from a summary of its logs.
 pub fn identify(
     equations: &Equations<'_>,
@@ -324,9 +138,13 @@ pub fn identify_robust(
         out.warnings.extend(notes);
         return Ok(out);
     }
-    let squares = robust(equations, summary, |huber| pass(equations, huber))?;
+    let (squares, settled) = robust(equations, summary, |huber| pass(equations, huber))?;
     let options = IdentifyOptions { estimator: Estimator::Irls, ..options.clone() };
-    estimate(equations, summary, validation, &options, squares)
+    let mut out = estimate(equations, summary, validation, &options, squares)?;
+    if !settled {
+        out.warnings.push("the weights of outliers have not settled after 60 passes".into());
+    }
+    Ok(out)
 }
 
 /// From least squares to the result.
@@ -339,7 +157,15 @@ fn estimate(
 ) -> Result<Identification> {
     let mechanism = equations.mechanism();
     let mut warnings = mechanism.warnings().to_vec();
-    warnings.extend(equations.closed().map_or(&[][..], |c| c.warnings()).iter().cloned());
+    if let Some(closed) = equations.closed() {
+        warnings.extend_from_slice(closed.warnings());
+        if !equations.terms.is_empty() && closed.dof() < mechanism.nv() {
+            warnings.push(format!(
+                "joint terms are those of the independent joints {}: friction of the others counts there as far as it acts alike",
+                closed.independent_names().join(", ")
+            ));
+        }
+    }
     let essential = options.essential.then(|| essential(equations, summary, &squares)).transpose()?;
     let hidden = hidden(equations, &squares)?;
     let not_shown = not_shown(equations, &squares);
@@ -516,55 +342,4 @@ fn unseen(equations: &Equations<'_>, squares: &LeastSquares) -> String {
         equations.len(),
         names.join(", ")
     )
-}
-
-pub(super) fn bodies(mechanism: &Mechanism) -> Result<Vec<BodyEstimate>> {
-    let with_mass = |kind: &BodyKind| matches!(kind, BodyKind::Link | BodyKind::Rotor);
-    mechanism
-        .bodies()
-        .iter()
-        .filter(|b| with_mass(&b.kind))
-        .map(|body| BodyEstimate::new(&body.name, &body.inertia))
-        .collect()
-}
-
-pub(super) fn joints(equations: &Equations<'_>, estimated: &Mechanism, values: &[f64]) -> Vec<JointEstimate> {
-    let names = equations.row_names();
-    let mut out: Vec<JointEstimate> = names
-        .into_iter()
-        .take(equations.coordinates())
-        .map(|name| JointEstimate { name, ..JointEstimate::default() })
-        .collect();
-    for (&(v, term), &value) in equations.terms.iter().zip(&values[equations.rank()..]) {
-        let joint = &mut out[v];
-        let place = match term {
-            Term::Viscous => &mut joint.viscous,
-            Term::Coulomb => &mut joint.coulomb,
-            Term::CoulombPositive => &mut joint.coulomb_positive,
-            Term::CoulombNegative => &mut joint.coulomb_negative,
-            Term::Stribeck => {
-                joint.stribeck_velocity = equations.bend(v).map(|b| b.speed);
-                joint.stribeck_exponent = equations.bend(v).map(|b| b.exponent);
-                &mut joint.stribeck
-            }
-            Term::Offset => &mut joint.offset,
-            Term::RotorInertia => &mut joint.rotor_inertia,
-            Term::Given { index, .. } => {
-                joint.terms.insert(equations.joint_model().given[index].name.clone(), value);
-                continue;
-            }
-        };
-        *place = Some(value);
-    }
-    let names = equations.row_names();
-    for (v, motor) in equations.motors().iter().enumerate().filter(|(v, m)| m.shaft != [(*v, 1.0)]) {
-        out[v].turns_with = motor.shaft.iter().map(|&(k, factor)| (names[k].clone(), factor)).collect();
-    }
-    for rotor in estimated.bodies().iter().filter(|b| b.kind == BodyKind::SymmetricRotor) {
-        let reflected = rotor.drive.ratio.powi(2) * rotor.inertia.rotational[(2, 2)];
-        if let Some(row) = (0..out.len()).find(|&row| equations.tree_coordinate(row) == rotor.drive.v) {
-            *out[row].rotor_inertia.get_or_insert(0.0) += reflected;
-        }
-    }
-    out
 }

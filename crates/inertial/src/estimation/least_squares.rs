@@ -13,7 +13,7 @@ const UNSEEN: f64 = 1e-8;
 
 /// The noise of a joint is taken as at least so much of the largest joint's force: weights stay finite on data without
 /// noise, and a joint without any force does not count for more than the others.
-const LEAST_NOISE: f64 = 1e-9;
+pub(super) const LEAST_NOISE: f64 = 1e-9;
 
 /// Repetitions of weighting, and the relative change of the noise below which it has settled.
 const REPEATS: usize = 20;
@@ -205,10 +205,10 @@ pub(super) fn stacked(
 }
 
 /// One weighted solution.
-struct Solution {
-    values: DVector<f64>,
+pub(super) struct Solution {
+    pub values: DVector<f64>,
     /// Pseudo-inverse of `AᵀA`.
-    inverse: DMatrix<f64>,
+    pub inverse: DMatrix<f64>,
     seen: usize,
     unseen: DMatrix<f64>,
     scale: DVector<f64>,
@@ -221,8 +221,12 @@ impl Solution {
         weights: &[f64],
         only: Option<&[bool]>,
     ) -> Result<Self> {
-        let n = equations.len();
-        let all = stacked(equations, summary, weights, true)?.matrix();
+        Self::of_factor(&stacked(equations, summary, weights, true)?.matrix(), only)
+    }
+
+    /// Of the factor `[A b]`.
+    pub fn of_factor(all: &DMatrix<f64>, only: Option<&[bool]>) -> Result<Self> {
+        let n = all.ncols() - 1;
         let b = all.column(n).into_owned();
         let mut a = all.columns(0, n).into_owned();
         // Columns in units of their own size: ranks must not depend on kilograms against kilogram metres squared.

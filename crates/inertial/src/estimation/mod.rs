@@ -5,6 +5,7 @@
 //! [`consistent`], residuals of any parameters) works on summaries and costs milliseconds, however long the log was.
 //! [`identify`] goes all the way.
 
+mod absorb;
 mod bounds;
 mod candidates;
 pub mod consistent;
@@ -15,6 +16,8 @@ mod essential;
 mod expression;
 mod fleet;
 pub mod flown;
+mod gains;
+mod identification;
 mod identify;
 mod joint_model;
 pub mod least_squares;
@@ -24,6 +27,7 @@ pub mod momentum_identification;
 mod momentum_rows;
 mod online;
 mod payload;
+mod payload_link;
 mod prediction;
 mod prior;
 mod residuals;
@@ -41,14 +45,14 @@ pub use equations::Equations;
 pub use essential::Essential;
 pub use expression::{Expression, Meaning, State, Variable};
 pub use fleet::{Fleet, Member, identify_fleet};
-pub use identify::{
-    BodyEstimate, Estimator, Identification, IdentifyOptions, JointEstimate, ModelSize, ParameterEstimate,
-    Tensor, identify, identify_robust,
-};
+pub use gains::{Gains, KnownPayload};
+pub use identification::{BodyEstimate, Identification, JointEstimate, ModelSize, ParameterEstimate, Tensor};
+pub use identify::{Estimator, IdentifyOptions, identify, identify_robust};
 pub use least_squares::{LeastSquares, Weighting, information_matrix};
 pub use measurements::{Huber, Measurements};
 pub use online::Online;
-pub use payload::{PayloadLink, TRACE_OF_PRIOR, Unloaded, identify_payload};
+pub use payload::{TRACE_OF_PRIOR, Unloaded, identify_payload};
+pub use payload_link::PayloadLink;
 pub use prediction::Prediction;
 pub use prior::Prior;
 pub use residuals::{Residual, Validation, validate};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::identify::{BodyEstimate, ModelSize, bodies};
+use super::identification::{BodyEstimate, ModelSize, bodies};
 use super::momentum::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
 use crate::dynamics::{Frame, Workspace, momentum};
 use crate::mechanism::{BodyKind, Mechanism};

@@ -1,7 +1,7 @@
 //! The forces that given unknowns predict, sample by sample.
 
 use super::equations::{Channel, Equations};
-use super::identify::Identification;
+use super::identification::Identification;
 use super::measurements::Measurements;
 use super::rows::{Rows, Visitor};
 use super::terms::Term;

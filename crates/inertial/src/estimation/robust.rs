@@ -18,13 +18,13 @@ const SETTLED: f64 = 1e-3;
 /// with the weights given (see [`super::Measurements::huber`]). `summary` is the one without weights.
 ///
 /// Of the noise, the standard deviation is Huber's proposal 2: that of the rows cut at 1.345 of it. Standard errors count the
-/// weights; they are right to a hundredth where the noise is normal. After 60 passes the estimate counts as it is: without any noise
-/// but outliers, only the noise still shrinks then.
+/// weights; they are right to a hundredth where the noise is normal. After 60 passes the estimate counts as it is, and the second
+/// part of the answer is false: without any noise but outliers, the noise shrinks for ever.
 pub fn robust(
     equations: &Equations<'_>,
     summary: &Summary,
     mut pass: impl FnMut(Huber<'_>) -> Result<Summary>,
-) -> Result<LeastSquares> {
+) -> Result<(LeastSquares, bool)> {
     let mut found = LeastSquares::new(equations, summary, Weighting::Weighted)?;
     // Noise of nothing but rounding leaves nothing to weigh.
     let least: Vec<f64> = found.noise.iter().map(|s| 1e-9 * s).collect();
@@ -58,8 +58,8 @@ pub fn robust(
             .fold(0.0, f64::max);
         found = next;
         if moved < SETTLED {
-            break;
+            return Ok((found, true));
         }
     }
-    Ok(found)
+    Ok((found, false))
 }

@@ -8,7 +8,8 @@ use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::equations::Equations;
-use super::identify::{Estimator, Identification, IdentifyOptions, identify};
+use super::identification::Identification;
+use super::identify::{Estimator, IdentifyOptions, identify};
 use super::least_squares::{LeastSquares, Weighting};
 use super::measurements::Measurements;
 use super::prior::Prior;

@@ -1,0 +1,171 @@
+//! What is kept of a log after filtering, and how it comes about.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::Result;
+use crate::checks::Slip;
+use crate::derive::Derive;
+use crate::grid::Grid;
+use crate::layout::Layout;
+use crate::smooth::{Kernel, Smoother};
+use crate::spool::Spool;
+
+/// What is kept of a sample: states, forces and further columns, filtered and raw, and marks.
+pub(crate) struct Record {
+    pub width: usize,
+    /// Velocity coordinates whose force was measured.
+    pub measured: Vec<usize>,
+    /// Those whose force saturates, and the values at which it does.
+    pub saturated: Vec<(usize, [f64; 2])>,
+    /// Ends of the parts.
+    ends: [usize; 9],
+}
+
+/// A record's parts.
+pub(crate) struct Parts<'r> {
+    pub q: &'r [f64],
+    pub v: &'r [f64],
+    pub a: &'r [f64],
+    pub tau: &'r [f64],
+    pub tau_raw: &'r [f64],
+    pub extra: &'r [f64],
+    pub extra_raw: &'r [f64],
+    pub sound: bool,
+    /// Not near a saturated force, for each that saturates.
+    pub clear: &'r [f64],
+}
+
+impl Record {
+    pub fn new(layout: &Layout, saturated: Vec<(usize, [f64; 2])>) -> Self {
+        let measured: Vec<usize> = (0..layout.nv()).filter(|&v| layout.tau[v].is_some()).collect();
+        let (nv, nt, ne) = (layout.nv(), measured.len(), layout.extra.len());
+        let mut end = 0;
+        let ends = [layout.nq(), nv, nv, nt, nt, ne, ne, 1, saturated.len()].map(|len| {
+            end += len;
+            end
+        });
+        Self { width: end, measured, saturated, ends }
+    }
+
+    pub fn split<'r>(&self, row: &'r [f64]) -> Parts<'r> {
+        let part = |k: usize| &row[if k == 0 { 0 } else { self.ends[k - 1] }..self.ends[k]];
+        Parts {
+            q: part(0),
+            v: part(1),
+            a: part(2),
+            tau: part(3),
+            tau_raw: part(4),
+            extra: part(5),
+            extra_raw: part(6),
+            sound: part(7)[0] != 0.0,
+            clear: part(8),
+        }
+    }
+}
+
+/// Filters, differentiates and decimates rows of the grid.
+pub(crate) struct Recorder<'l> {
+    layout: &'l Layout,
+    record: &'l Record,
+    derive: Derive<'l>,
+    pub records: Spool,
+    row: Vec<f64>,
+    bridged: Marks,
+    saturated: Vec<Marks>,
+    /// Greatest speeds.
+    pub speeds: Vec<f64>,
+    pub slips: Vec<Slip>,
+}
+
+impl<'l> Recorder<'l> {
+    pub fn new(layout: &'l Layout, record: &'l Record, grid: &Grid, every: usize, smear: usize) -> Self {
+        Self {
+            layout,
+            record,
+            derive: Derive::new(layout, grid.step, grid.count, every),
+            records: Spool::new(record.width),
+            row: Vec::with_capacity(record.width),
+            bridged: Marks::new(smear, grid.count),
+            saturated: record.saturated.iter().map(|_| Marks::new(smear, grid.count)).collect(),
+            speeds: vec![0.0; layout.nv()],
+            slips: vec![Slip::default(); layout.nv()],
+        }
+    }
+
+    /// Takes all rows.
+    pub fn run(&mut self, grid: &Grid, rows: &mut Spool, kernel: Option<Kernel>) -> Result<()> {
+        let (layout, record) = (self.layout, self.record);
+        let mut smoother = Smoother::new(kernel, layout.width(), grid.count);
+        let mut seen = 0;
+        grid.each(layout, rows, &mut |rows, bridged| {
+            for (i, (row, &bridged)) in rows.chunks_exact(layout.width()).zip(bridged).enumerate() {
+                if bridged {
+                    self.bridged.mark(seen + i);
+                }
+                for ((v, limits), marks) in record.saturated.iter().zip(&mut self.saturated) {
+                    if layout.tau[*v].is_some_and(|place| limits.contains(&row[place])) {
+                        marks.mark(seen + i);
+                    }
+                }
+            }
+            seen += bridged.len();
+            smoother.push(rows, &mut |smooth, raw| self.derive(smooth, raw))
+        })?;
+        smoother.finish(&mut |smooth, raw| self.derive(smooth, raw))
+    }
+
+    fn derive(&mut self, smooth: &[f64], raw: &[f64]) -> Result<()> {
+        let Self { derive, layout, record, records, row, bridged, saturated, speeds, slips } = self;
+        derive.push(smooth, raw, &mut |state| {
+            for (k, speed) in speeds.iter_mut().enumerate() {
+                *speed = speed.max(state.v[k].abs());
+                slips[k].add(state.v[k], state.derived[k]);
+            }
+            row.clear();
+            row.extend_from_slice(state.q);
+            row.extend_from_slice(state.v);
+            row.extend_from_slice(state.a);
+            for source in [state.row, state.raw] {
+                row.extend(record.measured.iter().filter_map(|&v| layout.tau[v]).map(|place| source[place]));
+            }
+            for source in [state.row, state.raw] {
+                row.extend(layout.extra.iter().map(|&place| source[place]));
+            }
+            row.push(f64::from(bridged.clear(state.index)));
+            row.extend(saturated.iter_mut().map(|marks| f64::from(marks.clear(state.index))));
+            records.push(row)
+        })
+    }
+}
+
+/// Samples too near to a mark or to an end.
+struct Marks {
+    reach: usize,
+    count: usize,
+    near: VecDeque<Range<usize>>,
+}
+
+impl Marks {
+    fn new(reach: usize, count: usize) -> Self {
+        Self { reach, count, near: VecDeque::new() }
+    }
+
+    /// Marks come in order.
+    fn mark(&mut self, i: usize) {
+        let around = i.saturating_sub(self.reach)..i + self.reach + 1;
+        match self.near.back_mut() {
+            Some(last) if last.end >= around.start => last.end = around.end,
+            _ => self.near.push_back(around),
+        }
+    }
+
+    /// Whether sample `i` is clear of them; asked in order.
+    fn clear(&mut self, i: usize) -> bool {
+        while self.near.front().is_some_and(|near| near.end <= i) {
+            self.near.pop_front();
+        }
+        let inside = i >= self.reach && i + self.reach < self.count;
+        inside && self.near.front().is_none_or(|near| i < near.start)
+    }
+}
