@@ -152,15 +152,10 @@ impl LogOptions {
 
 /// What a prepared log says of the unknowns.
 pub fn summarise(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
-    summarise_within(equations, log, log.row_filter()?.as_ref(), [0; 2])
+    summarise_within(equations, log, [0; 2])
 }
 
-fn summarise_within(
-    equations: &Equations<'_>,
-    log: &Prepared,
-    filter: Option<&RowFilter>,
-    beyond: [usize; 2],
-) -> Result<Summary> {
+fn summarise_within(equations: &Equations<'_>, log: &Prepared, beyond: [usize; 2]) -> Result<Summary> {
     let dynamics = InverseDynamics::new(equations.mechanism());
     let samples = Samples::new(&dynamics, log.len(), &log.q, &log.v, &log.a)?;
     let mut data = Measurements::new(samples, &log.v, &log.a, &log.tau);
@@ -169,7 +164,7 @@ fn summarise_within(
     if !equations.joint_model().columns.is_empty() {
         data.columns = Some(&log.extra);
     }
-    (data.independent, data.filter, data.beyond) = (log.independent(), filter, beyond);
+    (data.independent, data.filter, data.beyond) = (log.independent(), log.row_filter.as_ref(), beyond);
     Ok(Summary::new(equations, &data)?)
 }
 
@@ -206,11 +201,10 @@ pub fn summarise_part(
     log: &mut PreparedLog,
     range: Range<usize>,
 ) -> Result<Summary> {
-    let filter = log.row_filter()?;
     let mut out = Summary::empty(equations);
-    for part in parts(equations.mechanism(), range, filter.as_ref()) {
+    for part in parts(equations.mechanism(), range, log.row_filter()) {
         let read = log.read(part.samples)?;
-        out.merge(&summarise_within(equations, &read, filter.as_ref(), part.beyond)?)?;
+        out.merge(&summarise_within(equations, &read, part.beyond)?)?;
     }
     Ok(out)
 }

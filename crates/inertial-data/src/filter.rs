@@ -106,6 +106,16 @@ impl LowPass {
         }
     }
 
+    /// Gain of both passes together at a frequency.
+    pub fn gain(&self, frequency_hz: f64, rate_hz: f64) -> f64 {
+        let (sine, cosine) = (2.0 * PI * frequency_hz / rate_hz).sin_cos();
+        let (sine2, cosine2) = (2.0 * sine * cosine, cosine * cosine - sine * sine);
+        let square = |c0: f64, c1: f64, c2: f64| {
+            (c0 + c1 * cosine + c2 * cosine2).powi(2) + (c1 * sine + c2 * sine2).powi(2)
+        };
+        self.sections.iter().map(|s| square(s.b[0], s.b[1], s.b[2]) / square(1.0, s.a[0], s.a[1])).product()
+    }
+
     /// Samples until a disturbance has decayed to a thousandth.
     pub fn settling(&self) -> usize {
         self.settling

@@ -61,6 +61,8 @@ pub struct Prepared {
     pub log_rate_hz: f64,
     /// Cut-off of the low-pass, where there is one.
     pub cutoff_hz: Option<f64>,
+    /// The low-pass for both sides of equations of these samples, with half the cut-off; none where nothing was filtered.
+    pub row_filter: Option<RowFilter>,
     /// What was repaired and chosen, for people.
     pub notes: Vec<String>,
 }
@@ -79,11 +81,6 @@ impl Prepared {
     /// The part of the samples that is independent: a band of `f` Hz carries `2 f` independent numbers per second.
     pub fn independent(&self) -> f64 {
         self.cutoff_hz.map_or(1.0, |f| (2.0 * f / self.rate_hz).min(1.0))
-    }
-
-    /// The low-pass for both sides of equations of these samples; see [`PreparedLog::row_filter`].
-    pub fn row_filter(&self) -> Result<Option<RowFilter>> {
-        row_filter(self.cutoff_hz, self.rate_hz)
     }
 }
 
@@ -118,6 +115,7 @@ pub struct PreparedLog {
     step: f64,
     log_rate_hz: f64,
     cutoff_hz: Option<f64>,
+    row_filter: Option<RowFilter>,
     /// Least speed of each velocity coordinate whose force counts.
     slowest: Vec<f64>,
     /// Samples that belong to neither side of a cut.
@@ -185,6 +183,9 @@ impl PreparedLog {
             let left = rate / every as f64;
             notes.push(format!("one sample of {every} is kept after filtering ({left:.6} Hz)"));
         }
+        let filtered = kernel.as_ref().zip(cutoff);
+        let row_filter =
+            filtered.map(|filter| row_filter(filter, rate, rate / every as f64)).transpose()?.flatten();
         // A disturbance decays to a hundredth within two periods of the cut-off; the stencils of two derivatives reach four
         // samples.
         let smear = cutoff.map_or(4, |f| count((SMEAR * rate / f).ceil())).max(4);
@@ -211,6 +212,7 @@ impl PreparedLog {
             step: grid.step * every as f64,
             log_rate_hz: rate,
             cutoff_hz: cutoff,
+            row_filter,
             slowest,
             mixed: 0..0,
             notes,
@@ -245,8 +247,8 @@ impl PreparedLog {
     }
 
     /// The low-pass for both sides of equations of these samples, with half the cut-off; none where nothing was filtered.
-    pub fn row_filter(&self) -> Result<Option<RowFilter>> {
-        row_filter(self.cutoff_hz, self.rate_hz())
+    pub fn row_filter(&self) -> Option<&RowFilter> {
+        self.row_filter.as_ref()
     }
 
     /// The first samples, and the last `fraction` of them to validate with. From then on, samples that the filter mixes
@@ -285,6 +287,7 @@ impl PreparedLog {
             rate_hz: self.rate_hz(),
             log_rate_hz: self.log_rate_hz,
             cutoff_hz: self.cutoff_hz,
+            row_filter: self.row_filter.clone(),
             notes: Vec::new(),
         };
         for (i, row) in data.chunks_exact(self.record.width).enumerate() {
@@ -376,11 +379,19 @@ pub fn prepare_columns(log: &Log, motion: &[&str], options: &Options) -> Result<
     PreparedLog::of_columns(&mut LogReader::new(log), motion, options)?.whole()
 }
 
-fn row_filter(cutoff_hz: Option<f64>, rate_hz: f64) -> Result<Option<RowFilter>> {
+/// For samples of a rate that passed a filter at the log's rate.
+fn row_filter(
+    (kernel, cutoff_hz): (&Kernel, f64),
+    log_rate_hz: f64,
+    rate_hz: f64,
+) -> Result<Option<RowFilter>> {
+    let cutoff = ROWS_PER_CUTOFF * cutoff_hz;
     // Where samples were dropped beyond the cut-off there is nothing left to filter.
-    let cutoff = cutoff_hz.map(|f| ROWS_PER_CUTOFF * f).filter(|f| *f < 0.5 * rate_hz);
-    let filter = cutoff.map(|f| RowFilter::new(f, rate_hz)).transpose();
-    filter.map_err(|e| Error::Option(e.to_string()))
+    if cutoff >= 0.5 * rate_hz {
+        return Ok(None);
+    }
+    let filter = RowFilter::new(cutoff, rate_hz).map_err(|e| Error::Option(e.to_string()))?;
+    Ok(Some(filter.after(|f| kernel.gain(f, log_rate_hz))))
 }
 
 /// The filter and its cut-off.

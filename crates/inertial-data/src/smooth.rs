@@ -27,6 +27,14 @@ impl Kernel {
         }
     }
 
+    /// Gain at a frequency.
+    pub fn gain(&self, frequency_hz: f64, rate_hz: f64) -> f64 {
+        match self {
+            Self::Butterworth(filter) => filter.gain(frequency_hz, rate_hz),
+            Self::SavitzkyGolay(window) => window.gain(frequency_hz, rate_hz),
+        }
+    }
+
     /// Rows after a block that it depends on; at least as many as the continuation at the end mirrors.
     fn reach(&self) -> usize {
         match self {

@@ -19,7 +19,8 @@ const POINTS: usize = 16;
 /// States are low-passed before derivatives are taken, and so are forces. But the regressor of low-passed states is not the
 /// low-passed regressor: friction jumps where a joint turns back, and products of velocities have a wider band than
 /// velocities. With this filter on both sides (its cut-off at half that of the states, where they are still intact) the
-/// equations hold for what is left, whatever the columns are.
+/// equations hold for what is left, whatever the columns are. Columns also pass what the forces have passed before
+/// ([`RowFilter::after`]): a force is smooth where friction jumps, its column is not.
 ///
 /// ```
 /// use inertial::estimation::RowFilter;
@@ -30,7 +31,9 @@ const POINTS: usize = 16;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowFilter {
+    /// Weights of forces and of columns.
     weights: Vec<f64>,
+    columns: Vec<f64>,
     every: usize,
     /// Time between samples.
     step: f64,
@@ -55,12 +58,45 @@ impl RowFilter {
         let sum: f64 = weights.iter().sum();
         weights.iter_mut().for_each(|w| *w /= sum);
         let every = (rate_hz / (RATE * cutoff_hz)).floor().max(1.0) as usize;
-        Ok(Self { weights, every, step: 1.0 / rate_hz })
+        Ok(Self { columns: weights.clone(), weights, every, step: 1.0 / rate_hz })
     }
 
-    /// Weights of the samples around a row's centre.
+    /// For forces that have passed a filter without phase, of the given gain at a frequency (Hz): columns pass it here.
+    ///
+    /// The window is as long as before; where the gain is smooth below one and a half of the cut-off, it is met to some
+    /// ten-thousandths.
+    pub fn after(mut self, gain: impl Fn(f64) -> f64) -> Self {
+        let half = self.half();
+        let bins = 4 * half;
+        let angle = |m: usize, k: usize| PI * (m * k) as f64 / bins as f64;
+        // Both are even: sums of cosines, from zero to half the rate.
+        let response: Vec<f64> = (0..=bins)
+            .map(|m| {
+                let own = self.weights[half]
+                    + 2.0 * (1..=half).map(|k| self.weights[half + k] * angle(m, k).cos()).sum::<f64>();
+                own * gain(0.5 * m as f64 / (bins as f64 * self.step))
+            })
+            .collect();
+        let ends = |k: usize| response[0] + response[bins] * if k.is_multiple_of(2) { 1.0 } else { -1.0 };
+        let weight = |k: usize| {
+            let inner: f64 = (1..bins).map(|m| response[m] * angle(m, k).cos()).sum();
+            0.5 * (ends(k) + 2.0 * inner) / bins as f64
+        };
+        let side: Vec<f64> = (0..=half).map(weight).collect();
+        let sum = side[0] + 2.0 * side[1..].iter().sum::<f64>();
+        // What is constant has passed the other filter unchanged.
+        self.columns = (0..=2 * half).map(|k| side[k.abs_diff(half)] / sum).collect();
+        self
+    }
+
+    /// Weights of the samples around a row's centre, for forces.
     pub fn weights(&self) -> &[f64] {
         &self.weights
+    }
+
+    /// The same for the columns of the regressor.
+    pub fn column_weights(&self) -> &[f64] {
+        &self.columns
     }
 
     /// Samples on either side of a row's centre.
@@ -131,6 +167,24 @@ mod tests {
         }
         assert!(RowFilter::new(0.0, 1.0).is_err() && RowFilter::new(0.5, 1.0).is_err());
         assert!(RowFilter::new(f64::NAN, 1.0).is_err());
+    }
+
+    #[test]
+    fn columns_pass_what_forces_have_passed() {
+        let gain = |f: f64| 1.0 / (1.0 + (f / 2.0).powi(8));
+        let plain = RowFilter::new(1.0, 16.0).unwrap();
+        assert_eq!(plain.weights(), plain.column_weights());
+        let filter = plain.after(gain);
+        let response = |weights: &[f64], f: f64| -> f64 {
+            let middle = filter.half() as f64;
+            let term = |(k, w): (usize, &f64)| w * (2.0 * PI * f / 16.0 * (k as f64 - middle)).cos();
+            weights.iter().enumerate().map(term).sum()
+        };
+        for f in (0..150).map(|k| 0.01 * f64::from(k)) {
+            let (force, column) =
+                (response(filter.weights(), f) * gain(f), response(filter.column_weights(), f));
+            assert!((force - column).abs() < 1e-3, "{f}: {force} {column}");
+        }
     }
 
     #[test]

@@ -129,13 +129,14 @@ impl<'d> Reduction<'d> {
         let counts = |c: &usize| filter.keeps(&waiting.keep[start(*c)..]);
         self.kept.extend(whole.clone().filter(counts));
         self.block.clear();
-        let weights = filter.weights();
         let width = waiting.columns.len() / waiting.room;
         for (k, column) in waiting.columns.chunks_exact(waiting.room).enumerate() {
             // The force as measured stays so: the last column.
             if k + 1 == width && self.data.tau_raw.is_some() {
                 self.block.extend(self.kept.iter().map(|&c| column[c - waiting.first]));
             } else {
+                let force = k + 2 >= width;
+                let weights = if force { filter.weights() } else { filter.column_weights() };
                 let mean = |&c: &usize| dot(weights, &column[start(c)..start(c) + weights.len()]);
                 self.block.extend(self.kept.iter().map(mean));
             }
