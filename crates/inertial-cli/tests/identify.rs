@@ -101,9 +101,10 @@ fn friction_that_jumps_is_found_without_bias() {
     for (k, (viscous, coulomb)) in [(0.7, 1.5), (0.2, 0.9)].into_iter().enumerate() {
         let joint = &found["joints"][k];
         let [v, c] = ["viscous", "coulomb"].map(|name| joint[name].as_f64().unwrap());
-        // Without noise, what is left is where the logged torque jumps: up to half a sample (2.5 ms of a second) from where
-        // the speed changes sign, each time another way.
-        assert!((c / coulomb - 1.0).abs() < 2e-3 && (v - viscous).abs() < 2e-3, "{joint}");
+        // Without noise, what is left is where the logged torque jumps: up to 2.5 ms from where the speed changes sign, 1.4 ms
+        // in the mean square. It is the third harmonic (3.3 Hz) that tells Coulomb friction from viscous: its phase is off by
+        // 0.03 at each of some sixty turns, so by 4e-3 in their mean; three times that is allowed.
+        assert!((c / coulomb - 1.0).abs() < 1.2e-2 && (v - viscous).abs() < 2e-3, "{joint}");
     }
     assert!(found["fit_relative_rms"].as_f64().unwrap() < 2e-3, "{}", found["fit_relative_rms"]);
 }
