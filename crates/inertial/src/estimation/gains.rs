@@ -19,6 +19,8 @@ use crate::{Error, Result};
 /// Steps of Gauss and Newton, and the change of `ln g` that ends them.
 const STEPS: usize = 200;
 const SETTLED: f64 = 1e-10;
+/// Noise is taken as at least so much of a joint's own force: beside larger numbers the prior would count as not seen.
+const LEAST_OF_OWN: f64 = 1e-6;
 /// Times that a step is halved.
 const HALVINGS: usize = 30;
 
@@ -244,7 +246,8 @@ impl Fit {
         }
         let force = |s: &[f64; 3]| if s[2] > 0.0 { s[1] / s[2] } else { 0.0 };
         let least = LEAST_NOISE.powi(2) * sums.iter().map(force).fold(f64::MIN_POSITIVE, f64::max);
-        sums.iter().map(|s| (s[0] / (free * s[2]).max(1.0)).max(least).sqrt()).collect()
+        let least = |s: &[f64; 3]| least.max(LEAST_OF_OWN.powi(2) * force(s));
+        sums.iter().map(|s| (s[0] / (free * s[2]).max(1.0)).max(least(s)).sqrt()).collect()
     }
 
     /// The linearised system at the present point: its solution is the step.
