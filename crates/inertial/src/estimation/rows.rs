@@ -185,12 +185,7 @@ impl<'d> Reduction<'d> {
 
 impl Visitor for Reduction<'_> {
     /// Those of a channel come in order.
-    fn rows(
-        &mut self,
-        rows: &Rows<'_>,
-        _: &Channel,
-        entry: impl Fn(usize, usize) -> f64,
-    ) -> Result<()> {
+    fn rows(&mut self, rows: &Rows<'_>, _: &Channel, entry: impl Fn(usize, usize) -> f64) -> Result<()> {
         let (data, all) = (self.data, self.equations.channels.len());
         let keep = |s: &usize| data.keep.is_none_or(|keep| keep[(rows.first + s) * all + rows.row]);
         if data.filter.is_none() {
