@@ -43,16 +43,16 @@ pub fn man(args: &ManArgs) -> Result<Answer> {
     ensure!(args.folder.is_dir(), "{}: is no folder: make it first", args.folder.display());
     let mut program = Cli::command();
     program.build();
-    write(args, "inertial", Man::new(program.clone()))?;
+    write(args, "inertial", &Man::new(program.clone()))?;
     for command in program.get_subcommands() {
         let name = format!("inertial-{}", command.get_name());
         let page = command.clone().display_name(name.clone());
-        write(args, &name, Man::new(page).title(name.clone()))?;
+        write(args, &name, &Man::new(page).title(name.clone()))?;
     }
     Ok(Answer::Yes)
 }
 
-fn write(args: &ManArgs, name: &str, page: Man) -> Result<()> {
+fn write(args: &ManArgs, name: &str, page: &Man) -> Result<()> {
     let path = args.folder.join(format!("{name}.1"));
     let mut text = Vec::new();
     page.render(&mut text).with_context(|| path.display().to_string())?;

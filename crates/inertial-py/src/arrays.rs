@@ -1,4 +1,4 @@
-//! NumPy arrays as slices: rows of samples, without copies where they are contiguous.
+//! `NumPy` arrays as slices: rows of samples, without copies where they are contiguous.
 
 use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;

@@ -3,6 +3,9 @@
 //! Commands run through [`inertial_cli::call`], so Python's numbers and words are the program's; what programs do many times
 //! (regressors, summaries, estimates that follow a stream) goes straight to the library, with the interpreter released.
 
+// Python hands over what it has; pyo3 takes arguments by value.
+#![allow(clippy::needless_pass_by_value)]
+
 mod arrays;
 mod calls;
 mod mechanism;

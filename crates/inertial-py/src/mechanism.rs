@@ -40,9 +40,9 @@ impl Mechanism {
         Ok(Self { label, text, options, mechanism, inverse })
     }
 
-    fn __reduce__<'py>(
-        slf: Bound<'py, Self>,
-    ) -> (Bound<'py, pyo3::types::PyType>, (String, Option<String>, Vec<String>)) {
+    fn __reduce__(
+        slf: Bound<'_, Self>,
+    ) -> (Bound<'_, pyo3::types::PyType>, (String, Option<String>, Vec<String>)) {
         let own = slf.get();
         (slf.get_type(), (own.label.clone(), own.text.clone(), own.options.clone()))
     }

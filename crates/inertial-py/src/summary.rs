@@ -146,9 +146,9 @@ impl Summary {
         Ok(Self { label, text, arguments, value: Mutex::new(value), problem: Mutex::new(Some(made)) })
     }
 
-    fn __reduce__<'py>(
-        slf: Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, pyo3::types::PyType>, (String, Option<String>, Vec<String>, String))> {
+    fn __reduce__(
+        slf: Bound<'_, Self>,
+    ) -> PyResult<(Bound<'_, pyo3::types::PyType>, (String, Option<String>, Vec<String>, String))> {
         let own = slf.get();
         let state = own.to_json()?;
         Ok((slf.get_type(), (own.label.clone(), own.text.clone(), own.arguments.clone(), state)))
@@ -256,9 +256,9 @@ impl Online {
     }
 
     /// What the samples so far say, the older the less.
-    fn to_summary(&self) -> PyResult<Summary> {
+    fn to_summary(&self) -> Summary {
         let value = lock(&self.stream).borrow_dependent().summary();
         let (label, text, arguments) = (self.label.clone(), self.text.clone(), self.arguments.clone());
-        Ok(Summary { label, text, arguments, value: Mutex::new(value), problem: Mutex::new(None) })
+        Summary { label, text, arguments, value: Mutex::new(value), problem: Mutex::new(None) }
     }
 }

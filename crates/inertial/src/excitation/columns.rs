@@ -205,7 +205,7 @@ impl Columns {
         // The squared part of the last of unit columns that the others do not explain.
         let own = |columns: &[usize]| -> Option<f64> {
             let factor = all.select_columns(columns).select_rows(columns).cholesky()?;
-            factor.l_dirty().diagonal().iter().last().map(|x| x * x)
+            factor.l_dirty().diagonal().iter().next_back().map(|x| x * x)
         };
         let fixed = |i: &usize| *i < self.base || !rotor(&self.terms[*i - self.base]);
         let mut columns: Vec<usize> = (0..self.len()).filter(fixed).collect();
