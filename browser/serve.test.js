@@ -58,6 +58,9 @@ test("a model and a log become a report and a corrected model", async () => {
   await report.waitForFunction(() => document.getElementById("provenance") !== null);
   assert.match(await report.textContent("h1"), /pendulum/);
   assert.deepEqual(troubles, []);
+  // The links of the result, dark.
+  await page.evaluate(() => (document.documentElement.dataset.theme = "dark"));
+  assert.deepEqual(await accessibility(page), []);
   await context.close();
 });
 

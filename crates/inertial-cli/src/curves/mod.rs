@@ -266,7 +266,7 @@ impl Row {
             rms: (self.squares / self.counted as f64).sqrt(),
             spectrum: self.welch.finish(),
             histogram: self.histogram,
-            friction: has_friction.then(|| Friction {
+            friction: has_friction.then_some(Friction {
                 speed: Floats(speed),
                 force: Floats(force),
                 model: Floats(model),

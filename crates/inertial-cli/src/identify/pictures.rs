@@ -35,7 +35,7 @@ pub fn draw(
     let curves = Curves::collect(&chosen, &result.values, logs.collect())?;
     args.pictures.draw(&args.files(), || {
         let mut page = page::of_identification(model, &chosen, result, curves)?;
-        page.fact("friction", clap_name(args.friction));
+        page.fact("friction", clap_name(&args.friction));
         page.fact("prior", format!("{}, weight {}", args.prior, args.prior_weight.unwrap_or(1.0)));
         notes.into_iter().for_each(|note| page.fact("log", note));
         Ok(page)
@@ -43,7 +43,7 @@ pub fn draw(
 }
 
 /// A choice as the command line has it.
-fn clap_name(choice: impl clap::ValueEnum) -> String {
+fn clap_name(choice: &impl clap::ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |v| v.get_name().to_owned())
 }
 

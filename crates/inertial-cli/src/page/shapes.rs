@@ -50,7 +50,7 @@ pub fn shapes(model: &Model, mechanism: &Mechanism) -> Vec<(Option<usize>, Shape
             )),
             // A picture is no reason to fail.
             Err(error) => {
-                output::say(&format!("{}: {error:#}; the page shows {link} without it", path.display()))
+                output::say(&format!("{}: {error:#}; the page shows {link} without it", path.display()));
             }
         }
     }
@@ -133,7 +133,7 @@ fn file(name: &str, model: &Path) -> Option<PathBuf> {
         None => above.iter().take(1).map(|folder| folder.join(name.trim_start_matches("file://"))).collect(),
     };
     let known = |path: &PathBuf| {
-        let end = path.extension().map(|e| e.to_ascii_lowercase());
+        let end = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         end.is_some_and(|e| e == "stl" || e == "obj") && path.is_file()
     };
     candidates.into_iter().find(known)
