@@ -66,6 +66,16 @@ for (const model of ["puma560", "quadruped", "2rru-1rrs", "space-dual-arm"]) {
       await close();
     });
 
+    test("is printed light", async () => {
+      const { page, close } = await open(chrome, url, { dark: true });
+      const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+      await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+      assert.equal(await theme(), "light");
+      await page.evaluate(() => window.dispatchEvent(new Event("afterprint")));
+      assert.equal(await theme(), "dark");
+      await close();
+    });
+
     test("the keyboard reaches every control", async () => {
       const { page, close } = await open(chrome, url);
       assert.deepEqual(await unreachable(page), []);

@@ -76,6 +76,13 @@ function theme() {
   };
   button.addEventListener("click", () => set(root.dataset.theme !== "dark"));
   set(window.matchMedia("(prefers-color-scheme: dark)").matches);
+  // Paper is white.
+  let before = null;
+  window.addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    set(false);
+  });
+  window.addEventListener("afterprint", () => set(before === "dark"));
 }
 
 function robotSection() {
