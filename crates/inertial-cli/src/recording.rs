@@ -139,14 +139,30 @@ impl Recording {
         values: &[f64],
         mut show: impl FnMut(&Part<'_>),
     ) -> Result<()> {
-        self.each_part(equations, range, None, |log, forces, data| {
-            let prediction = equations.predict(&data, values)?;
+        let filter = self.log.row_filter().cloned();
+        self.each_part(equations, range, filter.as_ref(), |log, forces, data| {
+            let [before, after] = data.beyond;
+            let inner = before..log.len() - after;
+            let mut prediction = equations.predict(&data, values)?;
+            let rows = prediction.force.len() / log.len().max(1);
+            let cut = |all: &[f64], width: usize| all[inner.start * width..inner.end * width].to_vec();
+            // Both sides pass the filter of the fit; friction is shown as it is at each speed.
+            let (tau, keep) = if let Some(filter) = &filter {
+                prediction.force = smoothed(&prediction.force, rows, filter.column_weights(), &inner);
+                let keep = whole(&forces.keep, rows, filter, &inner);
+                (smoothed(&forces.tau, rows, filter.weights(), &inner), keep)
+            } else {
+                prediction.force = cut(&prediction.force, rows);
+                (cut(&forces.tau, rows), forces.keep[inner.start * rows..inner.end * rows].to_vec())
+            };
+            prediction.friction = cut(&prediction.friction, rows);
+            let (nq, nv) = (data.q().len() / log.len().max(1), log.v.len() / log.len().max(1));
             show(&Part {
-                t: &log.t,
-                q: data.q(),
-                v: &log.v,
-                tau: &forces.tau,
-                keep: &forces.keep,
+                t: &log.t[inner.clone()],
+                q: &data.q()[inner.start * nq..inner.end * nq],
+                v: &log.v[inner.start * nv..inner.end * nv],
+                tau: &tau,
+                keep: &keep,
                 prediction: &prediction,
             });
             Ok(())
@@ -277,6 +293,45 @@ impl Recording {
         }
         Ok(())
     }
+}
+
+/// Samples of a window around `s`, of `count`; shorter at the ends of the log.
+fn window(s: usize, weights: usize, count: usize) -> Range<usize> {
+    let half = weights / 2;
+    s.saturating_sub(half)..(s + half + 1).min(count)
+}
+
+/// Numbers of all rows low-passed, at some samples; where the window leaves the log by the weights that are left.
+fn smoothed(all: &[f64], rows: usize, weights: &[f64], inner: &Range<usize>) -> Vec<f64> {
+    let (count, half) = (all.len() / rows.max(1), weights.len() / 2);
+    let mut out = Vec::with_capacity(inner.len() * rows);
+    for s in inner.clone() {
+        let window = window(s, weights.len(), count);
+        let own = &weights[window.start + half - s..window.end + half - s];
+        let total: f64 = own.iter().sum();
+        out.extend(
+            (0..rows).map(|row| {
+                window.clone().zip(own).map(|(k, w)| w * all[k * rows + row]).sum::<f64>() / total
+            }),
+        );
+    }
+    out
+}
+
+/// Which of the filtered rows count: their windows lie within the log, and samples that do not count have little weight.
+fn whole(keep: &[bool], rows: usize, filter: &RowFilter, inner: &Range<usize>) -> Vec<bool> {
+    let (count, width) = (keep.len() / rows.max(1), filter.weights().len());
+    let mut out = Vec::with_capacity(inner.len() * rows);
+    let mut samples = Vec::with_capacity(width);
+    for s in inner.clone() {
+        let window = window(s, width, count);
+        for row in 0..rows {
+            samples.clear();
+            samples.extend(window.clone().map(|k| keep[k * rows + row]));
+            out.push(window.len() == width && filter.keeps(&samples));
+        }
+    }
+    out
 }
 
 /// Of all rows, sample after sample.

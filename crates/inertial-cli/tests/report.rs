@@ -104,9 +104,10 @@ fn the_page_of_identify_has_the_result_and_its_curves() {
             .zip(result[curve["part"].as_str().unwrap()].as_array().unwrap())
         {
             assert_eq!((&series["joint"], &series["unit"]), (&told["joint"], &"N m".into()));
-            // Sample by sample the same as the summary's triangles give: they round differently.
+            // The page has a residual at every sample, the result at every n-th: of what is left in the filter's band both
+            // are means over hundreds.
             let (rms, expected) = (series["rms"].as_f64().unwrap(), told["rms"].as_f64().unwrap());
-            assert!((rms / expected - 1.0).abs() < 1e-6, "{rms} {expected}");
+            assert!((rms / expected - 1.0).abs() < 0.1, "{rms} {expected}");
             let [measured, predicted, residual] =
                 ["measured", "predicted", "residual"].map(|k| floats(&series[k]));
             let there: Vec<usize> = (0..residual.len()).filter(|&i| residual[i].is_finite()).collect();

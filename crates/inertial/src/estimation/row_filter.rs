@@ -116,7 +116,7 @@ impl RowFilter {
     }
 
     /// Whether a row counts whose samples count as `keep` says.
-    pub(super) fn keeps(&self, keep: &[bool]) -> bool {
+    pub fn keeps(&self, keep: &[bool]) -> bool {
         let lost: f64 = self.weights.iter().zip(keep).filter(|(_, k)| !**k).map(|(w, _)| w.abs()).sum();
         lost <= LOST
     }
