@@ -463,7 +463,7 @@ fn estimate(equations: &Equations<'_>, data: &mut Data, options: &IdentifyOption
 fn written(args: &Args, model: &Model, mechanism: &Mechanism, result: &Identification) -> Result<String> {
     let with = mechanism.clone().with_parameters(&result.parameters)?;
     if !model.text.trim_start().starts_with('<') {
-        return written_mechanism(model, &with);
+        return written_mechanism(model, &with, result);
     }
     let parts = |b: &&inertial::mechanism::Body| b.kind != BodyKind::Massless;
     let bodies: Vec<_> = with.bodies().iter().filter(parts).map(|b| (b.name.as_str(), b.inertia)).collect();
@@ -485,7 +485,7 @@ fn written(args: &Args, model: &Model, mechanism: &Mechanism, result: &Identific
 }
 
 /// The text of a mechanism file with the identified inertias: of links fixed to each other, the first has all.
-fn written_mechanism(model: &Model, with: &Mechanism) -> Result<String> {
+fn written_mechanism(model: &Model, with: &Mechanism, result: &Identification) -> Result<String> {
     let mut inertias = Vec::new();
     let bodies = with.bodies().iter().enumerate().filter(|(_, b)| b.kind == BodyKind::Link);
     for (i, body) in bodies {
@@ -500,6 +500,19 @@ fn written_mechanism(model: &Model, with: &Mechanism) -> Result<String> {
     output::say(
         "a mechanism file takes the inertias: friction, offsets and rotor inertias are in the result only",
     );
+    let names = with.velocity_names();
+    let given =
+        names.iter().zip(with.armature()).filter(|(_, armature)| **armature > 0.0).map(|(name, _)| name);
+    let in_links =
+        |name: &&String| result.joints.iter().any(|j| j.name == **name && j.rotor_inertia.is_none());
+    let twice: Vec<&str> = given.filter(in_links).map(String::as_str).collect();
+    if !twice.is_empty() {
+        output::say(&format!(
+            "the armature of {} cannot be told from the inertia of links and is part of it now: set it to 0 in the written file, \
+             or it counts twice",
+            twice.join(", ")
+        ));
+    }
     write::replace_inertias(&model.text, &inertias).with_context(|| model.label.clone())
 }
 
