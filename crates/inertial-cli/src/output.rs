@@ -1,5 +1,6 @@
 //! What leaves the program: standard output, the one line of an error, and files written as a whole.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -144,6 +145,8 @@ enum Stage {
     File(NamedTempFile, PathBuf),
     /// In memory, or on disk where that is too much, until it goes to standard output.
     Standard(SpooledTempFile),
+    /// Nowhere: a device or a pipe (`/dev/null`) is written to, never replaced.
+    Device(File),
 }
 
 /// A result for standard output waits in memory up to this size.
@@ -154,6 +157,7 @@ impl Write for Stage {
         match self {
             Self::File(file, _) => file.write(bytes),
             Self::Standard(spool) => spool.write(bytes),
+            Self::Device(device) => device.write(bytes),
         }
     }
 
@@ -161,6 +165,7 @@ impl Write for Stage {
         match self {
             Self::File(file, _) => file.flush(),
             Self::Standard(spool) => spool.flush(),
+            Self::Device(device) => device.flush(),
         }
     }
 }
@@ -181,6 +186,10 @@ impl Sink {
         let label = path.map_or_else(|| "standard output".to_owned(), |p| p.display().to_string());
         let stage = match path {
             None => Stage::Standard(SpooledTempFile::new(SPOOL)),
+            Some(path) if path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) => {
+                let device = File::options().write(true).open(path);
+                Stage::Device(device.context("cannot be written").with_context(|| label.clone())?)
+            }
             Some(path) => {
                 let (file, target) = stage(path).with_context(|| label.clone())?;
                 Stage::File(file, target)
@@ -201,6 +210,7 @@ impl Sink {
                 .and_then(|()| file.persist(&target).map_err(|e| e.error))
                 .map(drop)
                 .context("cannot be written"),
+            Ok(Stage::Device(_)) => Ok(()),
             Ok(Stage::Standard(mut spool)) if session::has_caller() => {
                 let mut text = String::new();
                 let read = spool.rewind().and_then(|()| spool.read_to_string(&mut text));

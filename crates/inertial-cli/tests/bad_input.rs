@@ -118,7 +118,7 @@ fn loops_that_make_no_machine() {
     let analyze = |bodies: &[_], loops: &[_]| {
         let file = folder.file("linkage.json", linkage(bodies, loops));
         let line = refused(&["analyze", &file]);
-        line.strip_prefix(&format!("{file}: ")).map(str::to_owned).unwrap_or_else(|| panic!("{line}"))
+        line.strip_prefix(&format!("{file}: ")).map_or_else(|| panic!("{line}"), str::to_owned)
     };
     let (yes, no) = (r#", "independent": true"#, r#", "independent": false"#);
     let bars = |mark| {

@@ -197,3 +197,12 @@ fn printed_tables_pass_with_their_tolerance() {
     let eigenvalue = value["bodies"][0]["pseudo_inertia_min_eigenvalue"].as_f64().unwrap();
     assert!((eigenvalue + 0.004_884_348_692).abs() < 1e-9);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_device_is_written_to_and_stays_one() {
+    use std::os::unix::fs::FileTypeExt;
+    let result = run(&["check", "builtin:space-dual-arm", "--fix", "--out", "/dev/null"]);
+    assert!(result.status < 2, "{}", result.stderr);
+    assert!(std::fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+}

@@ -112,7 +112,7 @@ fn a_link_is_bounded_by_the_box_around_its_shapes() {
         Shape::Cylinder { radius: 0.1, length: 0.4 },
         Shape::Sphere { radius: 0.07 },
     ] {
-        builder.shapes = vec![ShapeSpec { link: builder.links[1].name.clone(), origin: turned, shape }];
+        builder.shapes = vec![ShapeSpec { link: "link1".into(), origin: turned, shape }];
         let mechanism = builder.clone().build(&BuildOptions::default()).unwrap();
         let bounds = Bounds::of_links(&mechanism);
         let [first, second] = [0, 1].map(|i| &bounds.bodies[&mechanism.bodies()[i].name]);
