@@ -110,7 +110,7 @@ def identify(model: Model, logs: Log | Iterable[Log], **options: Unpack[Identify
     with Call() as call:
         given: dict[str, Any] = dict(options)
         further: list[str] = []
-        for name in ("validate", "unloaded"):
+        for name in ("validate", "unloaded", "loaded"):
             others = given.pop(name, None)
             if others is not None:
                 further += [f"--{name}", *call.logs(others)]

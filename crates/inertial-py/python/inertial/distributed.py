@@ -98,7 +98,7 @@ def identify(
     """``inertial.identify`` with the logs summarised on a Dask cluster; the same answer to rounding."""
     estimate = {k: v for k, v in options.items() if k in EstimateOptions.__annotations__}
     unknowns = {k: v for k, v in options.items() if k not in estimate}
-    for name in ("validate", "holdout", "payload", "unloaded", "summary_out"):
+    for name in ("validate", "holdout", "payload", "unloaded", "gains", "loaded", "known_payload", "summary_out"):
         if name in unknowns:
             raise Error(f"{name}: not on a cluster; make a Summary there and call inertial.identify with it")
     if estimate.get("estimator") == "irls":

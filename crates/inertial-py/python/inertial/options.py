@@ -148,6 +148,9 @@ class IdentifyOptions(UnknownsOptions, EstimateOptions, total=False):
     summary_out: Path
     payload: str
     unloaded: Union[Any, Iterable[Any]]
+    gains: float
+    loaded: Union[Any, Iterable[Any]]
+    known_payload: str
 
 
 class ValidateOptions(ModelOptions, LogOptions, total=False):
