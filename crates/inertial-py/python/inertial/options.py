@@ -64,7 +64,7 @@ class DesignOptions(ModelOptions, total=False):
 
     duration: float
     rate: float
-    trajectory: Literal["fourier", "cycloid", "spline", "point-to-point"]
+    trajectory: Literal["fourier", "spline", "velocity", "cycloid", "quintic"]
     harmonics: int
     intervals: int
     criterion: str
