@@ -216,7 +216,7 @@ function curvesSection() {
     new Plot(holder, { ...common, series: [{ name: "measured", values: measured, colour: "--measured", line: 1.8 }, { name: "predicted", values: predicted, colour: "--predicted" }], yLabel: s.unit, label: `Measured and predicted force of ${s.joint} over time` });
     new Plot(holder, { ...common, series: [{ name: "residual", values: residual, colour: "--residual" }], yLabel: s.unit, label: `Residual of ${s.joint} over time`, height: 130 });
     const reduced = log.bucket > 1 ? ` The points are the least and the greatest of every ${log.bucket} samples.` : "";
-    holder.append(el("p", { class: "legend" }, `Residual of ${s.joint}: ${digits(s.rms, 3)} ${s.unit} (root mean square of ${s.counted} of ${log.samples} samples; the others are in a filter's transient, saturated or too slow for the sign of friction).${reduced}`));
+    holder.append(el("p", { class: "legend" }, `Residual of ${s.joint}: ${digits(s.rms, 3)} ${s.unit} (root mean square of the rows that were fitted). Of ${log.samples} samples ${s.counted} are drawn; the others are in a filter's transient, saturated or too slow for the sign of friction.${reduced}`));
     const pair = el("div", { class: "columns" }), left = el("div"), right = el("div");
     pair.append(left, right);
     holder.append(pair);
@@ -258,14 +258,14 @@ function tabList(names, panel, show) {
 }
 
 /** The residuals in bins, and the normal distribution of the same spread. */
-function histogram({ histogram: { reach, bins, beyond }, rms, unit, counted, joint }) {
+function histogram({ histogram: { reach, bins, beyond }, spread, unit, counted, joint }) {
   const n = bins.length, w = 420, h = 180, floor = h - 26;
-  const normal = (x) => (counted * (2 * reach / n) * Math.exp(-0.5 * (x / rms) ** 2)) / (rms * Math.sqrt(2 * Math.PI));
-  const most = Math.max(...bins, rms > 0 ? normal(0) : 0, 1);
+  const normal = (x) => (counted * (2 * reach / n) * Math.exp(-0.5 * (x / spread) ** 2)) / (spread * Math.sqrt(2 * Math.PI));
+  const most = Math.max(...bins, spread > 0 ? normal(0) : 0, 1);
   const out = shape("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": `Histogram of the residual of ${joint}, within plus and minus ${digits(reach, 3)} ${unit}` });
   const tall = (count) => (count / most) * (floor - 8);
   bins.forEach((b, k) => out.append(shape("rect", { x: (k * w) / n + 0.5, y: floor - tall(b), width: w / n - 1, height: tall(b), fill: "var(--residual)", opacity: 0.75 })));
-  if (rms > 0) {
+  if (spread > 0) {
     const points = [...Array(101).keys()].map((k) => `${((k * w) / 100).toFixed(1)} ${(floor - tall(normal((k / 50 - 1) * reach))).toFixed(1)}`);
     out.append(shape("path", { d: `M${points.join("L")}`, stroke: "var(--text)", "stroke-width": 1.5, fill: "none" }));
   }

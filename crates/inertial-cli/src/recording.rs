@@ -41,6 +41,16 @@ pub struct Part<'p> {
     pub keep: &'p [bool],
     /// The predicted ones.
     pub prediction: &'p Prediction,
+    /// Number of the first sample as the fit counts, and the distance of the rows that the fit keeps.
+    first: usize,
+    every: usize,
+}
+
+impl Part<'_> {
+    /// Whether a sample is the centre of a row of the fit.
+    pub fn is_fitted(&self, sample: usize) -> bool {
+        (self.first + sample).is_multiple_of(self.every)
+    }
 }
 
 /// A prepared log, matched with the equations.
@@ -164,6 +174,8 @@ impl Recording {
                 tau: &tau,
                 keep: &keep,
                 prediction: &prediction,
+                first: inner.start,
+                every: filter.as_ref().map_or(1, RowFilter::every),
             });
             Ok(())
         })

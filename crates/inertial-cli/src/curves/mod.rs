@@ -63,10 +63,12 @@ pub struct Series {
     pub predicted: Floats,
     /// The difference, not a number where the sample does not count.
     pub residual: Floats,
-    /// Samples that count, and their root mean square residual.
+    /// Samples that count.
     pub counted: usize,
-    /// Of the residuals that count.
+    /// Root mean square residual of the rows that were fitted: the result's, where one log has them all.
     pub rms: f64,
+    /// Of all samples that count, as drawn.
+    pub spread: f64,
     /// Spectrum of the residual.
     pub spectrum: Spectrum,
     /// Histogram of the residual.
@@ -207,6 +209,9 @@ struct Row {
     seen: usize,
     counted: usize,
     squares: f64,
+    /// Of them, the rows of the fit.
+    fitted: usize,
+    fitted_squares: f64,
 }
 
 impl Row {
@@ -222,6 +227,8 @@ impl Row {
             seen: 0,
             counted: 0,
             squares: 0.0,
+            fitted: 0,
+            fitted_squares: 0.0,
         }
     }
 
@@ -242,6 +249,10 @@ impl Row {
             }
             self.counted += 1;
             self.squares += residual * residual;
+            if part.is_fitted(s) {
+                self.fitted += 1;
+                self.fitted_squares += residual * residual;
+            }
             self.histogram.take(residual);
             if self.seen.is_multiple_of(self.every) && row < nv {
                 let friction = part.prediction.friction[at];
@@ -263,7 +274,8 @@ impl Row {
             predicted: Floats(self.predicted.finish()),
             residual: Floats(self.residual.finish()),
             counted: self.counted,
-            rms: (self.squares / self.counted as f64).sqrt(),
+            rms: (self.fitted_squares / self.fitted.max(1) as f64).sqrt(),
+            spread: (self.squares / self.counted as f64).sqrt(),
             spectrum: self.welch.finish(),
             histogram: self.histogram,
             friction: has_friction.then_some(Friction {
