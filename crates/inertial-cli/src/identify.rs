@@ -5,22 +5,20 @@ mod gains;
 pub mod momentum;
 mod payload;
 mod pictures;
+pub mod told;
+mod written;
 
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
-use inertial::consistency::significant;
 use inertial::estimation::{
-    Bounds, Equations, Estimator, Fleet, Huber, Identification, IdentifyOptions, JointEstimate, JointModel,
-    JointTerms, Prior, PriorKind, Residual, Summary, TRACE_OF_PRIOR, identify, identify_fleet,
-    identify_robust,
+    Bounds, Equations, Estimator, Fleet, Huber, Identification, IdentifyOptions, JointModel, JointTerms,
+    Prior, PriorKind, Summary, TRACE_OF_PRIOR, identify, identify_fleet, identify_robust,
 };
 use inertial::identifiability::Measured;
-use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism, write};
-use inertial::spatial::Inertia;
+use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 
 use crate::logs::{LogOptions, saved_summary};
 use crate::model::Model;
@@ -267,7 +265,8 @@ pub fn run(args: &Args) -> Result<Answer> {
         None => estimate(&equations, &mut data, &options),
     };
     let result = result.with_context(|| args.logs.join(", "))?;
-    let written = args.out.as_ref().map(|_| written(args, &model, &mechanism, &result)).transpose()?;
+    let written =
+        args.out.as_ref().map(|_| written::written(args, &model, &mechanism, &result)).transpose()?;
     if let Some(path) = &args.summary_out {
         output::write_file(path, &(serde_json::to_string(&data.fit)? + "\n"))?;
     }
@@ -278,7 +277,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     if args.json {
         output::print_json(&result)?;
     } else {
-        output::print(&(text(&result) + &drawn))?;
+        output::print(&(told::text(&result) + &drawn))?;
     }
     Ok(Answer::Yes)
 }
@@ -457,162 +456,6 @@ fn estimate(equations: &Equations<'_>, data: &mut Data, options: &IdentifyOption
         pass(equations, huber).map_err(|e| inertial::Error::Numeric(format!("{e:#}")))
     };
     Ok(identify_robust(equations, fit, validation.as_ref(), options, pass)?)
-}
-
-/// The model's text with the identified values.
-fn written(args: &Args, model: &Model, mechanism: &Mechanism, result: &Identification) -> Result<String> {
-    let with = mechanism.clone().with_parameters(&result.parameters)?;
-    if !model.text.trim_start().starts_with('<') {
-        return written_mechanism(model, &with, result);
-    }
-    let parts = |b: &&inertial::mechanism::Body| b.kind != BodyKind::Massless;
-    let bodies: Vec<_> = with.bodies().iter().filter(parts).map(|b| (b.name.as_str(), b.inertia)).collect();
-    let known = |j: &&inertial::estimation::JointEstimate| j.viscous.is_some() || j.coulomb.is_some();
-    let friction = |j: &inertial::estimation::JointEstimate| write::urdf::Friction {
-        damping: j.viscous.unwrap_or(0.0),
-        friction: j.coulomb.unwrap_or(0.0),
-    };
-    let joints: Vec<_> = result.joints.iter().filter(known).map(|j| (j.name.as_str(), friction(j))).collect();
-    let written = write::urdf::write_bodies(&model.text, &args.options.build_options(), &bodies, &joints)
-        .with_context(|| model.label.clone())?;
-    written.notes.iter().for_each(|note| output::say(note));
-    if result.joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || j.offset.is_some()) {
-        output::say(
-            "a URDF has no place for offsets and reflected rotor inertias: they are in the result only",
-        );
-    }
-    Ok(written.text)
-}
-
-/// The text of a mechanism file with the identified inertias: of links fixed to each other, the first has all.
-fn written_mechanism(model: &Model, with: &Mechanism, result: &Identification) -> Result<String> {
-    let mut inertias = Vec::new();
-    let bodies = with.bodies().iter().enumerate().filter(|(_, b)| b.kind == BodyKind::Link);
-    for (i, body) in bodies {
-        for link in with.links().iter().filter(|l| l.body == Some(i)) {
-            if link.name == body.name {
-                inertias.push((link.name.as_str(), body.inertia));
-            } else if link.inertia.is_some() {
-                inertias.push((link.name.as_str(), Inertia::zero()));
-            }
-        }
-    }
-    output::say(
-        "a mechanism file takes the inertias: friction, offsets and rotor inertias are in the result only",
-    );
-    let names = with.velocity_names();
-    let given =
-        names.iter().zip(with.armature()).filter(|(_, armature)| **armature > 0.0).map(|(name, _)| name);
-    let in_links =
-        |name: &&String| result.joints.iter().any(|j| j.name == **name && j.rotor_inertia.is_none());
-    let twice: Vec<&str> = given.filter(in_links).map(String::as_str).collect();
-    if !twice.is_empty() {
-        output::say(&format!(
-            "the armature of {} cannot be told from the inertia of links and is part of it now: set it to 0 in the written file, \
-             or it counts twice",
-            twice.join(", ")
-        ));
-    }
-    write::replace_inertias(&model.text, &inertias).with_context(|| model.label.clone())
-}
-
-fn text(result: &Identification) -> String {
-    let number = |x: f64| significant(x, 5);
-    let mut out = format!(
-        "{}: {} samples, {} of {} base parameters shown by this motion ({})\n\n",
-        result.model.name, result.samples, result.excited, result.rank, result.estimator
-    );
-    let bodies = result.bodies.iter().map(|b| {
-        let verdict = if b.consistent { "yes" } else { "no" };
-        let com = b.com.map(|x| significant(x, 3)).join(" ");
-        [b.name.clone(), number(b.mass), com, verdict.to_owned()]
-    });
-    out += &output::table(["body", "mass (kg)", "centre of mass (m)", "can exist"], 2, bodies);
-    out += "\n";
-    out += &joints(&result.joints);
-    let percent =
-        |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{} %", significant(100.0 * x, 2)));
-    let parameters = result.base_parameters.iter().map(|p| {
-        [p.name.clone(), number(p.value), significant(p.std_error, 2), percent(p.relative_std_error)]
-    });
-    out += "\n";
-    out += &output::table(["base parameter", "value", "standard error", "relative"], 3, parameters);
-    if let Some(essential) = &result.essential {
-        let _ = writeln!(
-            out,
-            "\nessential: {} of {} unknowns; noise covers {}",
-            essential.parameters.len(),
-            essential.parameters.len() + essential.dropped.len(),
-            if essential.dropped.is_empty() { "none".to_owned() } else { essential.dropped.join(", ") }
-        );
-    }
-    out += "\n";
-    out += &residuals("fit", &result.fit, result.fit_relative_rms);
-    if let Some(all) = result.validation_relative_rms {
-        out += "\n";
-        out += &residuals("validation", &result.validation, all);
-    }
-    for warning in &result.warnings {
-        let _ = writeln!(out, "note: {warning}");
-    }
-    out
-}
-
-/// A table of the joints' own terms: those that were asked for.
-fn joints(joints: &[JointEstimate]) -> String {
-    type Read = fn(&JointEstimate) -> Option<f64>;
-    let all: [(&str, Read); 11] = [
-        ("viscous", |j| j.viscous),
-        ("Coulomb", |j| j.coulomb),
-        ("forward", |j| j.coulomb_positive),
-        ("backward", |j| j.coulomb_negative),
-        ("Stribeck", |j| j.stribeck),
-        ("at speed", |j| j.stribeck_velocity),
-        ("exponent", |j| j.stribeck_exponent),
-        ("offset", |j| j.offset),
-        ("rotor inertia", |j| j.rotor_inertia),
-        ("gain", |j| j.gain),
-        ("its error", |j| j.gain_std_error),
-    ];
-    let shown: Vec<_> =
-        all.into_iter().filter(|(_, read)| joints.iter().any(|j| read(j).is_some())).collect();
-    if shown.is_empty() {
-        return String::new();
-    }
-    let header: Vec<&str> = std::iter::once("joint").chain(shown.iter().map(|(title, _)| *title)).collect();
-    let rows = joints.iter().map(|j| {
-        let values = shown.iter().map(|(_, read)| read(j).map_or_else(|| "-".into(), |x| significant(x, 5)));
-        std::iter::once(j.name.clone()).chain(values).collect()
-    });
-    let mut out = output::wide_table(&header, rows);
-    for joint in joints {
-        for (name, value) in &joint.terms {
-            let _ = writeln!(out, "{}.{name}: {}", joint.name, significant(*value, 5));
-        }
-        if !joint.turns_with.is_empty() {
-            let parts: Vec<String> =
-                joint.turns_with.iter().map(|(name, x)| format!("{} {name}", output::number(*x))).collect();
-            let _ = writeln!(out, "the drive of {} turns with {}", joint.name, parts.join(" + "));
-        }
-    }
-    out
-}
-
-/// A table of residuals.
-pub fn residuals(title: &str, joints: &[Residual], all: f64) -> String {
-    let percent = |x: f64| format!("{:.2} %", 100.0 * x);
-    let rows = joints.iter().map(|r| {
-        let whiteness = r.durbin_watson.map_or_else(|| "-".to_owned(), |d| format!("{d:.2}"));
-        [
-            r.joint.clone(),
-            significant(r.rms, 4),
-            percent(r.relative_rms),
-            significant(r.rms_raw, 4),
-            whiteness,
-        ]
-    });
-    let table = output::table([title, "rms", "of torque", "rms unfiltered", "Durbin-Watson"], 4, rows);
-    format!("{table}all joints: {}\n", percent(all))
 }
 
 fn positive(text: &str) -> Result<f64, String> {

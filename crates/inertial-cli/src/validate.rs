@@ -5,7 +5,7 @@ use inertial::estimation::{Equations, JointTerms, Summary, Validation, validate}
 use inertial::mechanism::DEFAULT_SNAP;
 
 use crate::curves::{Curves, Piece};
-use crate::identify::residuals;
+use crate::identify::told::residuals;
 use crate::logs::LogOptions;
 use crate::model::Model;
 use crate::options::ModelOptions;

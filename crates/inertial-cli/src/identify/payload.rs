@@ -55,7 +55,7 @@ pub fn run(args: &Args, link: &str) -> Result<Answer> {
     if args.json {
         output::print_json(&result)?;
     } else {
-        output::print(&(super::text(&result) + &drawn))?;
+        output::print(&(super::told::text(&result) + &drawn))?;
     }
     Ok(Answer::Yes)
 }

@@ -177,6 +177,7 @@ impl Jobs {
             job.folder.join(name)
         };
         let mut file = tokio::fs::File::create(&path).await?;
+        file.set_max_buf_size(super::PIECE);
         let mut written: u64 = 0;
         loop {
             let frame = tokio::time::timeout(self.limits.quiet, body.frame()).await;

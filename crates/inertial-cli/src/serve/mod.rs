@@ -60,6 +60,13 @@ pub struct Args {
 /// Connections at once; more wait to be accepted.
 const CONNECTIONS: usize = 256;
 
+/// Of an upload that is held in memory at a time, on its way from the connection and again on its way to the disk.
+/// The libraries' own limits, 400 kB and 2 MB, would let fifty uploads fill a hundred megabytes.
+const PIECE: usize = 64 << 10;
+
+/// Threads that write to the disk; each brings its own memory, and one disk keeps few busy.
+const WRITERS: usize = 4;
+
 /// A browser sends its headers within milliseconds.
 const HEADER_TIME: Duration = Duration::from_secs(10);
 
@@ -69,7 +76,11 @@ pub fn run(args: &Args) -> Result<Answer> {
     ensure!(args.time_limit > 0, "--time-limit must be above zero");
     ensure!((1..=64).contains(&args.parallel), "--parallel must be from 1 to 64");
     let folder = Folder::new().context("the temporary folder")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(WRITERS)
+        .enable_all()
+        .build()?;
     let served = runtime.block_on(listen(args, &folder));
     // Jobs that still run end with the runtime, and their files with the folder.
     runtime.shutdown_timeout(Duration::from_secs(2));
@@ -119,6 +130,7 @@ async fn listen(args: &Args, folder: &Folder) -> Result<()> {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEADER_TIME)
+                .max_buf_size(PIECE)
                 .serve_connection(TokioIo::new(stream), service);
             // A connection that breaks concerns its peer alone.
             let _ = connection.await;

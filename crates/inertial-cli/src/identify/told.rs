@@ -1,0 +1,107 @@
+//! A result as tables for people.
+
+use std::fmt::Write as _;
+
+use inertial::consistency::significant;
+use inertial::estimation::{Identification, JointEstimate, Residual};
+
+use crate::output;
+
+pub(super) fn text(result: &Identification) -> String {
+    let number = |x: f64| significant(x, 5);
+    let mut out = format!(
+        "{}: {} samples, {} of {} base parameters shown by this motion ({})\n\n",
+        result.model.name, result.samples, result.excited, result.rank, result.estimator
+    );
+    let bodies = result.bodies.iter().map(|b| {
+        let verdict = if b.consistent { "yes" } else { "no" };
+        let com = b.com.map(|x| significant(x, 3)).join(" ");
+        [b.name.clone(), number(b.mass), com, verdict.to_owned()]
+    });
+    out += &output::table(["body", "mass (kg)", "centre of mass (m)", "can exist"], 2, bodies);
+    out += "\n";
+    out += &joints(&result.joints);
+    let percent =
+        |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{} %", significant(100.0 * x, 2)));
+    let parameters = result.base_parameters.iter().map(|p| {
+        [p.name.clone(), number(p.value), significant(p.std_error, 2), percent(p.relative_std_error)]
+    });
+    out += "\n";
+    out += &output::table(["base parameter", "value", "standard error", "relative"], 3, parameters);
+    if let Some(essential) = &result.essential {
+        let _ = writeln!(
+            out,
+            "\nessential: {} of {} unknowns; noise covers {}",
+            essential.parameters.len(),
+            essential.parameters.len() + essential.dropped.len(),
+            if essential.dropped.is_empty() { "none".to_owned() } else { essential.dropped.join(", ") }
+        );
+    }
+    out += "\n";
+    out += &residuals("fit", &result.fit, result.fit_relative_rms);
+    if let Some(all) = result.validation_relative_rms {
+        out += "\n";
+        out += &residuals("validation", &result.validation, all);
+    }
+    for warning in &result.warnings {
+        let _ = writeln!(out, "note: {warning}");
+    }
+    out
+}
+
+/// A table of the joints' own terms: those that were asked for.
+fn joints(joints: &[JointEstimate]) -> String {
+    type Read = fn(&JointEstimate) -> Option<f64>;
+    let all: [(&str, Read); 11] = [
+        ("viscous", |j| j.viscous),
+        ("Coulomb", |j| j.coulomb),
+        ("forward", |j| j.coulomb_positive),
+        ("backward", |j| j.coulomb_negative),
+        ("Stribeck", |j| j.stribeck),
+        ("at speed", |j| j.stribeck_velocity),
+        ("exponent", |j| j.stribeck_exponent),
+        ("offset", |j| j.offset),
+        ("rotor inertia", |j| j.rotor_inertia),
+        ("gain", |j| j.gain),
+        ("its error", |j| j.gain_std_error),
+    ];
+    let shown: Vec<_> =
+        all.into_iter().filter(|(_, read)| joints.iter().any(|j| read(j).is_some())).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let header: Vec<&str> = std::iter::once("joint").chain(shown.iter().map(|(title, _)| *title)).collect();
+    let rows = joints.iter().map(|j| {
+        let values = shown.iter().map(|(_, read)| read(j).map_or_else(|| "-".into(), |x| significant(x, 5)));
+        std::iter::once(j.name.clone()).chain(values).collect()
+    });
+    let mut out = output::wide_table(&header, rows);
+    for joint in joints {
+        for (name, value) in &joint.terms {
+            let _ = writeln!(out, "{}.{name}: {}", joint.name, significant(*value, 5));
+        }
+        if !joint.turns_with.is_empty() {
+            let parts: Vec<String> =
+                joint.turns_with.iter().map(|(name, x)| format!("{} {name}", output::number(*x))).collect();
+            let _ = writeln!(out, "the drive of {} turns with {}", joint.name, parts.join(" + "));
+        }
+    }
+    out
+}
+
+/// A table of residuals.
+pub fn residuals(title: &str, joints: &[Residual], all: f64) -> String {
+    let percent = |x: f64| format!("{:.2} %", 100.0 * x);
+    let rows = joints.iter().map(|r| {
+        let whiteness = r.durbin_watson.map_or_else(|| "-".to_owned(), |d| format!("{d:.2}"));
+        [
+            r.joint.clone(),
+            significant(r.rms, 4),
+            percent(r.relative_rms),
+            significant(r.rms_raw, 4),
+            whiteness,
+        ]
+    });
+    let table = output::table([title, "rms", "of torque", "rms unfiltered", "Durbin-Watson"], 4, rows);
+    format!("{table}all joints: {}\n", percent(all))
+}
