@@ -13,10 +13,10 @@ use crate::{Error, Log, Place, Result};
 
 /// The first bytes of every gzip stream.
 pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Text parsed at once, by all threads together.
-const CHUNK: usize = 4 << 20;
+/// Text read at once, and parsed by all threads together.
+const CHUNK: usize = 1 << 20;
 /// Text that one thread parses at once.
-const PIECE: usize = 1 << 17;
+const PIECE: usize = 1 << 16;
 /// No header or row is longer: what has no line break within this is no CSV.
 const LONGEST_LINE: usize = 16 << 20;
 
@@ -40,7 +40,7 @@ pub struct CsvReader<'a> {
     /// For each column of the file, its place in the rows.
     slots: Vec<Option<usize>>,
     width: usize,
-    stream: Box<dyn Read + 'a>,
+    stream: Box<dyn Read + Send + 'a>,
     /// Text that was read but not parsed; it starts at a line's start.
     text: Vec<u8>,
     /// Number of that line.
@@ -81,7 +81,7 @@ fn sniff<R: Read>(stream: R, name: &str) -> Result<(BufReader<R>, bool)> {
 
 impl<'a> CsvReader<'a> {
     /// Reads from a stream; `name` stands in messages.
-    pub fn new(stream: impl Read + 'a, name: impl Into<String>) -> Result<Self> {
+    pub fn new(stream: impl Read + Send + 'a, name: impl Into<String>) -> Result<Self> {
         let name = name.into();
         let (stream, packed) = sniff(stream, &name)?;
         if packed {
@@ -91,7 +91,7 @@ impl<'a> CsvReader<'a> {
         }
     }
 
-    fn start(stream: Box<dyn Read + 'a>, file: String) -> Result<Self> {
+    fn start(stream: Box<dyn Read + Send + 'a>, file: String) -> Result<Self> {
         let mut out = Self {
             file,
             header: Vec::new(),
@@ -194,7 +194,7 @@ impl Reader for CsvReader<'_> {
             let end = if self.ended {
                 self.text.len()
             } else {
-                self.text.iter().rposition(|&b| b == b'\n').map_or(0, |last| last + 1)
+                memchr::memrchr(b'\n', &self.text).map_or(0, |last| last + 1)
             };
             if end > 0 {
                 let rows = self.parse(end)?;
@@ -265,7 +265,7 @@ impl Fault {
 fn pieces(mut text: &[u8]) -> Vec<&[u8]> {
     let mut out = Vec::with_capacity(text.len() / PIECE + 1);
     while text.len() > PIECE {
-        let cut = text[PIECE..].iter().position(|&b| b == b'\n').map_or(text.len(), |k| PIECE + k + 1);
+        let cut = memchr::memchr(b'\n', &text[PIECE..]).map_or(text.len(), |k| PIECE + k + 1);
         let (piece, rest) = text.split_at(cut);
         out.push(piece);
         text = rest;
@@ -280,11 +280,15 @@ fn parse_piece(text: &[u8], slots: &[Option<usize>], width: usize) -> Piece {
     let mut piece = Piece { rows: Rows { width, ..Rows::default() }, lines: 0, fault: None };
     // Ten characters per number are typical; more only make the vector grow.
     piece.rows.values.reserve(text.len() / 10);
-    for line in text.strip_suffix(b"\n").unwrap_or(text).split(|&b| b == b'\n') {
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', text).chain([text.len()]) {
+        let line = &text[start..end];
+        start = end + 1;
         if !blank(line) {
-            let start = piece.rows.values.len();
-            piece.rows.values.resize(start + width, f64::NAN);
-            if let Err(fault) = parse_line(line, slots, &mut piece.rows.values[start..]) {
+            let first = piece.rows.values.len();
+            piece.rows.values.resize(first + width, f64::NAN);
+            if let Err(fault) = parse_line(line, slots, &mut piece.rows.values[first..]) {
                 piece.fault = Some(fault);
                 return piece;
             }
@@ -301,18 +305,35 @@ fn blank(line: &[u8]) -> bool {
 
 fn parse_line(line: &[u8], slots: &[Option<usize>], row: &mut [f64]) -> std::result::Result<(), Fault> {
     let mut count = 0;
-    let mut rest = Some(line);
+    let mut rest = Some(line.strip_suffix(b"\r").unwrap_or(line));
     while let Some(text) = rest {
-        let (cell, after) = cell(text);
-        if let Some(slot) = slots.get(count).copied().flatten() {
-            row[slot] = number(cell).ok_or_else(|| {
-                Fault::Number(count, String::from_utf8_lossy(cell).chars().take(40).collect())
-            })?;
+        let slot = slots.get(count).copied().flatten();
+        if let Some((slot, (value, after))) = slot.zip(plain(text)) {
+            row[slot] = value;
+            rest = after;
+        } else {
+            let (cell, after) = cell(text);
+            if let Some(slot) = slot {
+                row[slot] = number(cell).ok_or_else(|| {
+                    Fault::Number(count, String::from_utf8_lossy(cell).chars().take(40).collect())
+                })?;
+            }
+            rest = after;
         }
         count += 1;
-        rest = after;
     }
     if count == slots.len() { Ok(()) } else { Err(Fault::Cells(count)) }
+}
+
+/// A cell that is a finite number and nothing else, as almost all are: it is parsed while its end is found.
+#[inline]
+fn plain(text: &[u8]) -> Option<(f64, Option<&[u8]>)> {
+    let (value, used) = fast_float2::parse_partial::<f64, _>(text).ok().filter(|(x, _)| x.is_finite())?;
+    match text.get(used) {
+        None => Some((value, None)),
+        Some(b',') => Some((value, Some(&text[used + 1..]))),
+        Some(_) => None,
+    }
 }
 
 /// The first cell of a line, without quotes and spaces around it, and what is left of the line.
@@ -325,7 +346,7 @@ fn cell(text: &[u8]) -> (&[u8], Option<&[u8]>) {
         }
         _ => 0,
     };
-    let (cell, after) = match text[from..].iter().position(|&b| b == b',') {
+    let (cell, after) = match memchr::memchr(b',', &text[from..]) {
         Some(k) => (&text[..from + k], Some(&text[from + k + 1..])),
         None => (text, None),
     };

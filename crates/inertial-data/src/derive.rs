@@ -97,31 +97,33 @@ impl<'l> Derive<'l> {
         self.rows.data.extend_from_slice(rows);
         self.raw.data.extend_from_slice(raw);
         let end = self.rows.end();
-        for i in from..end {
-            let start = self.q.data.len();
-            self.q.data.resize(start + nq, 0.0);
-            self.layout.positions(self.rows.row(i), &mut self.q.data[start..]);
-            normalise(&self.layout.quaternions, &mut self.q.data[start..]);
+        let start = self.q.data.len();
+        self.q.data.resize(start + (end - from) * nq, 0.0);
+        // What no stencil of a wanted state reaches stays zero: a velocity looks as far as an acceleration does beyond it.
+        let every = self.every;
+        let wanted = |i: usize, reach: usize| (i + reach) % every <= 2 * reach;
+        for i in (from..end).filter(|&i| wanted(i, 2 * REACH)) {
+            let at = start + (i - from) * nq;
+            let q = &mut self.q.data[at..at + nq];
+            self.layout.positions(self.rows.row(i), q);
+            normalise(&self.layout.quaternions, q);
         }
         // What is known up to here, as far as a stencil reaches back from it.
         let known = |end: usize| if end == self.count { end } else { end.saturating_sub(REACH) };
         let velocities = known(end);
         let from = if nv == 0 { velocities } else { self.v.end() };
-        for i in from..velocities {
-            let start = self.v.data.len();
-            self.derived.data.resize(start + nv, 0.0);
-            // Those that no stencil of a wanted state reaches stay zero.
-            let near = (i + REACH) % self.every;
-            if near > 2 * REACH {
-                self.v.data.resize(start + nv, 0.0);
-                continue;
-            }
-            self.velocity(i, start);
-            self.v.data.extend_from_slice(&self.derived.data[start..]);
+        let start = self.v.data.len();
+        for queue in [&mut self.derived, &mut self.v] {
+            queue.data.resize(start + velocities.saturating_sub(from) * nv, 0.0);
+        }
+        for i in (from..velocities).filter(|&i| wanted(i, REACH)) {
+            let at = start + (i - from) * nv;
+            self.velocity(i, at);
+            self.v.data[at..at + nv].copy_from_slice(&self.derived.data[at..at + nv]);
             let row = self.rows.row(i);
             for (k, place) in self.layout.dq.iter().enumerate() {
                 if let Some(place) = place {
-                    self.v.data[start + k] = row[*place];
+                    self.v.data[at + k] = row[*place];
                 }
             }
         }

@@ -40,7 +40,7 @@ pub struct McapReader<'a> {
 
 impl<'a> McapReader<'a> {
     /// Reads a stream; `topic` chooses among several topics with joint states.
-    pub fn new(stream: impl Read + 'a, name: impl Into<String>, topic: Option<&str>) -> Result<Self> {
+    pub fn new(stream: impl Read + Send + 'a, name: impl Into<String>, topic: Option<&str>) -> Result<Self> {
         let file = name.into();
         let mut messages = Messages::new(Box::new(stream), file.clone(), topic);
         let mut first = Vec::new();
@@ -119,7 +119,7 @@ impl Reader for McapReader<'_> {
 
 /// The joint states of a file, one after the other.
 struct Messages<'a> {
-    stream: Box<dyn Read + 'a>,
+    stream: Box<dyn Read + Send + 'a>,
     file: String,
     reader: LinearReader,
     /// The topic asked for, or the first one found.
@@ -135,7 +135,7 @@ struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    fn new(stream: Box<dyn Read + 'a>, file: String, topic: Option<&str>) -> Self {
+    fn new(stream: Box<dyn Read + Send + 'a>, file: String, topic: Option<&str>) -> Self {
         let options =
             LinearReaderOptions::default().with_record_length_limit(LONGEST).with_validate_chunk_crcs(true);
         Self {

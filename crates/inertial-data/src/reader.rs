@@ -25,8 +25,9 @@ impl Rows {
     }
 }
 
-/// A log that is read once, from its start to its end, in pieces of bounded size.
-pub trait Reader {
+/// A log that is read once, from its start to its end, in pieces of bounded size; perhaps by another thread than the one that
+/// works on the rows.
+pub trait Reader: Send {
     /// What it reads from.
     fn file(&self) -> &str;
 

@@ -1,5 +1,7 @@
 //! The first look at a log: rows in order of time, angles without jumps, and what can be said only after the last row.
 
+use std::sync::mpsc::sync_channel;
+
 use crate::layout::Layout;
 use crate::reader::{Reader, Rows};
 use crate::spool::Spool;
@@ -154,17 +156,42 @@ pub(crate) fn survey(reader: &mut dyn Reader, layout: &Layout) -> Result<(Survey
     reader.select(&layout.sources);
     let mut order = Order::new(layout);
     let mut seen = Seen::new(layout);
-    while let Some(rows) = reader.next_rows()? {
+    let mut take = |rows: Rows| {
         order.push(rows)?;
         if order.typical.is_some() || order.lines.len() >= TYPICAL {
             order.release(false, &mut seen)?;
         }
+        Ok(())
+    };
+    if rayon::current_num_threads() == 1 {
+        while let Some(rows) = reader.next_rows()? {
+            take(rows)?;
+        }
+    } else {
+        ahead(reader, &mut take)?;
     }
     if order.total == 0 {
         return Err(Error::content(layout.place(), "has a header but no rows"));
     }
     order.release(true, &mut seen)?;
     seen.finish(&order)
+}
+
+/// Reads to the end in a thread of its own: the next rows are parsed while these are looked at.
+fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(Rows) -> Result<()>) -> Result<()> {
+    std::thread::scope(|scope| {
+        let (sender, received) = sync_channel(1);
+        scope.spawn(move || {
+            while let Some(rows) = reader.next_rows().transpose() {
+                let last = rows.is_err();
+                // Nobody listens any more where a row before was refused.
+                if sender.send(rows).is_err() || last {
+                    return;
+                }
+            }
+        });
+        received.into_iter().try_for_each(|rows| take(rows?))
+    })
 }
 
 /// Puts late rows in order.

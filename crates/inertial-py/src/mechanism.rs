@@ -6,6 +6,7 @@ use numpy::{
     IntoPyArray, PyArray1, PyArray3, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
+use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
 use crate::arrays::{Rows, same_count};
 use crate::calls::session_with;
@@ -177,16 +178,13 @@ impl Mechanism {
             let mut target = out.try_readwrite().map_err(wrong)?;
             let target = target.as_slice_mut().map_err(|_| wrong("out is not contiguous"))?;
             let (q, v, a) = (q.slice()?, v.slice()?, a.slice()?);
-            py.detach(|| {
-                if !fresh {
-                    target.fill(0.0);
-                }
-                match &closed {
-                    None => {
-                        let samples = Samples::new(&self.inverse, count, q, v, a)?;
-                        self.inverse.stacked_regressor(&samples, target)
+            py.detach(|| match &closed {
+                None => tree_regressors(&self.inverse, [q, v, a], fresh, target),
+                Some(closed) => {
+                    if !fresh {
+                        target.fill(0.0);
                     }
-                    Some(closed) => closed_regressors(closed, [q, v, a], count, columns, target),
+                    closed_regressors(closed, [q, v, a], count, columns, target)
                 }
             })
             .map_err(wrong)?;
@@ -215,6 +213,32 @@ impl Mechanism {
         let count = same_count(&[("q", q.count), ("v", v.count), ("a", a.count)])?;
         Ok((q, v, a, count))
     }
+}
+
+/// Samples whose regressors are cleared and filled at once, while they are in cache.
+const AT_ONCE: usize = 32;
+
+/// Regressors of a tree, dense, by all threads; `fresh` memory is zero already.
+fn tree_regressors(
+    inverse: &InverseDynamics,
+    [q, v, a]: [&[f64]; 3],
+    fresh: bool,
+    out: &mut [f64],
+) -> inertial::Result<()> {
+    let (nq, nv) = (inverse.nq(), inverse.nv());
+    let size = nv * inverse.parameter_count();
+    out.par_chunks_mut((AT_ONCE * size).max(1)).enumerate().try_for_each_init(
+        || inverse.scratch(),
+        |scratch, (k, out)| {
+            if !fresh {
+                out.fill(0.0);
+            }
+            let (first, count) = (k * AT_ONCE, out.len() / size);
+            let part = |width: usize| first * width..(first + count) * width;
+            let samples = Samples::new(inverse, count, &q[part(nq)], &v[part(nv)], &a[part(nv)])?;
+            inverse.stacked_regressor_with(scratch, &samples, out)
+        },
+    )
 }
 
 /// Regressors on the independent coordinates, dense.

@@ -52,8 +52,8 @@ pub fn run(args: &Args, stream: &str) -> Result<Answer> {
     let equations =
         Equations::new(&mechanism, joint_model, DEFAULT_SNAP).with_context(|| model.label.clone())?;
     let options = super::options(args, &mechanism)?;
-    let (input, name): (Box<dyn Read>, _) = if stream == "-" {
-        (Box::new(std::io::stdin().lock()), "standard input")
+    let (input, name): (Box<dyn Read + Send>, _) = if stream == "-" {
+        (Box::new(std::io::stdin()), "standard input")
     } else {
         (Box::new(File::open(stream).with_context(|| stream.to_owned())?), stream)
     };
