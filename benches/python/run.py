@@ -94,7 +94,7 @@ def workers(robot: inertial.Mechanism, folder: str) -> None:
     times = []
     os.environ["RAYON_NUM_THREADS"] = "1"
     for count in (1, 2):
-        with LocalCluster(count, threads_per_worker=1, dashboard_address=None) as local, Client(local) as client:
+        with LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as local, Client(local) as client:
             work = lambda: cluster.identify(robot, paths, client, friction="viscous", progress=False)  # noqa: E731, B023
             work()
             times += least(work)
