@@ -39,6 +39,8 @@ const digits = (x, n = 5) => {
   return size !== 0 && (size < 1e-4 || size >= 1e6) ? x.toExponential(n - 1) : String(+x.toPrecision(n));
 };
 
+const percent = (x) => `${(100 * x).toFixed(Math.abs(x) < 0.1 ? 2 : 1)} %`;
+
 /** What every page of an identification can do. */
 function identification(title, name, make) {
   describe(title, () => {
@@ -49,10 +51,31 @@ function identification(title, name, make) {
 
     test("its numbers are those of the JSON", async () => {
       const { page, close } = await open(chrome, address(name));
+      const data = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent));
+      assert.deepEqual(data.identification, result);
       const rows = await numbers(page, "#parameters");
       assert.deepEqual(rows.map((r) => [r[0], r[2], r[3]]), result.base_parameters.map((p) => [p.name, digits(p.value), digits(p.std_error, 2)]));
       if (result.bodies.length) {
         assert.deepEqual((await numbers(page, "#bodies")).map((r) => [r[0], r[1]]), result.bodies.map((b) => [b.name, digits(b.mass)]));
+      }
+      const residuals = ["fit", "validation"].flatMap((part) => (result[part] ?? []).map((r) => [r.joint, part, digits(r.rms, 4), percent(r.relative_rms)]));
+      assert.deepEqual((await numbers(page, "#residuals")).map((r) => r.slice(0, 4)), residuals);
+      for (const t of ["samples", "residual of the fit", "residual of the validation"]) {
+        const shown = await page.$$eval(".tile", (all, t) => all.filter((e) => e.querySelector("span").textContent === t).map((e) => e.querySelector("b").textContent), t);
+        const x = { "residual of the fit": result.fit_relative_rms, "residual of the validation": result.validation_relative_rms }[t];
+        if (shown.length) assert.equal(shown[0], t === "samples" ? String(result.samples) : `${(100 * x).toFixed(2)} %`);
+      }
+      // Every curve says the result's number of its joint.
+      assert.ok(data.curves.length > 0);
+      for (const [i, curve] of data.curves.entries()) {
+        if (data.curves.length > 1) await page.selectOption("#log-choice", String(i));
+        assert.deepEqual(curve.series.map((s) => [s.joint, s.rms, s.relative_rms]), result[curve.part].map((r) => [r.joint, r.rms, r.relative_rms]));
+        for (const s of curve.series) {
+          await page.locator("#curves").getByRole("tab", { name: s.joint, exact: true }).click();
+          const text = await page.textContent("#residual-of-joint");
+          const r = result[curve.part].find((r) => r.joint === s.joint);
+          assert.ok(text.startsWith(`Residual of ${r.joint}: ${digits(r.rms, 4)} ${s.unit}, ${percent(r.relative_rms)} of the measured`), text);
+        }
       }
       await close();
     });
@@ -65,8 +88,9 @@ function identification(title, name, make) {
   });
 }
 
-const simulated = (model, name, ...noise) => {
-  motion(`${name}.motion.csv`, jointsOf(model), 20, 100);
+const simulated = (model, name, ...noise) => follow(model, name, jointsOf(model), 1, noise);
+const follow = (model, name, joints, size, noise = []) => {
+  motion(`${name}.motion.csv`, joints, 20, 100, () => size);
   run("simulate", model, file(`${name}.motion.csv`), "--ignore-limits", "--noise", ["tau=0.2", ...noise].join(","), "--out", file(`${name}.csv`));
   return file(`${name}.csv`);
 };
@@ -106,7 +130,16 @@ describe("the curves of builtin:arm7", () => {
     await page.getByRole("button", { name: "Play the log" }).click();
     await page.waitForTimeout(400);
     assert.notDeepEqual(await poses(), rest);
+    // The part that was kept for validation plays too, and starts elsewhere.
+    await page.selectOption("#motion-choice", "1");
+    const { first, shown } = await page.evaluate(() => {
+      const text = JSON.parse(document.getElementById("data").textContent).motions[1].q[0];
+      const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+      return { first: new Float32Array(bytes.buffer)[0], shown: window.inertial.scene.q[0] };
+    });
+    assert.equal(shown, first);
     await page.getByRole("button", { name: "Start position" }).click();
+    assert.deepEqual(await poses(), rest);
     await close();
   });
 });
@@ -132,6 +165,12 @@ describe("design builtin:arm7", () => {
     await close();
   });
 });
+
+identification("identify the PUMA 560", "puma.html", () =>
+  JSON.parse(run("identify", "builtin:puma560", simulated("builtin:puma560", "puma"), "--friction", "coulomb+viscous", "--json", "--report", file("puma.html"))));
+
+identification("identify the 2RRU-1RRS machine", "machine.html", () =>
+  JSON.parse(run("identify", "builtin:2rru-1rrs", follow("builtin:2rru-1rrs", "machine", ["j1", "j3", "j5"], 0.2), "--json", "--report", file("machine.html"))));
 
 identification("identify the dual-arm space robot from its momentum", "space.html", () => {
   // Wheels turn many times.
@@ -168,12 +207,15 @@ describe("a curve of a million samples", () => {
   });
 });
 
-for (const [robot, log] of [["tx40", "motion"], ["panda", "motion"], ["ur10", "motion"], ["kr300", "motion_A"]]) {
-  const shared = new URL(`../../shared/data/${robot}/`, import.meta.url).pathname;
-  if (!existsSync(shared)) {
-    test(`identify ${robot}`, { skip: "no real logs beside this checkout" }, () => {});
-    continue;
-  }
-  identification(`identify ${robot}`, `${robot}.html`, () => JSON.parse(run("identify", join(shared, "model.urdf"), join(shared, `${log}.csv.gz`),
-    "--friction", "coulomb+viscous", "--offset", "--json", "--report", file(`${robot}.html`))));
+const real = (robot) => new URL(`../../shared/data/${robot}/`, import.meta.url).pathname;
+const identifyReal = (robot, logs, name, ...more) => JSON.parse(run("identify", join(real(robot), "model.urdf"), ...logs.map((log) => join(real(robot), `${log}.csv.gz`)),
+  "--friction", "coulomb+viscous", "--offset", "--json", "--report", file(name), ...more));
+for (const [robot, log] of [["tx40", "motion"], ["panda", "motion"], ["ur10", "motion"], ["kr300", "motion_A"], ["kr300", "motion_B"], ["kr300", "motion_C"]]) {
+  const title = `identify ${robot} ${log}`, name = `${robot}-${log}.html`;
+  if (existsSync(real(robot))) identification(title, name, () => identifyReal(robot, [log], name));
+  else test(title, { skip: "no real logs beside this checkout" }, () => {});
+}
+if (existsSync(real("kr300"))) {
+  identification("identify kr300 from two logs, with a third to validate", "kr300.html",
+    () => identifyReal("kr300", ["motion_A", "motion_B"], "kr300.html", "--validate", join(real("kr300"), "motion_C.csv.gz")));
 }

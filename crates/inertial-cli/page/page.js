@@ -85,113 +85,6 @@ function theme() {
   window.addEventListener("afterprint", () => set(before === "dark"));
 }
 
-function robotSection() {
-  const robot = data.robot;
-  const canvas = el("canvas", { tabindex: 0, role: "img", "aria-label": `The robot ${data.title}. Arrow keys turn it, plus and minus zoom.` });
-  const sliders = el("div", { class: "sliders" });
-  const buttons = el("div", { class: "row" });
-  const note = el("p", { class: "legend" },
-    "Drag to turn; click the picture, then scroll to zoom. A cuboid is the box of even density with the body's mass, centre and inertia.");
-  section("robot", "The robot", el("div", { class: "robot" }, el("div", {}, canvas, buttons, note), el("div", {}, sliders)));
-  const scene = new Scene(canvas, robot);
-  drawings.add(scene);
-  // For tests and the curious.
-  window.inertial = { scene, gap: () => loopErrors(robot, scene.q).reduce((m, e) => Math.max(m, Math.abs(e)), 0) };
-  const held = new Set(robot.loops.length ? robot.coordinates.filter((c) => c.slider).map((c) => c.index) : []);
-  const inputs = [];
-  const move = (q) => {
-    if (!closeLoops(robot, q, held)) return false;
-    scene.setCoordinates(q);
-    return true;
-  };
-  for (const c of robot.coordinates.filter((c) => c.slider)) {
-    const angle = c.unit === "rad";
-    const text = (x) => (angle ? `${((x * 180) / Math.PI).toFixed(1)}°` : `${x.toFixed(3)} m`);
-    const output = el("output", { for: `slider-${c.index}` }, text(robot.q[c.index]));
-    const input = el("input", { id: `slider-${c.index}`, type: "range", min: c.lower, max: c.upper, step: (c.upper - c.lower) / 500, value: robot.q[c.index] });
-    input.addEventListener("input", () => {
-      const q = scene.q.slice();
-      q[c.index] = +input.value;
-      if (!move(q)) input.value = scene.q[c.index];
-      output.textContent = text(scene.q[c.index]);
-    });
-    inputs.push(() => {
-      input.value = scene.q[c.index];
-      output.textContent = text(scene.q[c.index]);
-    });
-    sliders.append(el("div", { class: "slider" }, el("label", { for: `slider-${c.index}` }, c.name), output, input));
-  }
-  const toggle = (name, text, there) => {
-    if (!there) return;
-    const button = el("button", { type: "button", "aria-pressed": "true" }, text);
-    button.addEventListener("click", () => {
-      scene.shown[name] = !scene.shown[name];
-      button.setAttribute("aria-pressed", String(scene.shown[name]));
-      scene.draw();
-    });
-    buttons.append(button);
-  };
-  toggle("links", "Joints and links", true);
-  toggle("shapes", "Shapes", robot.ground?.length || robot.bodies.some((b) => b.shapes?.length));
-  toggle("before", "Inertia of the model", robot.bodies.some((b) => b.before));
-  toggle("after", "Inertia identified", robot.bodies.some((b) => b.after));
-  const choice = el("select", { id: "body-choice" }, el("option", { value: "" }, "no body"), ...robot.bodies.map((b, i) => el("option", { value: i }, b.name)));
-  choice.addEventListener("change", () => {
-    scene.selected = choice.value === "" ? null : +choice.value;
-    scene.draw();
-  });
-  buttons.append(el("label", {}, "highlight", choice));
-  const reset = el("button", { type: "button" }, "Start position");
-  reset.addEventListener("click", () => {
-    scene.setCoordinates(robot.q.slice());
-    inputs.forEach((f) => f());
-  });
-  buttons.append(reset);
-  if (data.motion) player(scene, buttons, inputs);
-  const row = (b, box) => (box ? box.half.map((h) => digits(2 * h, 3)).join(" × ") : "–");
-  const both = robot.bodies.some((b) => b.after);
-  const shown = robot.bodies.filter((b) => b.before || b.after);
-  if (shown.length) {
-    document.getElementById("robot").append(el("details", {}, el("summary", {}, "Sides of the cuboids (m)"),
-      table(["body", "model", ...(both ? ["identified"] : [])], shown.map((b) => [b.name, row(b, b.before), ...(both ? [row(b, b.after)] : [])]), "sides of the inertia cuboids")));
-  }
-}
-
-/** Plays the log. */
-function player(scene, buttons, inputs) {
-  const { step, length } = data.motion, q = data.motion.q.map(decode);
-  const button = el("button", { type: "button", "aria-pressed": "false" }, data.design ? "Play the motion" : "Play the log");
-  const slider = el("input", { type: "range", class: "time", min: 0, max: length - 1, value: 0, "aria-label": "time" });
-  const show = (i) => {
-    scene.setCoordinates(scene.q.map((x, k) => (q[k] ? q[k][i] : x)));
-    inputs.forEach((f) => f());
-  };
-  let started = null;
-  const tick = (now) => {
-    if (started === null) return;
-    const i = Math.floor((now - started) / 1000 / step);
-    if (i >= length) return stop();
-    slider.value = i;
-    show(i);
-    requestAnimationFrame(tick);
-  };
-  const stop = () => {
-    started = null;
-    button.setAttribute("aria-pressed", "false");
-  };
-  button.addEventListener("click", () => {
-    if (started !== null) return stop();
-    started = performance.now() - (+slider.value >= length - 1 ? 0 : +slider.value * step * 1000);
-    button.setAttribute("aria-pressed", "true");
-    requestAnimationFrame(tick);
-  });
-  slider.addEventListener("input", () => {
-    stop();
-    show(+slider.value);
-  });
-  buttons.append(button, slider);
-}
-
 /** Measured against predicted, one joint at a time. */
 function curvesSection() {
   const holder = el("div", { id: "joint-curves", role: "tabpanel" }), tabs = el("div");
@@ -213,10 +106,15 @@ function curvesSection() {
     const link = { plots: [], view: { from: 0, to: measured.length } };
     holder.replaceChildren();
     const common = { start: log.start, step: log.step, unit: "s", xLabel: "time (s)", link };
-    new Plot(holder, { ...common, series: [{ name: "measured", values: measured, colour: "--measured", line: 1.8 }, { name: "predicted", values: predicted, colour: "--predicted" }], yLabel: s.unit, label: `Measured and predicted force of ${s.joint} over time` });
+    new Plot(holder, { ...common, series: [{ name: "measured", values: measured, colour: "--measured", line: 1.8 }, { name: "predicted", values: predicted, colour: "--predicted" }], yLabel: s.unit, label: `Measured and predicted ${log.quantity} of ${s.joint} over time` });
     new Plot(holder, { ...common, series: [{ name: "residual", values: residual, colour: "--residual" }], yLabel: s.unit, label: `Residual of ${s.joint} over time`, height: 130 });
     const reduced = log.bucket > 1 ? ` The points are the least and the greatest of every ${log.bucket} samples.` : "";
-    holder.append(el("p", { class: "legend" }, `Residual of ${s.joint}: ${digits(s.rms, 3)} ${s.unit} (root mean square of the rows that were fitted). Of ${log.samples} samples ${s.counted} are drawn; the others are in a filter's transient, saturated or too slow for the sign of friction.${reduced}`));
+    const drawn = s.counted === log.samples ? `All ${log.samples} samples are drawn.`
+      : `Of ${log.samples} samples ${s.counted} are drawn; the others are in a filter's transient, saturated or too slow for the sign of friction.`;
+    const several = data.curves.filter((c) => c.part === log.part).length > 1;
+    holder.append(el("p", { class: "legend", id: "residual-of-joint" },
+      `Residual of ${s.joint}: ${digits(s.rms, 4)} ${s.unit}, ${percent(s.relative_rms)} of the measured ${log.quantity} (root mean square of the ${log.part}, as in the table below`,
+      several ? `; of this log alone ${digits(s.own_rms, 3)} ${s.unit}` : "", `). ${drawn}${reduced}`));
     const pair = el("div", { class: "columns" }), left = el("div"), right = el("div");
     pair.append(left, right);
     holder.append(pair);
@@ -356,7 +254,7 @@ function residualTable(id, title, parts) {
   const rows = parts.flatMap(([part, list]) => (list || []).map((r) => [r.joint, part, digits(r.rms, 4), percent(r.relative_rms), digits(r.rms_raw, 4), white(r), units.get(r.joint) || ""]));
   if (rows.length) {
     section(id, title, el("p", {}, "Root mean square of measured less predicted, in the band of the filter and unfiltered. Durbin and Watson's statistic is about 2 where residuals are white: then nothing is left to explain."),
-      table(["joint", "part", "rms", "of the force", "rms unfiltered", "Durbin–Watson", "unit"], rows, "residuals by joint"));
+      table(["joint", "part", "rms", "of the measured", "rms unfiltered", "Durbin–Watson", "unit"], rows, "residuals by joint"));
   }
 }
 

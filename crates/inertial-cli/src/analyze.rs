@@ -13,6 +13,7 @@ use crate::model::Model;
 use crate::options::{MeasuredChoice, ModelOptions};
 use crate::output::{self, Answer};
 use crate::page;
+use crate::pictures::Pictures;
 
 const HELP: &str = "\
 Nothing is measured here: the answer follows from the robot's kinematics alone and holds for
@@ -82,17 +83,16 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["csv", "latex"])]
     json: bool,
     /// Print every parameter with its status and combination as CSV
-    #[arg(long, conflicts_with = "latex")]
+    #[arg(long, conflicts_with_all = ["latex", "plot"])]
     csv: bool,
     /// Print the table of the robot for a paper
-    #[arg(long)]
+    #[arg(long, conflicts_with = "plot")]
     latex: bool,
     /// Write the result here instead, completely or not at all
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Write a page to look at: the robot, its table, the reasons (one file, opens in any browser)
-    #[arg(long, value_name = "PATH")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    pictures: Pictures,
     /// Seed of the random configurations
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -182,12 +182,15 @@ pub fn run(args: &Args) -> Result<Answer> {
     if args.csv || args.latex {
         analysis.warnings.iter().for_each(|w| output::say(&format!("warning: {w}")));
     }
-    if let Some(path) = &args.report {
-        page::of_analysis(&model, &mechanism, &analysis)?.write(path)?;
-    }
+    let drawn = args.pictures.draw(&[], || page::of_analysis(&model, &mechanism, &analysis))?;
     match &args.out {
-        Some(path) => output::write_file(path, &out)?,
-        None => output::print(&out)?,
+        Some(path) => {
+            output::write_file(path, &out)?;
+            if !drawn.is_empty() {
+                output::print(&drawn)?;
+            }
+        }
+        None => output::print(&(out + &drawn))?,
     }
     Ok(Answer::Yes)
 }

@@ -120,18 +120,13 @@ impl LogOptions {
         Ok(open(Path::new(path), &Source { map, topic: self.topic.clone() })?)
     }
 
-    /// Prepares a log with further columns, to be read in parts: memory does not depend on the log's length. What was repaired
-    /// or chosen is said on standard error.
-    pub fn open(&self, mechanism: &Mechanism, path: &str, extra: &[String]) -> Result<PreparedLog> {
-        self.open_with(mechanism, path, extra, Need::Required)
-    }
-
     /// Names of a log's columns.
     pub fn names(&self, path: &str) -> Result<Vec<String>> {
         Ok(self.reader(path)?.names().to_vec())
     }
 
-    /// The same where torques of the joints need not be there.
+    /// Prepares a log with further columns, to be read in parts: memory does not depend on the log's length. What was repaired
+    /// or chosen is said on standard error.
     pub fn open_with(
         &self,
         mechanism: &Mechanism,
@@ -152,10 +147,6 @@ impl LogOptions {
 
 /// What a prepared log says of the unknowns.
 pub fn summarise(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
-    summarise_within(equations, log, [0; 2])
-}
-
-fn summarise_within(equations: &Equations<'_>, log: &Prepared, beyond: [usize; 2]) -> Result<Summary> {
     let dynamics = InverseDynamics::new(equations.mechanism());
     let samples = Samples::new(&dynamics, log.len(), &log.q, &log.v, &log.a)?;
     let mut data = Measurements::new(samples, &log.v, &log.a, &log.tau);
@@ -164,7 +155,7 @@ fn summarise_within(equations: &Equations<'_>, log: &Prepared, beyond: [usize; 2
     if !equations.joint_model().columns.is_empty() {
         data.columns = Some(&log.extra);
     }
-    (data.independent, data.filter, data.beyond) = (log.independent(), log.row_filter.as_ref(), beyond);
+    (data.independent, data.filter) = (log.independent(), log.row_filter.as_ref());
     Ok(Summary::new(equations, &data)?)
 }
 
@@ -193,20 +184,6 @@ pub fn parts(
         let beyond = [start - samples.start, samples.end - end];
         Part { samples, beyond }
     })
-}
-
-/// What some samples of a log say of the unknowns, read part by part.
-pub fn summarise_part(
-    equations: &Equations<'_>,
-    log: &mut PreparedLog,
-    range: Range<usize>,
-) -> Result<Summary> {
-    let mut out = Summary::empty(equations);
-    for part in parts(equations.mechanism(), range, log.row_filter()) {
-        let read = log.read(part.samples)?;
-        out.merge(&summarise_within(equations, &read, part.beyond)?)?;
-    }
-    Ok(out)
 }
 
 /// Summaries have some kilobytes per joint.

@@ -88,7 +88,7 @@ fn draw(
         return Ok(String::new());
     }
     let pieces = logs.iter_mut().map(|log| {
-        let piece = Piece { range: 0..log.len(), part: "validation", residuals: &result.joints };
+        let piece = Piece::new(0..log.len(), "validation", &result.joints);
         (log, vec![piece])
     });
     let curves = Curves::collect(equations, &equations.model_values()?, pieces.collect())?;

@@ -6,7 +6,7 @@ mod common;
 
 use std::fmt::Write as _;
 
-use common::{Folder, refused, run};
+use common::{Folder, page, refused, run};
 use inertial::estimation::flown::Flown;
 use inertial::excitation::{Basis, Trajectory};
 use inertial::mechanism::{BuildOptions, Mechanism, read};
@@ -128,6 +128,13 @@ fn another_robot_from_logs() {
         "{}",
         table.stdout
     );
+    // The page predicts each sample by itself: the same residuals but for rounding.
+    let path = folder.path("page.html");
+    let drawn = ["--holdout", "0.25", "--json", "--report", path.to_str().unwrap()];
+    let result = run(&[&call[..], &drawn].concat()).json();
+    let page = page::with_curves(&path, &result, &["fit", "validation"], 1e-9);
+    assert_eq!(page["identification"], result);
+    assert_eq!(page["motions"].as_array().unwrap().len(), 2);
     // Positions integrated from exact rates at 20 Hz: the trapezoid rule is better than Euler's.
     let with = |rule: &str| {
         let mut call = call.to_vec();

@@ -7,7 +7,7 @@ mod common;
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
 
-use common::{Folder, one_line, refused, run, run_with_input};
+use common::{Folder, one_line, page, refused, run, run_with_input};
 use inertial::dynamics::{InverseDynamics, Workspace, body_accelerations};
 use inertial::mechanism::{BuildOptions, Mechanism, read};
 use inertial::spatial::{Inertia, Motion};
@@ -122,6 +122,20 @@ fn torque_log(rows: usize, with_tool: bool, start: f64) -> String {
     text
 }
 
+/// A log of a sensor that tells the wrench on itself.
+fn reversed(log: &str) -> String {
+    let mut lines = log.lines();
+    let mut text = lines.next().unwrap().to_owned() + "\n";
+    for line in lines {
+        let cells = line.split(',').enumerate().map(|(k, cell)| {
+            let x: f64 = cell.parse().unwrap();
+            if (1..7).contains(&k) { (-x).to_string() } else { cell.to_owned() }
+        });
+        text += &(cells.collect::<Vec<_>>().join(",") + "\n");
+    }
+    text
+}
+
 fn check(found: &serde_json::Value, tolerance: f64) {
     let body = &found["bodies"][0];
     assert_eq!((&body["name"], &body["consistent"]), (&"payload".into(), &true.into()));
@@ -157,7 +171,14 @@ fn a_tool_behind_a_sensor() {
     check(&found, 1e-5);
     assert_eq!(found["joints"][2]["name"], "ft.fz");
     assert!((found["joints"][2]["offset"].as_f64().unwrap() - 3.0).abs() < 1e-4);
-    check(&call(&joints, &[]), 2e-3);
+    // The curves of the page are the residuals of the fit, whichever sign the sensor has.
+    let path = folder.path("page.html");
+    let reversed = folder.file("reversed.csv", reversed(&sensor_log(2400, false, false)));
+    for log in [&joints, &reversed] {
+        let found = call(log, &["--report", path.to_str().unwrap()]);
+        check(&found, 2e-3);
+        page::with_curves(&path, &found, &["fit"], 1e-9);
+    }
     // The model that was written carries the tool on its sensor link.
     let written = std::fs::read_to_string(&out).unwrap();
     let read = read::model(&written, &read::no_includes).unwrap().build(&BuildOptions::default()).unwrap();
@@ -194,8 +215,10 @@ fn a_tool_from_torques() {
     let alone = call(&["--estimator", "wls"]);
     let both = call(&["--estimator", "wls", "--unloaded", &empty, "--friction", "coulomb+viscous"]);
     // What they do not show comes from the prior, so that the body can exist.
-    let body = call(&[]);
+    let path = folder.path("page.html");
+    let body = call(&["--report", path.to_str().unwrap()]);
     assert_eq!(body["bodies"][0]["consistent"], true);
+    page::with_curves(&path, &body, &["fit"], 1e-9);
     assert!(body["fit_relative_rms"].as_f64().unwrap() < 0.02, "{body}");
     for found in [&alone, &both] {
         assert_eq!(found["rank"], found["excited"]);

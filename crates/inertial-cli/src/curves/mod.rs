@@ -1,34 +1,32 @@
 //! Measured against predicted forces, passed once more over the logs and kept in a bounded number of points: for the page, the
 //! terminal and pictures.
 
+mod film;
 mod floats;
 mod reduce;
+mod row;
 mod spectrum;
+mod track;
 
 use std::ops::Range;
 
 use anyhow::Result;
 use inertial::dynamics::ClosedMechanism;
+use inertial::estimation::momentum_identification::MomentumResidual;
 use inertial::estimation::{Equations, Residual};
 use inertial::mechanism::{JointType, Mechanism};
 use serde::Serialize;
 
 use crate::recording::{Part, Recording};
+use film::Film;
+pub use film::Motion;
 pub use floats::Floats;
 pub use reduce::Reducer;
-use spectrum::Welch;
+use row::{Row, Sample};
+pub use track::Track;
 
 /// Points of all curves together: in base64 they take seven megabytes of a page, and hold a minute of seven joints at 1 kHz.
 const POINTS: usize = 1_300_000;
-/// Frames of the motion, and the most per second: what an eye can follow.
-const FRAMES: usize = 3000;
-const FRAME_RATE: f64 = 60.0;
-/// Dots of a friction diagram.
-const DOTS: usize = 700;
-/// Bins of a histogram, from minus to plus this many root mean squares of the fit.
-const BINS: usize = 41;
-const REACH: f64 = 4.0;
-
 /// One log, or a part of it.
 #[derive(Debug, Serialize)]
 pub struct Curve {
@@ -36,6 +34,8 @@ pub struct Curve {
     pub log: String,
     /// What it was for: `fit` or `validation`.
     pub part: &'static str,
+    /// What was measured: `force` or `momentum`.
+    pub quantity: &'static str,
     /// Time of the first point (s).
     pub start: f64,
     /// Time between points (s).
@@ -65,8 +65,13 @@ pub struct Series {
     pub residual: Floats,
     /// Samples that count.
     pub counted: usize,
-    /// Root mean square residual of the rows that were fitted: the result's, where one log has them all.
+    /// The result's root mean square residual, of all logs of this part.
     pub rms: f64,
+    /// The same over that of the measured ones.
+    pub relative_rms: f64,
+    /// Of this log alone, of the rows that were fitted, from the curves' own samples: with one log the result's, but for the
+    /// jump of friction, which the fit places between samples.
+    pub own_rms: f64,
     /// Of all samples that count, as drawn.
     pub spread: f64,
     /// Spectrum of the residual.
@@ -109,34 +114,61 @@ pub struct Friction {
     pub model: Floats,
 }
 
-/// Positions over time, to be played.
-#[derive(Debug, Serialize)]
-pub struct Motion {
-    /// Time between frames (s).
-    pub step: f64,
-    /// Number of frames.
-    pub length: usize,
-    /// Each coordinate over time.
-    pub q: Vec<Floats>,
-}
-
 /// What a page shows of the logs.
 #[derive(Debug, Default)]
 pub struct Curves {
-    /// Forces.
+    /// Forces or momenta.
     pub curves: Vec<Curve>,
-    /// The motion of the first log.
-    pub motion: Option<Motion>,
+    /// The motion of each.
+    pub motions: Vec<Motion>,
+}
+
+/// What the result says of a coordinate.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    joint: String,
+    rms: f64,
+    relative_rms: f64,
+}
+
+impl From<&Residual> for Told {
+    fn from(r: &Residual) -> Self {
+        Self { joint: r.joint.clone(), rms: r.rms, relative_rms: r.relative_rms }
+    }
+}
+
+impl From<&MomentumResidual> for Told {
+    fn from(r: &MomentumResidual) -> Self {
+        Self { joint: r.joint.clone(), rms: r.rms, relative_rms: r.relative_rms }
+    }
 }
 
 /// A part of a log.
-pub struct Piece<'r> {
+pub struct Piece {
     /// Which samples.
     pub range: Range<usize>,
     /// What they were for.
     pub part: &'static str,
     /// The result's residuals of all such parts, by coordinate.
-    pub residuals: &'r [Residual],
+    pub residuals: Vec<Told>,
+}
+
+impl Piece {
+    /// A part of a log for which the result has these residuals.
+    pub fn new(range: Range<usize>, part: &'static str, residuals: &[Residual]) -> Self {
+        Self { range, part, residuals: residuals.iter().map(Told::from).collect() }
+    }
+}
+
+/// Samples behind each pair of points, where `samples` samples have `rows` coordinates each: all pairs stand for as many.
+fn bucket(samples: usize, rows: usize) -> usize {
+    let points = 3 * rows * samples;
+    if points <= POINTS { 1 } else { (2 * points).div_ceil(POINTS) }
+}
+
+/// Time between points.
+fn step(bucket: usize, rate: f64) -> f64 {
+    if bucket == 1 { 1.0 / rate } else { 0.5 * bucket as f64 / rate }
 }
 
 impl Curves {
@@ -144,16 +176,17 @@ impl Curves {
     pub fn collect(
         equations: &Equations<'_>,
         values: &[f64],
-        logs: Vec<(&mut Recording, Vec<Piece<'_>>)>,
+        mut logs: Vec<(&mut Recording, Vec<Piece>)>,
     ) -> Result<Self> {
-        let total: usize = logs.iter().flat_map(|(_, pieces)| pieces).map(|p| p.range.len()).sum();
-        let points = 3 * equations.row_names().len() * total;
-        // Pairs of points stand for buckets that all have the same size.
-        let bucket = if points <= POINTS { 1 } else { (2 * points).div_ceil(POINTS) };
+        logs.iter_mut().for_each(|(_, pieces)| pieces.retain(|p| !p.range.is_empty()));
+        let pieces = || logs.iter().flat_map(|(_, pieces)| pieces);
+        let bucket = bucket(pieces().map(|p| p.range.len()).sum(), equations.row_names().len());
+        let films = pieces().count();
         let mut out = Self::default();
         for (recording, pieces) in logs {
-            for piece in pieces.into_iter().filter(|p| !p.range.is_empty()) {
-                out.take(equations, values, recording, &piece, bucket)?;
+            for piece in pieces {
+                let film = Film::new(piece.range.len(), recording.rate_hz(), films);
+                out.take(equations, values, recording, &piece, bucket, film)?;
             }
         }
         Ok(out)
@@ -164,167 +197,61 @@ impl Curves {
         equations: &Equations<'_>,
         values: &[f64],
         recording: &mut Recording,
-        piece: &Piece<'_>,
+        piece: &Piece,
         bucket: usize,
+        mut film: Film,
     ) -> Result<()> {
-        let (names, units) = (equations.row_names(), units(equations));
+        let units = units(equations);
         let (samples, rate) = (piece.range.len(), recording.rate_hz());
-        let mut film = self.motion.is_none().then(|| Film::new(samples, rate));
-        let rms = |name: &String| piece.residuals.iter().find(|r| r.joint == *name).map_or(0.0, |r| r.rms);
-        let mut rows: Vec<Row> = names.iter().map(|n| Row::new(samples, bucket, rate, rms(n))).collect();
+        let told = |name: String| {
+            let found = piece.residuals.iter().find(|r| r.joint == name).cloned();
+            found.unwrap_or(Told { joint: name, ..Told::default() })
+        };
+        let names = equations.row_names().into_iter();
+        let mut rows: Vec<Row> = names.map(|name| Row::new(samples, bucket, rate, told(name))).collect();
         let mut start = None;
         recording.predict(equations, piece.range.clone(), values, |part| {
             start = start.or(part.t.first().copied());
-            rows.iter_mut().enumerate().for_each(|(row, to)| to.take(part, row, names.len()));
-            if let Some(film) = &mut film {
-                film.take(part);
-            }
+            let all = rows.len();
+            rows.iter_mut().enumerate().for_each(|(row, to)| part.each(row, all, |sample| to.push(&sample)));
+            film.take(part.q, part.t.len());
         })?;
-        let series = rows.into_iter().zip(&names).zip(&units);
-        self.curves.push(Curve {
-            log: recording.path().to_owned(),
-            part: piece.part,
-            start: start.unwrap_or(0.0),
-            step: if bucket == 1 { 1.0 } else { 0.5 * bucket as f64 } / rate,
-            samples,
-            bucket,
-            series: series.filter_map(|((row, name), units)| row.finish(name, *units)).collect(),
-        });
-        if let Some(film) = film {
-            self.motion = Some(film.finish());
-        }
+        self.push(
+            Curve {
+                log: recording.path().to_owned(),
+                part: piece.part,
+                quantity: "force",
+                start: start.unwrap_or(0.0),
+                step: step(bucket, rate),
+                samples,
+                bucket,
+                series: rows.into_iter().zip(units).filter_map(|(row, units)| row.finish(units)).collect(),
+            },
+            film,
+        );
         Ok(())
     }
-}
 
-/// Collects one coordinate.
-struct Row {
-    measured: Reducer,
-    predicted: Reducer,
-    residual: Reducer,
-    welch: Welch,
-    histogram: Histogram,
-    friction: [Vec<f32>; 3],
-    every: usize,
-    seen: usize,
-    counted: usize,
-    squares: f64,
-    /// Of them, the rows of the fit.
-    fitted: usize,
-    fitted_squares: f64,
-}
-
-impl Row {
-    fn new(samples: usize, bucket: usize, rate: f64, rms: f64) -> Self {
-        Self {
-            measured: Reducer::new(bucket, samples),
-            predicted: Reducer::new(bucket, samples),
-            residual: Reducer::new(bucket, samples),
-            welch: Welch::new(samples, rate),
-            histogram: Histogram { reach: REACH * rms, bins: vec![0; BINS], beyond: 0 },
-            friction: Default::default(),
-            every: samples.div_ceil(DOTS).max(1),
-            seen: 0,
-            counted: 0,
-            squares: 0.0,
-            fitted: 0,
-            fitted_squares: 0.0,
-        }
+    fn push(&mut self, curve: Curve, film: Film) {
+        self.motions.extend(film.finish(format!("{} ({})", curve.log, curve.part)));
+        self.curves.push(curve);
     }
+}
 
-    fn take(&mut self, part: &Part<'_>, row: usize, rows: usize) {
-        let nv = part.v.len() / part.t.len().max(1);
-        for s in 0..part.t.len() {
+impl Part<'_> {
+    /// Shows the samples of a row of all.
+    fn each(&self, row: usize, rows: usize, mut show: impl FnMut(Sample)) {
+        let nv = self.v.len() / self.t.len().max(1);
+        for s in 0..self.t.len() {
             let at = s * rows + row;
-            let (measured, predicted) = (part.tau[at], part.prediction.force[at]);
-            self.measured.push(measured as f32);
-            self.predicted.push(predicted as f32);
-            let counts = part.keep[at];
-            let residual = measured - predicted;
-            self.residual.push(if counts { residual as f32 } else { f32::NAN });
-            self.welch.push(if counts { residual } else { 0.0 });
-            self.seen += 1;
-            if !counts {
-                continue;
-            }
-            self.counted += 1;
-            self.squares += residual * residual;
-            if part.is_fitted(s) {
-                self.fitted += 1;
-                self.fitted_squares += residual * residual;
-            }
-            self.histogram.take(residual);
-            if self.seen.is_multiple_of(self.every) && row < nv {
-                let friction = part.prediction.friction[at];
-                let values = [part.v[s * nv + row], residual + friction, friction];
-                self.friction.iter_mut().zip(values).for_each(|(to, x)| to.push(x as f32));
-            }
+            show(Sample {
+                measured: self.tau[at],
+                predicted: self.prediction.force[at],
+                counts: self.keep[at],
+                fitted: self.is_fitted(s),
+                friction: (row < nv).then(|| [self.v[s * nv + row], self.prediction.friction[at]]),
+            });
         }
-    }
-
-    /// Nothing where the force was not measured.
-    fn finish(self, name: &str, (unit, speed_unit): (&'static str, &'static str)) -> Option<Series> {
-        let [speed, force, model] = self.friction;
-        let has_friction = model.iter().any(|x| *x != 0.0);
-        (self.counted > 0).then(|| Series {
-            joint: name.to_owned(),
-            unit,
-            speed_unit,
-            measured: Floats(self.measured.finish()),
-            predicted: Floats(self.predicted.finish()),
-            residual: Floats(self.residual.finish()),
-            counted: self.counted,
-            rms: (self.fitted_squares / self.fitted.max(1) as f64).sqrt(),
-            spread: (self.squares / self.counted as f64).sqrt(),
-            spectrum: self.welch.finish(),
-            histogram: self.histogram,
-            friction: has_friction.then_some(Friction {
-                speed: Floats(speed),
-                force: Floats(force),
-                model: Floats(model),
-            }),
-        })
-    }
-}
-
-impl Histogram {
-    fn take(&mut self, x: f64) {
-        let place = (x + self.reach) / (2.0 * self.reach) * self.bins.len() as f64;
-        match self.bins.get_mut(place.floor() as usize) {
-            Some(bin) if place >= 0.0 => *bin += 1,
-            _ => self.beyond += 1,
-        }
-    }
-}
-
-/// Collects the motion.
-struct Film {
-    every: usize,
-    rate: f64,
-    seen: usize,
-    q: Vec<Vec<f32>>,
-}
-
-impl Film {
-    fn new(samples: usize, rate: f64) -> Self {
-        let often = (rate / FRAME_RATE).round().max(1.0) as usize;
-        Self { every: samples.div_ceil(FRAMES).max(often), rate, seen: 0, q: Vec::new() }
-    }
-
-    fn take(&mut self, part: &Part<'_>) {
-        let nq = part.q.len() / part.t.len().max(1);
-        self.q.resize_with(nq, Vec::new);
-        for q in part.q.chunks_exact(nq.max(1)) {
-            if self.seen.is_multiple_of(self.every) {
-                self.q.iter_mut().zip(q).for_each(|(to, x)| to.push(*x as f32));
-            }
-            self.seen += 1;
-        }
-    }
-
-    fn finish(self) -> Motion {
-        let length = self.q.first().map_or(0, Vec::len);
-        Motion { step: self.every as f64 / self.rate, length, q: self.q.into_iter().map(Floats).collect() }
     }
 }
 

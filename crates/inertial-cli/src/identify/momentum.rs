@@ -1,10 +1,12 @@
 //! `inertial identify --measured momentum`: a free-flying robot, from its rates and the momentum that its wheels gave it.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use inertial::consistency::significant;
+use inertial::dynamics::{Frame, Workspace, momentum};
 use inertial::estimation::momentum::{MomentumEquations, MomentumSamples, RateNoise};
 use inertial::estimation::momentum_identification::{
     MomentumEstimator, MomentumIdentification, MomentumResidual, RateRule, identify_momentum, integrate_rates,
@@ -13,6 +15,7 @@ use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use inertial_data::{Cutoff, Log, Need, Options, prepare};
 
 use super::{Args, EstimatorChoice};
+use crate::curves::{Curves, Told, Track};
 use crate::model::Model;
 use crate::options::Setting;
 use crate::output::{self, Answer};
@@ -47,27 +50,33 @@ pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> 
     };
     let noise = rate_noise(&args.noise, mechanism)?;
     let equations = MomentumEquations::new(mechanism, DEFAULT_SNAP).with_context(|| model.label.clone())?;
-    let (mut fit, mut kept) = (Data::default(), Data::default());
-    for path in &args.logs {
-        let data = Data::read(mechanism, path, args)?;
-        match args.holdout {
-            Some(fraction) => {
-                let cut = ((1.0 - fraction) * data.len() as f64).round() as usize;
-                fit.append(&data, 0..cut, mechanism);
-                kept.append(&data, cut..data.len(), mechanism);
-            }
-            None => fit.append(&data, 0..data.len(), mechanism),
+    let (mut fit, mut kept) = (Stack::default(), Stack::default());
+    let mut logs = Vec::new();
+    let held_out = args.holdout.unwrap_or(0.0);
+    let all =
+        args.logs.iter().map(|path| (path, held_out)).chain(args.validate.iter().map(|path| (path, 1.0)));
+    for (path, held_out) in all {
+        let log = Data::read(mechanism, path, args)?;
+        let cut = log.cut(1.0 - held_out);
+        fit.append(&log, 0..cut, mechanism);
+        kept.append(&log, cut..log.len(), mechanism);
+        if args.pictures.wanted() {
+            logs.push((log, cut));
         }
-    }
-    for path in &args.validate {
-        let data = Data::read(mechanism, path, args)?;
-        kept.append(&data, 0..data.len(), mechanism);
     }
     let validation = kept.samples();
     let validation = (kept.len() > 0).then_some(&validation);
     let result = identify_momentum(&equations, &fit.samples(), validation, noise.as_ref(), estimator)
         .with_context(|| args.logs.join(", "))?;
-    let drawn = args.pictures.draw(&args.files(), || page::of_momentum(model, mechanism, &result))?;
+    let drawn = args.pictures.draw(&args.files(), || {
+        let estimated = mechanism.clone().with_parameters(&result.parameters)?;
+        let mut tracks = Vec::new();
+        for (log, cut) in &logs {
+            tracks.push(log.track(&estimated, 0..*cut, "fit", &result.fit)?);
+            tracks.push(log.track(&estimated, *cut..log.len(), "validation", &result.validation)?);
+        }
+        page::of_momentum(model, mechanism, &result, Curves::of_tracks(tracks))
+    })?;
     if args.json {
         output::print_json(&result)?;
     } else {
@@ -76,12 +85,16 @@ pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> 
     Ok(Answer::Yes)
 }
 
-/// Samples of all logs, one after the other.
-#[derive(Default)]
+/// One log.
 struct Data {
+    path: String,
+    start: f64,
+    rate: f64,
     q: Vec<f64>,
     v: Vec<f64>,
     momentum: Vec<f64>,
+    /// Which samples count.
+    sound: Vec<bool>,
 }
 
 impl Data {
@@ -109,7 +122,7 @@ impl Data {
         for note in &prepared.notes {
             output::say(&format!("{path}: {note}"));
         }
-        let (nq, nv) = (mechanism.nq(), mechanism.nv());
+        let nq = mechanism.nq();
         let q = match args.positions {
             PositionChoice::Log => prepared.q,
             rule => {
@@ -117,28 +130,84 @@ impl Data {
                 integrate_rates(mechanism, &prepared.t, &prepared.v, &prepared.q[..nq], rule)?
             }
         };
-        let mut out = Self::default();
-        for i in (0..prepared.t.len()).filter(|&i| prepared.sound[i]) {
-            out.q.extend_from_slice(&q[i * nq..(i + 1) * nq]);
-            out.v.extend_from_slice(&prepared.v[i * nv..(i + 1) * nv]);
-            let mut row = [0.0; 6];
-            for (&k, x) in given.iter().zip(&prepared.extra[i * given.len()..]) {
-                row[k] = *x;
-            }
-            out.momentum.extend_from_slice(&row);
+        let mut momentum = vec![0.0; 6 * prepared.t.len()];
+        for (row, extra) in momentum.chunks_exact_mut(6).zip(prepared.extra.chunks_exact(given.len())) {
+            given.iter().zip(extra).for_each(|(&k, x)| row[k] = *x);
         }
-        Ok(out)
+        Ok(Self {
+            path: path.to_owned(),
+            start: prepared.t.first().copied().unwrap_or(0.0),
+            rate: prepared.rate_hz,
+            q,
+            v: prepared.v,
+            momentum,
+            sound: prepared.sound,
+        })
     }
 
+    fn len(&self) -> usize {
+        self.sound.len()
+    }
+
+    /// The sample before which a part of those that count lies.
+    fn cut(&self, part: f64) -> usize {
+        let mut counting = (0..self.len()).filter(|&i| self.sound[i]);
+        let before = (part * counting.clone().count() as f64).round() as usize;
+        counting.nth(before).unwrap_or(self.len())
+    }
+
+    /// Given and predicted momenta of some samples.
+    fn track(
+        &self,
+        estimated: &Mechanism,
+        range: Range<usize>,
+        part: &'static str,
+        residuals: &[MomentumResidual],
+    ) -> Result<Track> {
+        let (nq, nv) = (estimated.nq(), estimated.nv());
+        let mut workspace = Workspace::new(estimated);
+        let mut predicted = Vec::with_capacity(6 * range.len());
+        for i in range.clone() {
+            let (q, v) = (&self.q[i * nq..(i + 1) * nq], &self.v[i * nv..(i + 1) * nv]);
+            let found = momentum(estimated, &mut workspace, q, v, Frame::Base)?;
+            predicted.extend(found.linear.iter().chain(&found.angular));
+        }
+        Ok(Track {
+            log: self.path.clone(),
+            part,
+            quantity: "momentum",
+            start: self.start + range.start as f64 / self.rate,
+            rate: self.rate,
+            told: residuals.iter().map(Told::from).collect(),
+            units: [["N s"; 3], ["N m s"; 3]].concat(),
+            measured: self.momentum[6 * range.start..6 * range.end].to_vec(),
+            predicted,
+            counts: self.sound[range.clone()].to_vec(),
+            q: self.q[range.start * nq..range.end * nq].to_vec(),
+        })
+    }
+}
+
+/// Samples of all logs that count, one after the other.
+#[derive(Default)]
+struct Stack {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    momentum: Vec<f64>,
+}
+
+impl Stack {
     fn len(&self) -> usize {
         self.momentum.len() / 6
     }
 
-    fn append(&mut self, other: &Self, range: std::ops::Range<usize>, mechanism: &Mechanism) {
-        let part = |n: usize| range.start * n..range.end * n;
-        self.q.extend_from_slice(&other.q[part(mechanism.nq())]);
-        self.v.extend_from_slice(&other.v[part(mechanism.nv())]);
-        self.momentum.extend_from_slice(&other.momentum[part(6)]);
+    fn append(&mut self, log: &Data, range: Range<usize>, mechanism: &Mechanism) {
+        let (nq, nv) = (mechanism.nq(), mechanism.nv());
+        for i in range.filter(|&i| log.sound[i]) {
+            self.q.extend_from_slice(&log.q[i * nq..(i + 1) * nq]);
+            self.v.extend_from_slice(&log.v[i * nv..(i + 1) * nv]);
+            self.momentum.extend_from_slice(&log.momentum[6 * i..6 * i + 6]);
+        }
     }
 
     fn samples(&self) -> MomentumSamples<'_> {

@@ -13,10 +13,12 @@ use inertial::spatial::{Inertia, Parameters};
 use inertial_data::{Log, Need, Options, Prepared, prepare, prepare_columns};
 
 use super::{Args, FrictionChoice};
-use crate::logs::{saved_summary, summarise_part};
+use crate::curves::{Curves, Piece, Told, Track};
+use crate::logs::saved_summary;
 use crate::model::Model;
 use crate::output::{self, Answer};
 use crate::page;
+use crate::recording::Recording;
 
 /// Name of what the link carries, in results.
 const PAYLOAD: &str = "payload";
@@ -43,7 +45,7 @@ pub fn run(args: &Args, link: &str) -> Result<Answer> {
         Some(path) if args.unloaded.is_empty() && saved_summary(path)?.is_none() => has_sensor(path)?,
         _ => false,
     };
-    let result = if sensed {
+    let (result, curves) = if sensed {
         behind_sensor(args, &mechanism, link)?
     } else {
         from_torques(args, &model, &mechanism, link)?
@@ -51,7 +53,8 @@ pub fn run(args: &Args, link: &str) -> Result<Answer> {
     if let Some(path) = &args.out {
         output::write_file(path, &written(&model, &mechanism, link, &result)?)?;
     }
-    let drawn = args.pictures.draw(&args.files(), || page::of_payload(&model, &mechanism, link, &result))?;
+    let drawn =
+        args.pictures.draw(&args.files(), || page::of_payload(&model, &mechanism, link, &result, curves))?;
     if args.json {
         output::print_json(&result)?;
     } else {
@@ -69,11 +72,12 @@ fn has_sensor(path: &str) -> Result<bool> {
 }
 
 /// The body beyond a force/torque sensor.
-fn behind_sensor(args: &Args, mechanism: &Mechanism, link: &str) -> Result<Identification> {
+fn behind_sensor(args: &Args, mechanism: &Mechanism, link: &str) -> Result<(Identification, Curves)> {
     let single = SingleBody::new(mechanism.name(), PAYLOAD)?;
     let equations = single.equations()?;
     let mut all = Summary::empty(&equations);
     let mut notes = Vec::new();
+    let mut shown = Vec::new();
     for path in &args.logs {
         let log = Log::read(Path::new(path))?;
         let options = args.log.options(&[]);
@@ -95,6 +99,9 @@ fn behind_sensor(args: &Args, mechanism: &Mechanism, link: &str) -> Result<Ident
         };
         let summary = single.summary(&equations, &motion, &measured).with_context(|| path.clone())?;
         all.merge(&summary)?;
+        if args.pictures.wanted() {
+            shown.push((path, prepared, motion, filtered));
+        }
     }
     let options = super::options(args, mechanism)?;
     let result = single.identify(&equations, &all, None, &options).with_context(|| args.logs.join(", "))?;
@@ -104,7 +111,23 @@ fn behind_sensor(args: &Args, mechanism: &Mechanism, link: &str) -> Result<Ident
         args.logs.join(", ")
     );
     notes.iter().for_each(|note| output::say(note));
-    Ok(result)
+    let mut tracks = Vec::new();
+    for (path, prepared, motion, measured) in shown {
+        tracks.push(Track {
+            log: path.clone(),
+            part: "fit",
+            quantity: "force",
+            start: prepared.t.first().copied().unwrap_or(0.0),
+            rate: prepared.rate_hz,
+            told: result.fit.iter().map(Told::from).collect(),
+            units: [["N"; 3], ["N m"; 3]].concat(),
+            measured,
+            predicted: single.readings(&equations, &all, &motion, &result)?,
+            counts: prepared.sound,
+            q: prepared.q,
+        });
+    }
+    Ok((result, Curves::of_tracks(tracks)))
 }
 
 /// Forces and the motion of the sensor, from an inertial measurement unit in the sensor's frame.
@@ -176,7 +199,12 @@ fn held_beyond(mechanism: &Mechanism, link: &str, log: &Prepared) -> Result<()> 
 }
 
 /// The difference that a payload makes in the torques.
-fn from_torques(args: &Args, model: &Model, mechanism: &Mechanism, link: &str) -> Result<Identification> {
+fn from_torques(
+    args: &Args,
+    model: &Model,
+    mechanism: &Mechanism,
+    link: &str,
+) -> Result<(Identification, Curves)> {
     let mut joint_model = super::joint_model(args, mechanism)?;
     ensure!(
         !joint_model.stribeck,
@@ -194,23 +222,26 @@ fn from_torques(args: &Args, model: &Model, mechanism: &Mechanism, link: &str) -
     };
     let equations = equations.with_context(|| model.label.clone())?;
     let carrier = PayloadLink::new(&equations, link).with_context(|| model.label.clone())?;
-    let read = |paths: &[String]| -> Result<Summary> {
-        let mut out = Summary::empty(&equations);
-        for path in paths {
-            let part = if let Some(summary) = saved_summary(path)? {
-                summary.check(&equations).with_context(|| path.clone())?;
-                summary
-            } else {
-                let mut log = args.log.open(mechanism, path, &equations.joint_model().columns)?;
-                let all = 0..log.len();
-                summarise_part(&equations, &mut log, all).with_context(|| path.clone())?
-            };
-            out.merge(&part)?;
-        }
-        Ok(out)
-    };
-    let loaded = read(&args.logs)?;
-    let unloaded = read(&args.unloaded)?;
+    let mut loaded = Summary::empty(&equations);
+    let mut unloaded = loaded.clone();
+    let mut shown = Vec::new();
+    let logs =
+        args.logs.iter().map(|path| (path, true)).chain(args.unloaded.iter().map(|path| (path, false)));
+    for (path, carries) in logs {
+        let part = if let Some(summary) = saved_summary(path)? {
+            summary.check(&equations).with_context(|| path.clone())?;
+            summary
+        } else {
+            let mut log = Recording::open(&args.log, &equations, None, path)?;
+            let all = 0..log.len();
+            let summary = log.summary(&equations, all, None)?;
+            if carries && args.pictures.wanted() {
+                shown.push(log);
+            }
+            summary
+        };
+        if carries { &mut loaded } else { &mut unloaded }.merge(&part)?;
+    }
     let free: Vec<bool> = equations
         .terms
         .iter()
@@ -223,7 +254,14 @@ fn from_torques(args: &Args, model: &Model, mechanism: &Mechanism, link: &str) -
         .collect();
     let known = if alone { Unloaded::Model { free: &free } } else { Unloaded::Log(&unloaded) };
     let options = super::options(args, mechanism)?;
-    identify_payload(&equations, &carrier, &loaded, known, &options).with_context(|| args.logs.join(", "))
+    let result = identify_payload(&equations, &carrier, &loaded, known, &options)
+        .with_context(|| args.logs.join(", "))?;
+    let pieces = shown.iter_mut().map(|log| {
+        let piece = Piece::new(0..log.len(), "fit", &result.fit);
+        (log, vec![piece])
+    });
+    let curves = Curves::collect(&equations, &result.values, pieces.collect())?;
+    Ok((result, curves))
 }
 
 /// The model's text with the payload added to the link.

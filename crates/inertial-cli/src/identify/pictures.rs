@@ -27,8 +27,8 @@ pub fn draw(
         notes.push(format!("{}: {cutoff}, fitted at {rate:.1} samples per second", log.recording.path()));
         notes.extend(log.recording.notes().iter().map(|note| format!("{}: {note}", log.recording.path())));
         let pieces = vec![
-            Piece { range: log.fit.clone(), part: "fit", residuals: &result.fit },
-            Piece { range: log.kept.clone(), part: "validation", residuals: &result.validation },
+            Piece::new(log.fit.clone(), "fit", &result.fit),
+            Piece::new(log.kept.clone(), "validation", &result.validation),
         ];
         (&mut log.recording, pieces)
     });

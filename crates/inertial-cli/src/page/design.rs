@@ -88,7 +88,7 @@ pub fn of_design(model: &Model, designed: &Designed<'_>, report: &impl Serialize
     page.design = Some(value);
     page.robot = Some(Robot::new(mechanism, None)?.shaped(model, mechanism));
     let (trajectory, motion) = sampled(designed)?;
-    (page.trajectory, page.motion) = (Some(trajectory), Some(motion));
+    (page.trajectory, page.motions) = (Some(trajectory), vec![motion]);
     Ok(page)
 }
 
@@ -159,6 +159,6 @@ fn sampled(designed: &Designed<'_>) -> Result<(Trajectory, Motion)> {
     let positions = (0..nq).map(|k| Floats(q.iter().skip(k).step_by(nq).map(|x| *x as f32).collect()));
     Ok((
         Trajectory { step: 1.0 / rate, joints: shown },
-        Motion { step: 1.0 / rate, length: count, q: positions.collect() },
+        Motion { name: "the motion".into(), step: 1.0 / rate, length: count, q: positions.collect() },
     ))
 }

@@ -69,7 +69,13 @@ pub fn of_identification(
 }
 
 /// The page of `identify --payload`.
-pub fn of_payload(model: &Model, mechanism: &Mechanism, link: &str, result: &Identification) -> Result<Page> {
+pub fn of_payload(
+    model: &Model,
+    mechanism: &Mechanism,
+    link: &str,
+    result: &Identification,
+    curves: Curves,
+) -> Result<Page> {
     let mut page = Page::new("Payload", mechanism.name());
     page.input(&model.label, model.text.as_bytes());
     page.lead = format!(
@@ -85,6 +91,7 @@ pub fn of_payload(model: &Model, mechanism: &Mechanism, link: &str, result: &Ide
     page.tile(&percent(result.fit_relative_rms), "residual of the fit");
     page.fact("estimator", result.estimator);
     page.warnings.extend(result.warnings.iter().map(|w| advised(w)));
+    page.set_curves(curves);
     let payload = Inertia::from_parameters(&Parameters::from_column_slice(&result.parameters));
     page.robot =
         Some(Robot::new(mechanism, None)?.shaped(model, mechanism).carrying(mechanism, link, &payload)?);
@@ -94,7 +101,12 @@ pub fn of_payload(model: &Model, mechanism: &Mechanism, link: &str, result: &Ide
 }
 
 /// The page of `identify --measured momentum`.
-pub fn of_momentum(model: &Model, mechanism: &Mechanism, result: &MomentumIdentification) -> Result<Page> {
+pub fn of_momentum(
+    model: &Model,
+    mechanism: &Mechanism,
+    result: &MomentumIdentification,
+    curves: Curves,
+) -> Result<Page> {
     let mut page = Page::new("Identification from momentum", mechanism.name());
     page.input(&model.label, model.text.as_bytes());
     page.lead = format!(
@@ -108,6 +120,7 @@ pub fn of_momentum(model: &Model, mechanism: &Mechanism, result: &MomentumIdenti
     }
     page.fact("estimator", result.estimator);
     page.warnings.extend(result.warnings.iter().map(|w| advised(w)));
+    page.set_curves(curves);
     let identified = mechanism.clone().with_parameters(&result.parameters)?;
     page.robot = Some(Robot::new(mechanism, Some(&identified))?.shaped(model, mechanism));
     page.parameters = parameters(result.base_parameters.iter().map(|p| (p.name.as_str(), Some(p.model))));

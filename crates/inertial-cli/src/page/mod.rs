@@ -44,11 +44,11 @@ pub struct Page {
     /// The robot to look at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub robot: Option<Robot>,
-    /// Measured and predicted forces.
+    /// Measured and predicted forces or momenta.
     pub curves: Vec<Curve>,
-    /// The motion of the log, to be played.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub motion: Option<Motion>,
+    /// Motions to be played: those of the logs, or the designed one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub motions: Vec<Motion>,
     /// Object of `identify --json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identification: Option<serde_json::Value>,
@@ -181,9 +181,9 @@ impl Page {
         self.provenance.inputs.push(Input { name: name.to_owned(), bytes, sha256 });
     }
 
-    /// The curves and the motion of the logs.
+    /// The curves and the motions of the logs.
     pub fn set_curves(&mut self, curves: Curves) {
-        (self.curves, self.motion) = (curves.curves, curves.motion);
+        (self.curves, self.motions) = (curves.curves, curves.motions);
     }
 
     /// The part that `analyze` fills.
@@ -201,6 +201,7 @@ impl Page {
             include_str!("../../page/kinematics.js"),
             include_str!("../../page/scene.js"),
             include_str!("../../page/plot.js"),
+            include_str!("../../page/robot.js"),
             include_str!("../../page/page.js"),
         ];
         let parts = [

@@ -1,5 +1,6 @@
 //! The curves of a page without a browser: in the terminal, and as SVG files for a paper.
 
+mod marks;
 mod svg;
 mod terminal;
 
@@ -80,7 +81,8 @@ fn figures(page: &Page) -> Vec<Figure<'_>> {
         let forces = curve.series.iter().map(|s| {
             chart(s, vec![(Role::Measured, &s.measured.0[..]), (Role::Predicted, &s.predicted.0[..])])
         });
-        out.push(Figure { name: format!("forces{place}"), charts: forces.collect() });
+        let name = if curve.quantity == "momentum" { "momenta" } else { "forces" };
+        out.push(Figure { name: format!("{name}{place}"), charts: forces.collect() });
         let residuals = curve.series.iter().map(|s| chart(s, vec![(Role::Residual, &s.residual.0[..])]));
         out.push(Figure { name: format!("residuals{place}"), charts: residuals.collect() });
         let spectra = curve.series.iter().map(|s| Chart {

@@ -5,16 +5,17 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Chart, Figure, Role, figures};
+use super::{Chart, Figure, Role, figures, marks};
 use crate::output;
 use crate::page::Page;
 
 /// Points of a line: more are not seen in print.
 const POINTS: usize = 2000;
 /// Size of one chart.
-const SIZE: (u32, u32) = (560, 190);
-const FONT: (&str, u32) = ("sans-serif", 13);
+pub(super) const SIZE: (u32, u32) = (560, 190);
+pub(super) const FONT: (&str, u32) = ("sans-serif", 13);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
@@ -33,13 +34,18 @@ pub fn write(page: &Page, folder: &Path) -> Result<()> {
             singular_values(&found.values, found.excited).map_err(|e| anyhow!("singular values: {e}"))?;
         save("singular-values", &text)?;
     }
+    // The graph and the marks are an analysis's own; where there are curves those are the result.
+    if let (Some(analysis), true) = (&page.analysis, page.identification.is_none()) {
+        save("identifiability", &marks::svg(analysis).map_err(|e| anyhow!("identifiability: {e}"))?)?;
+        page.graph.as_ref().map_or(Ok(()), |graph| save("graph", graph))?;
+    }
     Ok(())
 }
 
 /// What plotters says of a drawing that failed; strings cannot.
-type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
+pub(super) type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
 
-fn drawing(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn<()>) -> Drawn<String> {
+pub(super) fn drawing(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn<()>) -> Drawn<String> {
     let mut text = String::new();
     {
         let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
@@ -140,6 +146,13 @@ impl Chart<'_> {
     }
 }
 
+/// A name beside the axis.
+pub(super) fn side_label(area: &Area<'_>, name: &str, (x, y): (i32, i32)) -> Drawn<()> {
+    let style = TextStyle::from(FONT.into_font()).pos(Pos::new(HPos::Right, VPos::Center));
+    area.draw(&Text::new(name.to_owned(), (x - 8, y), style))?;
+    Ok(())
+}
+
 /// Estimates with two standard errors, and the model's values, each over its greatest.
 fn parameters(page: &Page) -> Drawn<String> {
     let read = |p: &serde_json::Value| {
@@ -176,11 +189,7 @@ fn parameters(page: &Page) -> Drawn<String> {
             chart.draw_series([Circle::new((at(*value), y), 3, after.filled())])?;
             chart.draw_series(own.model.map(|x| Circle::new((at(x), y), 4, before.stroke_width(1))))?;
             let place = chart.backend_coord(&(-2.5, y));
-            let style = TextStyle::from(FONT.into_font()).pos(plotters::style::text_anchor::Pos::new(
-                plotters::style::text_anchor::HPos::Right,
-                plotters::style::text_anchor::VPos::Center,
-            ));
-            area.draw(&Text::new(name.clone(), (place.0 - 8, place.1), style))?;
+            side_label(area, name, place)?;
         }
         Ok(())
     })

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 
 use inertial::consistency::significant;
 
-use super::{Chart, Role, figures};
+use super::{Chart, Figure, Role, figures, marks};
 use crate::page::Page;
 
 /// Lines of text of a chart; each has four dots.
@@ -21,8 +21,13 @@ pub fn draw(page: &Page) -> String {
     let width = told.or_else(|| comfy_table::Table::new().width().map(usize::from)).unwrap_or(80);
     let forbidden = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     let coloured = std::io::stdout().is_terminal() && !forbidden;
-    let mut out = String::new();
-    for figure in figures(page).iter().filter(|f| f.name.starts_with("forces") || f.name == "position") {
+    let mut out = match &page.analysis {
+        Some(analysis) if page.identification.is_none() => marks::text(analysis),
+        _ => String::new(),
+    };
+    let main =
+        |f: &&Figure<'_>| ["forces", "momenta", "position"].iter().any(|name| f.name.starts_with(name));
+    for figure in figures(page).iter().filter(main) {
         let _ = writeln!(out, "\n{}", figure.name.replace('-', " "));
         for chart in &figure.charts {
             out += &chart.text(width.clamp(SIDE + 20, WIDEST), coloured);

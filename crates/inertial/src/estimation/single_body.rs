@@ -202,10 +202,21 @@ impl SingleBody {
         motion: &SensorMotion,
         measured: &Wrenches<'_>,
     ) -> Result<Summary> {
-        let count = motion.len();
-        if count == 0 {
+        if motion.is_empty() {
             return Ok(Summary::empty(equations));
         }
+        self.measured(equations, motion, measured, |data| Summary::new(equations, data))
+    }
+
+    /// A log as the equations take it.
+    fn measured<T>(
+        &self,
+        equations: &Equations<'_>,
+        motion: &SensorMotion,
+        measured: &Wrenches<'_>,
+        work: impl FnOnce(&Measurements<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let count = motion.len();
         let mut q = Vec::with_capacity(7 * count);
         (0..count).for_each(|_| q.extend([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]));
         let side_by_side = |linear: &[f64], angular: &[f64]| -> Vec<f64> {
@@ -220,7 +231,25 @@ impl SingleBody {
         data.tau_raw = measured.raw;
         data.keep = measured.keep;
         data.independent = measured.independent;
-        Summary::new(equations, &data)
+        work(&data)
+    }
+
+    /// The six readings that a result of [`SingleBody::identify`] predicts for each sample, in the sensor's own sign; `summary` is
+    /// the one it was obtained from.
+    pub fn readings(
+        &self,
+        equations: &Equations<'_>,
+        summary: &Summary,
+        motion: &SensorMotion,
+        result: &Identification,
+    ) -> Result<Vec<f64>> {
+        let sign = sign(&LeastSquares::new(equations, summary, Weighting::Weighted)?);
+        let none = vec![0.0; 6 * motion.len()];
+        let mut out = self.measured(equations, motion, &Wrenches::new(&none), |data| {
+            Ok(equations.predict(data, &result.values)?.force)
+        })?;
+        out.iter_mut().for_each(|x| *x *= sign);
+        Ok(out)
     }
 
     /// Identifies it; `options.prior` is [`measured_prior`] where it is not given.
@@ -236,8 +265,8 @@ impl SingleBody {
     ) -> Result<Identification> {
         let squares = LeastSquares::new(equations, summary, Weighting::Weighted)?;
         let errors = squares.std_errors();
-        let reversed = squares.values[0] < 0.0;
-        let sign = if reversed { -1.0 } else { 1.0 };
+        let sign = sign(&squares);
+        let reversed = sign < 0.0;
         let (summary, validation) = if reversed {
             (summary.with_forces_reversed()?, validation.map(Summary::with_forces_reversed).transpose()?)
         } else {
@@ -270,6 +299,11 @@ impl SingleBody {
         }
         Ok(out)
     }
+}
+
+/// Minus one where the readings are those of the wrench on the sensor: the mass is negative.
+fn sign(squares: &LeastSquares) -> f64 {
+    if squares.values[0] < 0.0 { -1.0 } else { 1.0 }
 }
 
 /// A prior made of what least squares says for certain: a ball as dense as water with the mass and the centre that were

@@ -1,0 +1,60 @@
+//! The motion of a log, to be played.
+
+use serde::Serialize;
+
+use super::Floats;
+
+/// Frames of one motion and of all together, and the most per second: what an eye can follow.
+const FRAMES: usize = 3000;
+const ALL_FRAMES: usize = 12_000;
+const FRAME_RATE: f64 = 60.0;
+
+/// Positions over time, to be played.
+#[derive(Debug, Serialize)]
+pub struct Motion {
+    /// What moved so.
+    pub name: String,
+    /// Time between frames (s).
+    pub step: f64,
+    /// Number of frames.
+    pub length: usize,
+    /// Each coordinate over time.
+    pub q: Vec<Floats>,
+}
+
+/// Collects the motion.
+pub(super) struct Film {
+    every: usize,
+    rate: f64,
+    seen: usize,
+    q: Vec<Vec<f32>>,
+}
+
+impl Film {
+    /// Of `samples` samples at a rate in Hz, one of `films`.
+    pub(super) fn new(samples: usize, rate: f64, films: usize) -> Self {
+        let often = (rate / FRAME_RATE).round().max(1.0) as usize;
+        let frames = FRAMES.min((ALL_FRAMES / films.max(1)).max(1));
+        Self { every: samples.div_ceil(frames).max(often), rate, seen: 0, q: Vec::new() }
+    }
+
+    /// The next `count` samples.
+    pub(super) fn take(&mut self, q: &[f64], count: usize) {
+        let nq = q.len() / count.max(1);
+        self.q.resize_with(nq, Vec::new);
+        for q in q.chunks_exact(nq.max(1)) {
+            if self.seen.is_multiple_of(self.every) {
+                self.q.iter_mut().zip(q).for_each(|(to, x)| to.push(*x as f32));
+            }
+            self.seen += 1;
+        }
+    }
+
+    /// The motion, where there is one.
+    pub(super) fn finish(self, name: String) -> Option<Motion> {
+        let length = self.q.first().map_or(0, Vec::len);
+        let step = self.every as f64 / self.rate;
+        let q = self.q.into_iter().map(Floats).collect();
+        (length > 1).then_some(Motion { name, step, length, q })
+    }
+}

@@ -1,0 +1,68 @@
+//! Curves of what was predicted elsewhere: momenta, and the readings of a force/torque sensor.
+
+use super::{Curve, Curves, Film, Row, Sample, Told, bucket, step};
+
+/// One log, or a part of it, sample after sample.
+pub struct Track {
+    /// Its file.
+    pub log: String,
+    /// What it was for.
+    pub part: &'static str,
+    /// `force` or `momentum`.
+    pub quantity: &'static str,
+    /// Time of the first sample (s), and samples per second.
+    pub start: f64,
+    /// Samples per second.
+    pub rate: f64,
+    /// What the result says of each row.
+    pub told: Vec<Told>,
+    /// Unit of each row.
+    pub units: Vec<&'static str>,
+    /// Measured numbers of all rows.
+    pub measured: Vec<f64>,
+    /// The predicted ones.
+    pub predicted: Vec<f64>,
+    /// Which samples count.
+    pub counts: Vec<bool>,
+    /// Positions of the mechanism; none where they are not known.
+    pub q: Vec<f64>,
+}
+
+impl Curves {
+    /// Of such logs.
+    pub fn of_tracks(tracks: Vec<Track>) -> Self {
+        let tracks: Vec<Track> = tracks.into_iter().filter(|t| !t.counts.is_empty()).collect();
+        let numbers: usize = tracks.iter().map(|t| t.measured.len()).sum();
+        let bucket = bucket(numbers, 1);
+        let films = tracks.len();
+        let mut out = Self::default();
+        for track in tracks {
+            let samples = track.counts.len();
+            let mut film = Film::new(samples, track.rate, films);
+            film.take(&track.q, samples);
+            let count = track.told.len();
+            let rows =
+                track.told.into_iter().zip(track.units).enumerate().filter_map(|(row, (told, unit))| {
+                    let mut out = Row::new(samples, bucket, track.rate, told);
+                    for (s, &counts) in track.counts.iter().enumerate() {
+                        let (measured, predicted) =
+                            (track.measured[s * count + row], track.predicted[s * count + row]);
+                        out.push(&Sample { measured, predicted, counts, fitted: counts, friction: None });
+                    }
+                    out.finish((unit, ""))
+                });
+            let curve = Curve {
+                log: track.log,
+                part: track.part,
+                quantity: track.quantity,
+                start: track.start,
+                step: step(bucket, track.rate),
+                samples,
+                bucket,
+                series: rows.collect(),
+            };
+            out.push(curve, film);
+        }
+        out
+    }
+}
