@@ -144,6 +144,9 @@ describe("the curves of builtin:arm7", () => {
   });
 });
 
+identification("identify what builtin:arm7 carries", "payload.html", () =>
+  JSON.parse(run("identify", "builtin:arm7", file("arm.csv"), "--payload", "link7", "--friction", "coulomb+viscous", "--json", "--report", file("payload.html"))));
+
 describe("validate builtin:arm7", () => {
   test("is sound and shows the residuals of the JSON", async () => {
     const result = JSON.parse(run("validate", "builtin:arm7", file("arm.csv"), "--json", "--report", file("valid.html")));

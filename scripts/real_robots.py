@@ -101,7 +101,7 @@ def main():
         try:
             ours, theirs = check(program, path), verdicts(path)
         except ValueError as error:
-            refused.append(f"`{name}` is no robot: {error}.")
+            refused.append(f"`{name}` is no robot: `{error}`.")
             continue
         if ours != theirs:
             differ += 1

@@ -15,7 +15,7 @@ use inertial::excitation::{
 use inertial::mechanism::Mechanism;
 
 use crate::identify::FrictionChoice;
-use crate::model::Model;
+use crate::model::{Model, plural};
 use crate::options::{MeasuredChoice, ModelOptions};
 use crate::output::{self, Answer};
 use crate::page::{self, Designed};
@@ -368,6 +368,7 @@ fn start(args: &Args, coordinates: &[Coordinate]) -> Result<Option<Vec<f64>>> {
     let Some(start) = &args.start else { return Ok(None) };
     let base = coordinates.iter().filter(|c| c.name.starts_with("base.")).count();
     let joints = coordinates.len() - base;
-    ensure!(start.len() == joints, "--start has {} positions, the model has {joints} joints", start.len());
+    ensure!(start.len() == joints, "--start has {}, the model has {}",
+        plural(start.len(), "position", "positions"), plural(joints, "joint", "joints"));
     Ok(Some(vec![0.0; base].into_iter().chain(start.iter().copied()).collect()))
 }

@@ -14,8 +14,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use inertial::estimation::{
-    Bounds, Equations, Estimator, Fleet, Huber, Identification, IdentifyOptions, JointModel, JointTerms,
-    Prior, PriorKind, Summary, TRACE_OF_PRIOR, identify, identify_fleet, identify_robust,
+    Bounds, Carried, Equations, Estimator, Fleet, Huber, Identification, IdentifyOptions, JointModel,
+    JointTerms, PayloadLink, Prior, PriorKind, Summary, TRACE_OF_PRIOR, identify, identify_fleet,
+    identify_robust,
 };
 use inertial::identifiability::Measured;
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
@@ -293,11 +294,13 @@ pub fn mechanism(args: &Args) -> Result<Mechanism> {
     Model::load(&args.model)?.build(&args.options.build_options())
 }
 
-/// Robots of one type, identified together.
-pub fn fleet(args: &Args, robots: &[Summary]) -> Result<Fleet> {
+/// Robots of one type, identified together; some carry something of their own on the link of `--payload`.
+pub fn fleet(args: &Args, robots: &[Summary], carries: &[bool]) -> Result<Fleet> {
     let mechanism = mechanism(args)?;
     let equations = equations(args, &mechanism)?;
-    Ok(identify_fleet(&equations, robots, &options(args, &mechanism)?)?)
+    let link = args.payload.as_deref().map(|link| PayloadLink::new(&equations, link)).transpose()?;
+    let carried = link.as_ref().map(|link| Carried { link, carries });
+    Ok(identify_fleet(&equations, robots, carried, &options(args, &mechanism)?)?)
 }
 
 /// What the sensors give of the unknowns, as the call says.

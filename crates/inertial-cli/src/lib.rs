@@ -27,7 +27,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use inertial::estimation::{Equations, Fleet, Summary};
 use inertial::mechanism::Mechanism;
 
@@ -82,7 +82,7 @@ pub fn main() -> ExitCode {
 
 /// Runs the program on these arguments, the first being its name.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match read_line(arguments) {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error),
     };
@@ -94,6 +94,17 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Reads a command line. A number below zero is a value, whether the option takes it or not: it is no unknown option.
+fn read_line<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = T>) -> Result<Cli, clap::Error> {
+    let value = |a: clap::Arg| {
+        let plain = a.get_action().takes_values() && !a.is_positional() && !a.is_allow_hyphen_values_set();
+        if plain { a.allow_negative_numbers(true) } else { a }
+    };
+    let mut line = Cli::command().mut_subcommands(|c| c.mut_args(value));
+    let matches = line.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut line))
 }
 
 fn run(command: Command) -> Result<Answer> {
@@ -126,7 +137,7 @@ pub struct Reply {
 pub fn call(arguments: &[String], session: Session) -> Result<Reply, String> {
     let command = parse(arguments)?;
     let (answer, session) = session::within(session, || run(command));
-    let yes = answer.map_err(|error| format!("{error:#}"))? == Answer::Yes;
+    let yes = answer.map_err(|error| output::words(&error))? == Answer::Yes;
     Ok(Reply { yes, output: session.output, messages: session.messages })
 }
 
@@ -134,25 +145,33 @@ pub fn call(arguments: &[String], session: Session) -> Result<Reply, String> {
 pub fn summarize(arguments: &[String], session: Session) -> Result<(Summary, Vec<String>), String> {
     let args = parse_identify(arguments)?;
     let (summary, session) = session::within(session, || identify::summary(&args));
-    Ok((summary.map_err(|error| format!("{error:#}"))?, session.messages))
+    Ok((summary.map_err(|error| output::words(&error))?, session.messages))
 }
 
 /// The mechanism of a call of `identify`.
 pub fn mechanism(arguments: &[String], session: Session) -> Result<Mechanism, String> {
     let args = parse_identify(arguments)?;
-    session::within(session, || identify::mechanism(&args)).0.map_err(|error| format!("{error:#}"))
+    session::within(session, || identify::mechanism(&args)).0.map_err(|error| output::words(&error))
 }
 
 /// The unknowns of a call of `identify`, for measurements that are no log.
 pub fn equations<'m>(arguments: &[String], mechanism: &'m Mechanism) -> Result<Equations<'m>, String> {
     let args = parse_identify(arguments)?;
-    identify::equations(&args, mechanism).map_err(|error| format!("{error:#}"))
+    identify::equations(&args, mechanism).map_err(|error| output::words(&error))
 }
 
-/// Robots of one type, one summary each, identified together as a call of `identify` says.
-pub fn fleet(arguments: &[String], session: Session, robots: &[Summary]) -> Result<Fleet, String> {
+/// Robots of one type, one summary each, identified together as a call of `identify` says; with `--payload` some carry something
+/// of their own.
+pub fn fleet(
+    arguments: &[String],
+    session: Session,
+    robots: &[Summary],
+    carries: &[bool],
+) -> Result<Fleet, String> {
     let args = parse_identify(arguments)?;
-    session::within(session, || identify::fleet(&args, robots)).0.map_err(|error| format!("{error:#}"))
+    session::within(session, || identify::fleet(&args, robots, carries))
+        .0
+        .map_err(|error| output::words(&error))
 }
 
 fn parse_identify(arguments: &[String]) -> Result<Box<identify::Args>, String> {
@@ -164,6 +183,6 @@ fn parse_identify(arguments: &[String]) -> Result<Box<identify::Args>, String> {
 
 fn parse(arguments: &[String]) -> Result<Command, String> {
     let program = std::iter::once("inertial");
-    let cli = Cli::try_parse_from(program.chain(arguments.iter().map(String::as_str)));
+    let cli = read_line(program.chain(arguments.iter().map(String::as_str)));
     cli.map(|cli| cli.command).map_err(|error| output::wrong_call(&error))
 }

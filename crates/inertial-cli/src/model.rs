@@ -69,12 +69,12 @@ fn label(argument: &str) -> String {
 
 fn read_file(path: &Path, limit: u64) -> Result<String> {
     // Asked before opening: a device or a pipe may give no end, or not even open.
-    let metadata = path.metadata().map_err(|e| anyhow::anyhow!("{}", plain(&e)))?;
+    let metadata = path.metadata()?;
     check_kind(&metadata)?;
     if metadata.len() > limit {
         bail!("has {} MB, more than the {} MB that are read of a model", metadata.len() >> 20, limit >> 20);
     }
-    bounded(File::open(path).map_err(|e| anyhow::anyhow!("{}", plain(&e)))?, limit)
+    bounded(File::open(path)?, limit)
 }
 
 fn check_kind(metadata: &Metadata) -> Result<()> {
@@ -91,15 +91,6 @@ fn bounded(source: impl Read, limit: u64) -> Result<String> {
         let at = e.utf8_error().valid_up_to();
         anyhow::anyhow!("is no text: byte {at} is not UTF-8")
     })
-}
-
-/// The system's message without its number.
-fn plain(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".into(),
-        std::io::ErrorKind::PermissionDenied => "may not be read (permission denied)".into(),
-        _ => error.to_string(),
-    }
 }
 
 /// A model in a result object.

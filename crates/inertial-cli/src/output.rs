@@ -90,7 +90,25 @@ pub fn number(x: f64) -> String {
 
 /// Says on standard error, in one line, what is wrong.
 pub fn complain(error: &anyhow::Error) {
-    say(&format!("{error:#}"));
+    say(&words(error));
+}
+
+/// What is wrong, from the place to the cause.
+pub fn words(error: &anyhow::Error) -> String {
+    let mut out: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        let of_system = cause.downcast_ref::<io::Error>();
+        let text = of_system.map_or_else(|| cause.to_string(), inertial_data::plain_io);
+        // A place that what follows names itself.
+        if out.last().is_some_and(|place| text.starts_with(&format!("{place}: "))) {
+            out.pop();
+        }
+        out.push(text);
+        if of_system.is_some() {
+            break;
+        }
+    }
+    out.join(": ")
 }
 
 /// One line on standard error; nothing can be done where that fails.
@@ -123,7 +141,10 @@ pub fn wrong_call(error: &clap::Error) -> String {
         .map(str::trim)
         .filter(|l| !l.is_empty())
         .collect();
-    message.join(" ").trim_start_matches("error: ").to_owned()
+    let line = message.join(" ").trim_start_matches("error: ").replace(" tip: ", "; ");
+    // Numbers as people know them.
+    line.replace("invalid float literal", "expected a number")
+        .replace("invalid digit found in string", "expected a whole number")
 }
 
 /// Writes a file completely or not at all; an existing file is replaced as a whole.
@@ -239,6 +260,7 @@ fn stage(path: &Path) -> Result<(NamedTempFile, PathBuf)> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    anyhow::ensure!(folder.is_dir(), "cannot be written: there is no folder {}", folder.display());
     let mut builder = tempfile::Builder::new();
     builder.prefix(".inertial-");
     #[cfg(unix)]

@@ -1,12 +1,12 @@
 //! `inertial validate`: how well does this model predict what was measured?
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use inertial::estimation::{Equations, JointTerms, Summary, Validation, validate};
 use inertial::mechanism::DEFAULT_SNAP;
 
 use crate::curves::{Curves, Piece};
 use crate::identify::told::residuals;
-use crate::logs::LogOptions;
+use crate::logs::{LogOptions, saved_summary};
 use crate::model::Model;
 use crate::options::ModelOptions;
 use crate::output::{self, Answer};
@@ -58,6 +58,10 @@ pub fn run(args: &Args) -> Result<Answer> {
     let mut summary = Summary::empty(&equations);
     let mut logs = Vec::new();
     for path in &args.logs {
+        ensure!(
+            saved_summary(path)?.is_none(),
+            "{path}: is a summary of the unknowns of one call of identify: validate takes the logs themselves"
+        );
         let mut log = Recording::open(&args.log, &equations, None, path)?;
         let all = 0..log.len();
         summary.merge(&log.summary(&equations, all, None)?)?;

@@ -9,7 +9,7 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::ahead::ReadAhead;
 use crate::reader::{Reader, Rows, check_names};
-use crate::{Error, Log, Place, Result};
+use crate::{Error, Log, Place, Result, plain_io};
 
 /// The first bytes of every gzip stream.
 pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -56,7 +56,7 @@ impl CsvReader<'static> {
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let file = File::open(path)
-            .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {e}")))?;
+            .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
         Self::ahead(file, name)
     }
 

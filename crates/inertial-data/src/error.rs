@@ -45,6 +45,17 @@ impl fmt::Display for Place {
     }
 }
 
+/// What the system says of a file, without its number.
+pub fn plain_io(error: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".into(),
+        ErrorKind::PermissionDenied => "permission denied".into(),
+        ErrorKind::IsADirectory => "it is a folder, not a file".into(),
+        _ => error.to_string(),
+    }
+}
+
 /// Names may hold line breaks, messages must not.
 fn one_line(text: &str) -> String {
     text.chars()

@@ -10,7 +10,7 @@ use crate::mcap::{self, McapReader};
 use crate::parquet::{self, ParquetReader};
 use crate::reader::Reader;
 use crate::spool::temporary;
-use crate::{Error, Place, Result};
+use crate::{Error, Place, Result, plain_io};
 
 /// How to read a file.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +28,7 @@ pub fn open(path: &Path, source: &Source) -> Result<Box<dyn Reader>> {
         from_pipe(std::io::stdin(), "standard input".to_owned(), source)
     } else {
         let file = File::open(path)
-            .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {e}")))?;
+            .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
         from_file(file, name, source)
     }?;
     Ok(match &source.map {
@@ -80,5 +80,5 @@ fn from_stream(
 }
 
 fn unreadable(name: &str, error: &std::io::Error) -> Error {
-    Error::read(Place::file(name), format!("cannot be read: {error}"))
+    Error::read(Place::file(name), format!("cannot be read: {}", plain_io(error)))
 }

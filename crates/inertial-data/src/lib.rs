@@ -39,7 +39,7 @@ mod write;
 
 pub use columns::{Columns, nearest_hint};
 pub use csv::CsvReader;
-pub use error::{Error, Place, Result};
+pub use error::{Error, Place, Result, plain_io};
 pub use filter::LowPass;
 pub use input::{Source, open};
 pub use log::Log;

@@ -410,8 +410,8 @@ fn kernel(
         (Cutoff::Hz(f), None) if f > 0.0 && f < 0.5 * rate => f,
         (Cutoff::Hz(f), None) => {
             return Err(Error::Option(format!(
-                "cut-off {f} Hz: expected more than 0 and less than half the rate, {:.6} Hz",
-                0.5 * rate
+                "cut-off {f} Hz: expected more than 0 and less than half the rate of the log, {} Hz",
+                (5e5 * rate).round() / 1e6
             )));
         }
         (Cutoff::Hz(_), Some(_)) => {

@@ -77,11 +77,13 @@ pub fn identify_fleet(
     label: &str,
     text: Option<&str>,
     summaries: Vec<Py<Summary>>,
+    carrying: Vec<bool>,
 ) -> PyResult<String> {
     let robots: Vec<_> = summaries.iter().map(|s| s.get().value()).collect();
     let session = session_with(label, text);
     let stop = Arc::clone(&session.stop);
-    let fleet = long(py, &stop, move || inertial_cli::fleet(&arguments, session, &robots))?.map_err(wrong)?;
+    let work = move || inertial_cli::fleet(&arguments, session, &robots, &carrying);
+    let fleet = long(py, &stop, work)?.map_err(wrong)?;
     serde_json::to_string(&fleet).map_err(wrong)
 }
 

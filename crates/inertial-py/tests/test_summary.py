@@ -92,6 +92,34 @@ def test_a_fleet_shares_links_and_keeps_friction():
         inertial.identify_fleet([])
 
 
+def test_robots_of_a_fleet_carry_payloads_of_their_own():
+    bare = inertial.Mechanism.builtin("puma560", rotors="none")
+    robots, masses = [], [0.0, 1.5, 0.4]
+    for k, mass in enumerate(masses):
+        log = motion(bare, 1500, seed=k)
+        q, dq, ddq, tau = (stacked(log, bare, key) for key in ("q", "dq", "ddq", "tau"))
+        # A ball 0.1 m out on the last link: its columns are that link's.
+        ball = mass * np.array([1, 0, 0, 0.1, 0.012, 0, 0, 0.012, 0, 0.002])
+        last = [bare.parameter_names.index(f"link6.{p}") for p in "m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz".split()]
+        tau = tau + bare.regressors(q, dq, ddq)[:, :, last] @ ball
+        robots.append(inertial.Summary(bare, friction="viscous", coupling="none").add_arrays(q, dq, ddq, tau))
+    fleet = inertial.identify_fleet(robots, payload="link6", carrying=[m > 0 for m in masses])
+    assert fleet.robots[0].payload is None
+    assert all(body.consistent for body in fleet.common.bodies)
+    for robot, mass in zip(fleet.robots[1:], masses[1:], strict=True):
+        assert robot.payload.body.consistent
+        by_name = {p.name: p for p in robot.payload.base_parameters}
+        # The mass, where the motion shows it alone; else its combination is judged with its own error in the Rust tests.
+        assert abs(by_name["payload.hz"].value - 0.1 * mass) < 6 * by_name["payload.hz"].std_error
+        assert "payload of" in str(robot.payload)
+    with pytest.raises(inertial.Error, match="carries nothing"):
+        inertial.identify_fleet(robots, payload="link6", carrying=[True] * 3)
+    with pytest.raises(inertial.Error, match="both or neither"):
+        inertial.identify_fleet(robots, payload="link6")
+    with pytest.raises(inertial.Error, match="no link hand"):
+        inertial.identify_fleet(robots, payload="hand", carrying=[False, True, True])
+
+
 def test_a_cluster_gives_the_single_machines_answer(tmp_path, arm):
     distributed = pytest.importorskip("distributed")
     from inertial import distributed as cluster

@@ -5,6 +5,10 @@
 //! [`dynamics`], linear in the inertial parameters → their [`identifiability`]: which of them can be known → what
 //! sensors read during a motion ([`simulation`]) → their [`estimation`] from logs.
 //!
+//! All of it rests on one fact: forces are linear in the inertial parameters,
+//! $$\tau = Y(q, \dot q, \ddot q) \pi = Y_b(q, \dot q, \ddot q) \beta, \qquad \beta = K \pi,$$
+//! and of the parameters $\pi$ only the combinations $\beta$, the base parameters, ever show.
+//!
 //! Conventions used everywhere:
 //! - spatial vectors are `[angular; linear]`, in body coordinates, at the body frame's origin;
 //! - a [`spatial::Pose`] maps child coordinates to parent coordinates;

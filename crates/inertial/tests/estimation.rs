@@ -9,12 +9,12 @@ use common::{Rng, reference_regressor, reference_rnea};
 use inertial::consistency::{DEFAULT_TOLERANCE, judge};
 
 use inertial::estimation::{
-    Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares, Prior,
-    Summary, Term, Weighting, identify, validate,
+    Carried, Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares,
+    PayloadLink, Prior, Summary, Term, Weighting, identify, identify_fleet, validate,
 };
 use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism};
-use inertial::spatial::PseudoInertia;
-use nalgebra::{DMatrix, DVector};
+use inertial::spatial::{Inertia, PseudoInertia};
+use nalgebra::{DMatrix, DVector, Matrix3, vector};
 
 #[test]
 fn noise_free_data_return_the_base_parameters() {
@@ -280,4 +280,163 @@ fn motion_that_does_not_show_a_parameter_is_reported() {
     assert_eq!((found.rank, found.excited), (36, rank));
     assert!(found.warnings.iter().any(|w| w.contains("does not show")), "{:?}", found.warnings);
     assert!(found.fit_relative_rms < 1e-9, "{}", found.fit_relative_rms);
+}
+
+/// Robots of one type with friction of their own; the second and the third carry something on their last link.
+struct Robots {
+    mechanism: Mechanism,
+    viscous: [f64; 3],
+    payloads: [Option<Inertia<f64>>; 3],
+    logs: Vec<Log>,
+}
+
+const CARRIES: [bool; 3] = [false, true, true];
+
+impl Robots {
+    fn new(noise: f64) -> Self {
+        let mechanism = model("puma560");
+        let viscous = [0.2, 0.7, 1.1];
+        let box_of = |mass: f64, centre, d: [f64; 3]| {
+            Some(Inertia::from_com(mass, centre, Matrix3::from_diagonal(&d.into())))
+        };
+        let payloads = [
+            None,
+            box_of(2.0, vector![0.02, -0.05, 0.1], [0.01, 0.012, 0.008]),
+            box_of(0.7, vector![-0.1, 0.0, 0.15], [0.004, 0.003, 0.002]),
+        ];
+        let mut rng = Rng(17);
+        let mut logs = Vec::new();
+        for k in 0..3 {
+            let mut parameters = mechanism.parameters();
+            let last = parameters.len() - 10;
+            if let Some(payload) = &payloads[k] {
+                parameters[last..].iter_mut().zip(payload.parameters().iter()).for_each(|(x, y)| *x += y);
+            }
+            let with = mechanism.clone().with_parameters(&parameters).unwrap();
+            let mut log = simulate(&with, JointTerms::default(), 700, &mut rng);
+            for (tau, v) in log.tau.iter_mut().zip(&log.v) {
+                *tau += viscous[k] * v + noise * normal(&mut rng);
+            }
+            logs.push(log);
+        }
+        Self { mechanism, viscous, payloads, logs }
+    }
+
+    fn equations(&self) -> Equations<'_> {
+        let terms = JointTerms { viscous: true, ..JointTerms::default() };
+        Equations::new(&self.mechanism, terms, DEFAULT_SNAP).unwrap()
+    }
+}
+
+#[test]
+fn a_fleet_with_payloads_returns_the_truth() {
+    let robots = Robots::new(0.0);
+    let equations = robots.equations();
+    let link = PayloadLink::new(&equations, "link6").unwrap();
+    let summaries: Vec<Summary> = robots.logs.iter().map(|log| log.summary(&equations)).collect();
+    let truth = equations.regrouping.regroup(&robots.mechanism.parameters()).unwrap();
+    for (estimator, tolerance) in [(Estimator::Ols, 1e-8), (Estimator::Wls, 1e-8), (Estimator::Lmi, 1e-4)] {
+        let options = IdentifyOptions { estimator, ..IdentifyOptions::default() };
+        let carried = Carried { link: &link, carries: &CARRIES };
+        let fleet = identify_fleet(&equations, &summaries, Some(carried), &options).unwrap();
+        assert_eq!(fleet.common.samples, 2100);
+        for (found, truth) in fleet.common.base_parameters.iter().zip(&truth) {
+            assert!((found.value - truth).abs() < tolerance, "{estimator:?} {found:?} {truth}");
+        }
+        if estimator == Estimator::Lmi {
+            assert!(fleet.common.bodies.iter().all(|b| b.consistent));
+        }
+        for (k, robot) in fleet.robots.iter().enumerate() {
+            assert!(robot.relative_rms < tolerance, "{}", robot.relative_rms);
+            assert!(robot.joints.iter().all(|j| (j.viscous.unwrap() - robots.viscous[k]).abs() < tolerance));
+            assert_eq!(robot.payload.is_some(), CARRIES[k]);
+            let (Some(payload), Some(given)) = (&robot.payload, &robots.payloads[k]) else { continue };
+            assert_eq!(payload.excited, link.regrouping.rank());
+            let expected = link.regrouping.regroup(given.parameters().as_slice()).unwrap();
+            for (found, expected) in payload.base_parameters.iter().zip(expected) {
+                assert!((found.value - expected).abs() < tolerance, "{estimator:?} {found:?} {expected}");
+            }
+            assert!(estimator != Estimator::Lmi || payload.body.consistent);
+        }
+    }
+    let refused = |carries: &[bool]| {
+        let carried = Carried { link: &link, carries };
+        identify_fleet(&equations, &summaries, Some(carried), &IdentifyOptions::default())
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(refused(&[true; 3]).contains("one that carries nothing is needed"));
+    assert!(refused(&[false, true]).contains("expected 3"), "{}", refused(&[false, true]));
+}
+
+/// One large least-squares problem: base columns in common, friction and ten columns of the last link for each robot.
+#[test]
+fn a_fleet_with_payloads_is_one_least_squares_problem() {
+    let noise = 0.05;
+    let robots = Robots::new(noise);
+    let equations = robots.equations();
+    let link = PayloadLink::new(&equations, "link6").unwrap();
+    let summaries: Vec<Summary> = robots.logs.iter().map(|log| log.summary(&equations)).collect();
+    let options = IdentifyOptions { estimator: Estimator::Ols, ..IdentifyOptions::default() };
+    let carried = Carried { link: &link, carries: &CARRIES };
+    let fleet = identify_fleet(&equations, &summaries, Some(carried), &options).unwrap();
+
+    let (nq, nv, rank) = (robots.mechanism.nq(), robots.mechanism.nv(), equations.rank());
+    let width = rank + 3 * nv + 20;
+    let rows = 3 * 700 * nv;
+    let (mut a, mut b) = (DMatrix::zeros(rows, width), DVector::zeros(rows));
+    for (k, log) in robots.logs.iter().enumerate() {
+        for s in 0..700 {
+            let at = |x: &[f64], n: usize| x[s * n..(s + 1) * n].to_vec();
+            let (q, v) = (at(&log.q, nq), at(&log.v, nv));
+            let y = reference_regressor(&robots.mechanism, &q, &v, &at(&log.a, nv));
+            for i in 0..nv {
+                let row = (k * 700 + s) * nv + i;
+                b[row] = log.tau[s * nv + i];
+                for (j, &column) in equations.regrouping.base.iter().enumerate() {
+                    a[(row, j)] = y[(i, column)];
+                }
+                a[(row, rank + k * nv + i)] = v[i];
+                for j in 0..10 {
+                    if k > 0 {
+                        a[(row, rank + 3 * nv + 10 * (k - 1) + j)] = y[(i, y.ncols() - 10 + j)];
+                    }
+                }
+            }
+        }
+    }
+    // What no motion shows of a payload has the least norm, and no part in its combinations.
+    let qr = a.qr();
+    qr.q_tr_mul(&mut b);
+    let svd = qr.r().svd(true, true);
+    let solution = svd.solve(&b.rows(0, width).into_owned(), 1e-9).unwrap();
+    let v_t = svd.v_t.as_ref().unwrap();
+    let covariance = |row: &DVector<f64>| -> f64 {
+        (0..svd.singular_values.len())
+            .filter(|&i| svd.singular_values[i] > 1e-9 * svd.singular_values[0])
+            .map(|i| (v_t.row(i).dot(&row.transpose()) / svd.singular_values[i]).powi(2))
+            .sum()
+    };
+    let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-7, "{found} {expected}");
+    // Noise is estimated from some thousand forces: to a few percent.
+    let similar =
+        |error: f64, expected: f64| assert!((error / expected - 1.0).abs() < 0.15, "{error} {expected}");
+    for (j, found) in fleet.common.base_parameters.iter().enumerate() {
+        near(found.value, solution[j]);
+        let mut row = DVector::zeros(width);
+        row[j] = 1.0;
+        similar(found.std_error, noise * covariance(&row).sqrt());
+    }
+    for (k, robot) in fleet.robots.iter().enumerate() {
+        for (i, joint) in robot.joints.iter().enumerate() {
+            near(joint.viscous.unwrap(), solution[rank + k * nv + i]);
+        }
+        let Some(payload) = &robot.payload else { continue };
+        for (found, combination) in payload.base_parameters.iter().zip(&link.regrouping.combinations) {
+            let mut row = DVector::zeros(width);
+            combination.iter().for_each(|&(c, x)| row[rank + 3 * nv + 10 * (k - 1) + c] = x);
+            near(found.value, row.dot(&solution));
+            similar(found.std_error, noise * covariance(&row).sqrt());
+        }
+    }
 }

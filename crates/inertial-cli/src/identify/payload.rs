@@ -39,8 +39,8 @@ pub fn run(args: &Args, link: &str) -> Result<Answer> {
         args.prior
     );
     let exists = mechanism.links().iter().any(|l| l.name == link);
-    let hint = || inertial::nearest_hint(link, mechanism.links().iter().map(|l| l.name.as_str()));
-    ensure!(exists, "{}: has no link {link}{}", model.label, hint());
+    let names: Vec<&str> = mechanism.links().iter().map(|l| l.name.as_str()).collect();
+    ensure!(exists, "{}: has no link {link}; there are {}", model.label, names.join(", "));
     let sensed = match args.logs.first() {
         Some(path) if args.unloaded.is_empty() && saved_summary(path)?.is_none() => has_sensor(path)?,
         _ => false,

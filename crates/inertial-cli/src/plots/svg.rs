@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -21,6 +21,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Writes the curves of a page into a folder, which is made where it is missing.
 pub fn write(page: &Page, folder: &Path) -> Result<()> {
+    ensure!(!folder.is_file(), "{}: is a file: give the name of a folder", folder.display());
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let save = |name: &str, text: &str| output::write_file(&folder.join(format!("{name}.svg")), text);
     for figure in figures(page) {

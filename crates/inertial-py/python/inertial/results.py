@@ -308,13 +308,27 @@ class Validation(Result):
         return f"residual {100 * self.relative_rms:.2f} % of the measured forces"
 
 
+class FleetPayload(Result):
+    """What a robot of a fleet carries, in the frame of the link that carries it."""
+
+    body: Body
+    base_parameters: list[Parameter]
+    excited: int
+    _parts: ClassVar[dict[str, type[Result]]] = {"body": Body, "base_parameters": Parameter}
+    _table = ("base_parameters", ("name", "value", "std_error", "relative_std_error"))
+
+    def _headline(self) -> str:
+        return f"payload of {self.body.mass:.4g} kg"
+
+
 class Member(Result):
     """What is a robot's own in a fleet."""
 
     joints: list[Joint]
     residuals: list[Residual]
     relative_rms: float
-    _parts: ClassVar[dict[str, type[Result]]] = {"joints": Joint, "residuals": Residual}
+    payload: FleetPayload | None
+    _parts: ClassVar[dict[str, type[Result]]] = {"joints": Joint, "residuals": Residual, "payload": FleetPayload}
 
     def _headline(self) -> str:
         return f"residual {100 * self.relative_rms:.2f} %"

@@ -19,6 +19,11 @@ pub enum Arithmetic {
 
 /// Inverse dynamics and torque regressor of one mechanism, prepared for speed.
 ///
+/// The force of coordinate $j$ is what its mode $\Phi_j$ meets of the wrenches on all bodies $i$ that it moves,
+/// $$\tau_j = \sum_{i \succeq j} (X_{ij} \Phi_j)^\top \left( I_i a_i + v_i \times^* I_i v_i \right) = \sum_{i \succeq j} y_{ji} \pi_i,$$
+/// with the twist $v_i$ of a body, its acceleration $a_i$ less gravity, and the ten parameters $\pi_i$ of its inertia $I_i$: the
+/// rows $y_{ji}$ are the regressor.
+///
 /// What depends on the mechanism alone is computed here once; a [`Scratch`] holds what a call needs, so that no call
 /// allocates. Share one `InverseDynamics` between threads and give each thread its scratch. Coordinates are those of the
 /// tree: loops are not closed here.

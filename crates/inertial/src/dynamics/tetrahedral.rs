@@ -59,6 +59,10 @@ fn accelerated_lines(pose: &Pose<f64>, twist: &Line<f64>, acceleration: &Line<f6
 /// The regressor of the tetrahedral-point model (algorithm 5): one row for each velocity coordinate of the tree, ten
 /// columns for each body (rotors and massless pieces included), in the order of [`PSEUDO_INERTIA_ENTRIES`].
 ///
+/// $$\tau_j = \sum_i \sum_{mn} N^i_{mn} \left( L^i_j \wedge (E^i_m \vee \ddot E^i_n) \right)$$
+/// with the pseudo-inertia $N^i$ of each body, the line $L^i_j$ about which coordinate $j$ moves it, and the points $E^i_m$ of its
+/// frame, three of them at infinity: a coefficient vanishes where that line meets the line along which a point is accelerated.
+///
 /// With loops, `v` and `a` are those of the whole tree, and the rows of the independent coordinates are `Gᵀ` times these,
 /// with [`velocity_map`](super::ClosedMechanism::velocity_map).
 pub fn tetrahedral_regressor(

@@ -1,10 +1,12 @@
 //! Parameters that bodies can have: least squares over the cones of possible bodies, with a prior.
 //!
-//! Minimises over all parameters `π` (ten per body) and joint terms `φ`
-//! `½ Σ_c w_c² ‖Y_c (K π, φ) − τ_c‖² + W Σ_bodies d(P₀, P)` subject to `P ⪰ 0` for every body, friction and rotor inertias `≥ 0`,
-//! and [`Bounds`], where `K` takes parameters to base parameters. The distance to the prior body is
-//! - entropic: `d = tr(P₀⁻¹ P) − log det P`, which keeps bodies strictly inside the cone;
-//! - Euclidean: `d = ½ ‖P₀^{-½} (P − P₀) P₀^{-½}‖²`, its second-order part at `P₀`. (The plain distance of parameters would
+//! Over all parameters $\pi$ (ten per body) and joint terms $\varphi$ this finds
+//! $$\min_{\pi, \varphi} \quad \frac12 \sum_c w_c^2 \lVert Y_c (K \pi, \varphi) - \tau_c \rVert^2 + W \sum_i d(P_{0,i}, P_i)
+//! \qquad \text{where } P_i \succeq 0 \text{ for every body } i,$$
+//! friction and rotor inertias are not negative, and [`Bounds`] hold; $K$ takes parameters to base parameters. The distance to
+//! the prior body is
+//! - entropic: $d = \operatorname{tr}(P_0^{-1} P) - \log \det P$, which keeps bodies strictly inside the cone;
+//! - Euclidean: $d = \frac12 \lVert P_0^{-1/2} (P - P_0) P_0^{-1/2} \rVert^2$, its second-order part at $P_0$. (The plain distance of parameters would
 //!   depend on units and frames; measured in the prior body it does not.) Bodies may lie on the boundary.
 //!
 //! **The prior's weight.** Forces are divided by their noise (`w_c`, from weighted least squares, counting independent

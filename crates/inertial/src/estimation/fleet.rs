@@ -1,4 +1,4 @@
-//! Many robots of one type: link parameters in common, friction and offsets of each robot's own.
+//! Many robots of one type: link parameters in common, friction, offsets and payload of each robot's own.
 //!
 //! A robot's own terms act each in the force of one coordinate, so they are eliminated from that coordinate's factor alone:
 //! with the factor's columns ordered `[own | common | τ]`, an orthogonal map makes it
@@ -9,13 +9,18 @@
 //! ```
 //!
 //! The lower blocks of all robots merge into one summary of the common unknowns, for any estimator; the cost of a further robot
-//! is one small factorisation.
+//! is one small factorisation. Payloads are eliminated in the same way, see [`super::fleet_payload`].
 
+use std::ops::AddAssign as _;
+
+use nalgebra::DVector;
 use serde::Serialize;
 
 use super::equations::Equations;
+use super::fleet_payload::{Carried, FleetPayload, Loaded, Noise};
 use super::identification::{Identification, JointEstimate, joints};
-use super::identify::{IdentifyOptions, choose, identify};
+use super::identify::{IdentifyOptions, choose, identify, weighting};
+use super::least_squares::LeastSquares;
 use super::residuals::{Residual, validate};
 use super::summary::Summary;
 use super::terms::Term;
@@ -31,6 +36,9 @@ pub struct Member {
     pub residuals: Vec<Residual>,
     /// The same of all coordinates together.
     pub relative_rms: f64,
+    /// What it carries, where it carries something of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<FleetPayload>,
 }
 
 /// Robots of one type, identified together.
@@ -38,7 +46,7 @@ pub struct Member {
 pub struct Fleet {
     /// The object's schema.
     pub schema: &'static str,
-    /// What they have in common: bodies and rotor inertias.
+    /// What they have in common: bodies and rotor inertias. Its residuals are those of the robots without payload.
     pub common: Identification,
     /// What is each robot's own, in the order of the summaries.
     pub robots: Vec<Member>,
@@ -53,7 +61,11 @@ struct Own {
     common: Vec<usize>,
 }
 
-/// Identifies a fleet: one summary for each robot, all of the same equations.
+/// Identifies a fleet: one summary for each robot, all of the same equations; where robots carry something of their own, say
+/// which.
+///
+/// The common parameters are those of all robots together, with every payload free to be anything; each payload follows from
+/// them, as a body that can exist unless the estimator is plain least squares.
 ///
 /// ```
 /// use inertial::dynamics::{InverseDynamics, Samples};
@@ -77,7 +89,7 @@ struct Own {
 ///     tau.iter_mut().zip(&v).for_each(|(tau, v)| *tau += viscous * v);
 ///     robots.push(Summary::new(&equations, &Measurements::new(samples, &v, &a, &tau))?);
 /// }
-/// let fleet = identify_fleet(&equations, &robots, &IdentifyOptions::default())?;
+/// let fleet = identify_fleet(&equations, &robots, None, &IdentifyOptions::default())?;
 /// assert!((fleet.robots[0].joints[0].viscous.unwrap_or(0.0) - 0.1).abs() < 1e-4);
 /// assert!((fleet.robots[1].joints[0].viscous.unwrap_or(0.0) - 0.4).abs() < 1e-4);
 /// # Ok::<(), inertial::Error>(())
@@ -85,11 +97,13 @@ struct Own {
 pub fn identify_fleet(
     equations: &Equations<'_>,
     robots: &[Summary],
+    carried: Option<Carried<'_>>,
     options: &IdentifyOptions,
 ) -> Result<Fleet> {
     if robots.is_empty() {
         return Err(Error::Numeric("a fleet of no robots: give a summary for each".into()));
     }
+    carried.map_or(Ok(()), |c| c.check(robots.len()))?;
     if equations.is_wide() {
         let mut all = Summary::empty(equations);
         for robot in robots {
@@ -97,34 +111,83 @@ pub fn identify_fleet(
         }
         let (chosen, notes) = choose(equations, &all)?;
         let narrow = robots.iter().map(|s| s.project(equations, &chosen)).collect::<Result<Vec<_>>>()?;
-        let mut out = identify_fleet(&chosen, &narrow, options)?;
+        let mut out = identify_fleet(&chosen, &narrow, carried, options)?;
         out.common.warnings.extend(notes);
         return Ok(out);
     }
     // Base parameters and rotor inertias.
-    let shared = equations.with_terms(|term| term == Term::RotorInertia);
-    let mut merged = Summary::empty(&shared);
-    let mut owned = Vec::new();
+    let mut shared = equations.with_terms(|term| term == Term::RotorInertia);
+    if carried.is_some() {
+        shared = shared.with_joint_channel();
+    }
+    let mut reduced = Vec::new();
     for robot in robots {
         robot.check(equations)?;
-        let (own, reduced) = eliminate(equations, &shared, robot)?;
-        merged.merge(&reduced)?;
-        owned.push(own);
+        reduced.push(eliminate(equations, &shared, robot)?);
+    }
+    let loaded = loaded(equations, &shared, robots, &reduced, carried, options)?;
+    let mut merged = Summary::empty(&shared);
+    for ((_, own), loaded) in reduced.iter().zip(&loaded) {
+        match loaded {
+            Some(loaded) => merged.merge(&loaded.without_payload(&shared)?)?,
+            None => merged.merge(own)?,
+        }
     }
     let mut common = identify(&shared, &merged, None, options)?;
-    common.samples = robots.iter().map(|r| r.samples).sum();
+    let found = DVector::from_column_slice(&common.values);
+    let squares = LeastSquares::new(&shared, &merged, weighting(options))?;
     let estimated = equations.mechanism().clone().with_parameters(&common.parameters)?;
     let mut members = Vec::new();
-    for (robot, own) in robots.iter().zip(&owned) {
-        let values = values(equations, &shared, &common.values, own)?;
+    for (k, ((robot, (own, _)), loaded)) in robots.iter().zip(&reduced).zip(&loaded).enumerate() {
+        let mut shifted = found.clone();
+        let mut payload = None;
+        if let (Some(loaded), Some(Carried { link, .. })) = (loaded, carried) {
+            let (parameters, found) = loaded.payload(link, &shifted, &squares.covariance, options)?;
+            let added = &link.effect * DVector::from_column_slice(parameters.as_slice());
+            shifted.rows_mut(0, added.len()).add_assign(&added);
+            let rank = link.regrouping.rank();
+            if found.excited < rank {
+                common.warnings.push(format!(
+                    "the motion of robot {} shows {} of the {rank} combinations of its payload's parameters",
+                    k + 1,
+                    found.excited
+                ));
+            }
+            payload = Some(found);
+        }
+        let values = values(equations, &shared, shifted.as_slice(), own)?;
         let judged = validate(equations, robot, &values)?;
         members.push(Member {
             joints: joints(equations, &estimated, &values),
             residuals: judged.joints,
             relative_rms: judged.relative_rms,
+            payload,
         });
     }
     Ok(Fleet { schema: "inertial/fleet/1", common, robots: members })
+}
+
+/// What the robots with payloads say; nothing for the others.
+fn loaded(
+    equations: &Equations<'_>,
+    shared: &Equations<'_>,
+    robots: &[Summary],
+    reduced: &[(Vec<Own>, Summary)],
+    carried: Option<Carried<'_>>,
+    options: &IdentifyOptions,
+) -> Result<Vec<Option<Loaded>>> {
+    let Some(Carried { link, carries }) = carried else {
+        return Ok(robots.iter().map(|_| None).collect());
+    };
+    let noise = |(robot, carries): (&Summary, &bool)| {
+        carries.then(|| Noise::new(equations, robot, options)).transpose()
+    };
+    let noises = robots.iter().zip(carries).map(noise).collect::<Result<Vec<_>>>()?;
+    let unit = noises.iter().flatten().map(Noise::largest).fold(0.0, f64::max);
+    let of = |((_, reduced), noise): (&(Vec<Own>, Summary), &Option<Noise>)| {
+        noise.as_ref().map(|noise| Loaded::new(shared, link, reduced, noise, unit)).transpose()
+    };
+    reduced.iter().zip(&noises).map(of).collect()
 }
 
 /// The robot's own terms, eliminated: what is left speaks of the common unknowns alone.

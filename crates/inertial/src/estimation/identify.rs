@@ -115,10 +115,13 @@ pub fn identify(
         out.warnings.extend(notes);
         return Ok(out);
     }
-    let weighting =
-        if options.estimator == Estimator::Ols { Weighting::Ordinary } else { Weighting::Weighted };
-    let squares = LeastSquares::new(equations, summary, weighting)?;
+    let squares = LeastSquares::new(equations, summary, weighting(options))?;
     estimate(equations, summary, validation, options, squares)
+}
+
+/// How joints count in the least squares of an estimator.
+pub(super) fn weighting(options: &IdentifyOptions) -> Weighting {
+    if options.estimator == Estimator::Ols { Weighting::Ordinary } else { Weighting::Weighted }
 }
 
 /// The same with less weight on outliers ([`Estimator::Irls`]); `pass` makes a summary of the data for given equations with Huber's

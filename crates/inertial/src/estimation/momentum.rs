@@ -1,12 +1,12 @@
 //! Parameters of a free-flying robot from its momentum (paper 002): the equations, and their linear estimates.
 //!
-//! At every sample `K(q, ν) φ = m`: the momentum of the robot without its wheels, at the base's origin in the base's axes,
-//! is linear in the base parameters `φ`, and `K` is linear in the measured rates `ν` (base twist and joints). With zero total
+//! At every sample $$K(q, \nu) \varphi = m:$$ the momentum of the robot without its wheels, at the base's origin in the base's axes,
+//! is linear in the base parameters $\varphi$, and $K$ is linear in the measured rates $\nu$ (base twist and joints). With zero total
 //! momentum `m` is the opposite of the wheels' momentum, and where the base is does not matter.
 //!
-//! The noise of the rates stands in `K`, so plain least squares is biased, and more samples do not help. With `A = ∂(Kφ)/∂ν`,
-//! the base's rows of the mass matrix, and `Σ` the covariance of the rates, the error `Kφ − m` of a sample has the
-//! covariance `C = A Σ Aᵀ`. [`MomentumEquations::least_squares`] ignores this, [`MomentumEquations::bias_compensated`]
+//! The noise of the rates stands in `K`, so plain least squares is biased, and more samples do not help. With
+//! $A = \partial (K \varphi) / \partial \nu$, the base's rows of the mass matrix, and $\Sigma$ the covariance of the rates, the
+//! error of a sample is $$K \varphi - m \sim \mathcal N(0, C), \qquad C = A \Sigma A^\top.$$ [`MomentumEquations::least_squares`] ignores this, [`MomentumEquations::bias_compensated`]
 //! subtracts what the noise adds to the normal equations, and [`MomentumEquations::errors_in_variables`] maximises the
 //! likelihood.
 

@@ -88,22 +88,15 @@ pub fn identify_payload(
         _ => {
             let errors = std::array::from_fn(|i| fit.covariance[(i, i)].max(0.0).sqrt());
             let prior = measured_prior(&values, &errors);
-            let solution = problem.consistent(&prior, options, fit.seen == 10)?;
-            (solution.0, Some(solution.1))
+            let Reduced { a, b, .. } = problem.without_common(&problem.weights)?;
+            let (body, gap) = possible_body(a, b, &prior, options, fit.seen == 10)?;
+            (body, Some(gap))
         }
     };
     let unknowns = problem.unknowns(&fit, &parameters);
     let residuals = validate(equations, loaded, &unknowns)?;
     let inertia = Inertia::from_parameters(&parameters);
-    let base = link.regrouping.regroup(parameters.as_slice())?;
-    let estimates = link.regrouping.combinations.iter().zip(&base).map(|(combination, &value)| {
-        let mut row = DVector::zeros(10);
-        combination.iter().for_each(|&(c, x)| row[c] = x);
-        let variance = row.dot(&(&fit.covariance * &row));
-        let name = format!("payload.{}", PARAMETER_NAMES[combination[0].0]);
-        ParameterEstimate::new(name, value, variance.max(0.0).sqrt())
-    });
-    let base_parameters = estimates.collect();
+    let base_parameters = combinations(link, &parameters, &fit.covariance)?;
     let mechanism = equations.mechanism();
     let mut joint_estimates = joints(equations, mechanism, &unknowns);
     if let Unloaded::Model { free } = unloaded {
@@ -350,66 +343,81 @@ impl Problem {
         Ok(sums.iter().map(of).collect())
     }
 
-    /// The best body that can exist, and the duality gap.
-    fn consistent(
-        &self,
-        prior: &Inertia<f64>,
-        options: &IdentifyOptions,
-        all_seen: bool,
-    ) -> Result<(Parameters<f64>, f64)> {
-        if options.bounds.is_some() || options.prior_kind != PriorKind::Entropic {
-            return Err(Error::Numeric("a payload takes the entropic prior and no bounds".into()));
-        }
-        let weight = options.prior_weight;
-        if !(weight > 0.0 && weight.is_finite()) {
-            return Err(Error::Numeric(format!(
-                "the prior's weight is {weight}, expected a number above zero"
-            )));
-        }
-        if weight < 1.0 && !all_seen {
-            return Err(Error::Numeric(
-                "these torques do not show all ten parameters of the payload: a prior of weight 1 or more is needed"
-                    .into(),
-            ));
-        }
-        let p: Matrix4<f64> = PseudoInertia::from(prior).0;
-        let inverse =
-            p.cholesky().ok_or_else(|| Error::Numeric("the prior body is not strictly possible".into()))?;
-        let Reduced { mut a, mut b, .. } = self.without_common(&self.weights)?;
-        // The data's curvature in units of the prior body, where the prior's is its weight.
-        let (m, t) = (p[(3, 3)], p[(0, 0)] + p[(1, 1)] + p[(2, 2)]);
-        let unit = |j: usize| [m, (m * t).sqrt(), t][usize::from(j > 0) + usize::from(j > 3)];
-        let most = (0..10).map(|j| a.column(j).norm_squared() * unit(j).powi(2)).fold(0.0, f64::max);
-        let allowed = weight * if all_seen { ROUNDING / f64::EPSILON } else { MOST_WITH_UNSEEN };
-        if most > allowed {
-            // Data without noise: as if they had a little. The prior moves what they show by `weight/allowed` of itself.
-            let scale = (allowed / most).sqrt();
-            a *= scale;
-            b *= scale;
-        }
-        let conic = ConicLeastSquares {
-            gram: a.transpose() * &a,
-            rhs: a.transpose() * &b,
-            constant: 0.5 * b.norm_squared(),
-            cones: vec![Cone { offset: 0, prior_weight: weight, prior: inverse.inverse() }],
-            nonnegative: Vec::new(),
-            inequalities: Vec::new(),
-        };
-        let start = DVector::from_column_slice(prior.parameters().as_slice());
-        let limits = Options::default();
-        let solution = match options.estimator {
-            Estimator::Manifold => chart::solve::<Principal>(&conic, &start, &limits, |_, _| true),
-            Estimator::LogCholesky => chart::solve::<LogCholesky>(&conic, &start, &limits, |_, _| true),
-            _ => conic.solve(&start, &limits, |_, _| true),
-        }?;
-        Ok((Parameters::from_column_slice(solution.x.as_slice()), solution.gap()))
-    }
-
     /// The unknowns of the equations for the robot with its payload.
     fn unknowns(&self, fit: &Fit, payload: &Parameters<f64>) -> Vec<f64> {
         let payload = DVector::from_column_slice(payload.as_slice());
         (&self.known + &self.to_unknowns * &fit.common + &self.effect * payload).as_slice().to_vec()
     }
+}
+
+/// The best body that can exist for `a π ≈ b` of unit noise, and the duality gap.
+pub(super) fn possible_body(
+    mut a: DMatrix<f64>,
+    mut b: DVector<f64>,
+    prior: &Inertia<f64>,
+    options: &IdentifyOptions,
+    all_seen: bool,
+) -> Result<(Parameters<f64>, f64)> {
+    if options.bounds.is_some() || options.prior_kind != PriorKind::Entropic {
+        return Err(Error::Numeric("a payload takes the entropic prior and no bounds".into()));
+    }
+    let weight = options.prior_weight;
+    if !(weight > 0.0 && weight.is_finite()) {
+        return Err(Error::Numeric(format!("the prior's weight is {weight}, expected a number above zero")));
+    }
+    if weight < 1.0 && !all_seen {
+        return Err(Error::Numeric(
+            "these torques do not show all ten parameters of the payload: a prior of weight 1 or more is needed"
+                .into(),
+        ));
+    }
+    let p: Matrix4<f64> = PseudoInertia::from(prior).0;
+    let inverse =
+        p.cholesky().ok_or_else(|| Error::Numeric("the prior body is not strictly possible".into()))?;
+    // The data's curvature in units of the prior body, where the prior's is its weight.
+    let (m, t) = (p[(3, 3)], p[(0, 0)] + p[(1, 1)] + p[(2, 2)]);
+    let unit = |j: usize| [m, (m * t).sqrt(), t][usize::from(j > 0) + usize::from(j > 3)];
+    let most = (0..10).map(|j| a.column(j).norm_squared() * unit(j).powi(2)).fold(0.0, f64::max);
+    let allowed = weight * if all_seen { ROUNDING / f64::EPSILON } else { MOST_WITH_UNSEEN };
+    if most > allowed {
+        // Data without noise: as if they had a little. The prior moves what they show by `weight/allowed` of itself.
+        let scale = (allowed / most).sqrt();
+        a *= scale;
+        b *= scale;
+    }
+    let conic = ConicLeastSquares {
+        gram: a.transpose() * &a,
+        rhs: a.transpose() * &b,
+        constant: 0.5 * b.norm_squared(),
+        cones: vec![Cone { offset: 0, prior_weight: weight, prior: inverse.inverse() }],
+        nonnegative: Vec::new(),
+        inequalities: Vec::new(),
+    };
+    let start = DVector::from_column_slice(prior.parameters().as_slice());
+    let limits = Options::default();
+    let solution = match options.estimator {
+        Estimator::Manifold => chart::solve::<Principal>(&conic, &start, &limits, |_, _| true),
+        Estimator::LogCholesky => chart::solve::<LogCholesky>(&conic, &start, &limits, |_, _| true),
+        _ => conic.solve(&start, &limits, |_, _| true),
+    }?;
+    Ok((Parameters::from_column_slice(solution.x.as_slice()), solution.gap()))
+}
+
+/// What can be known of a payload, with standard errors.
+pub(super) fn combinations(
+    link: &PayloadLink,
+    payload: &Parameters<f64>,
+    covariance: &DMatrix<f64>,
+) -> Result<Vec<ParameterEstimate>> {
+    let base = link.regrouping.regroup(payload.as_slice())?;
+    let estimate = |(combination, &value): (&Vec<(usize, f64)>, &f64)| {
+        let mut row = DVector::zeros(10);
+        combination.iter().for_each(|&(c, x)| row[c] = x);
+        let variance = row.dot(&(covariance * &row));
+        let name = format!("payload.{}", PARAMETER_NAMES[combination[0].0]);
+        ParameterEstimate::new(name, value, variance.max(0.0).sqrt())
+    };
+    Ok(link.regrouping.combinations.iter().zip(&base).map(estimate).collect())
 }
 
 /// A weighted problem with its common unknowns eliminated.
@@ -428,16 +436,16 @@ fn norms(a: &DMatrix<f64>) -> DVector<f64> {
 }
 
 /// Columns in units of their own size, decomposed.
-struct Scaled {
-    svd: Svd,
+pub(super) struct Scaled {
+    pub svd: Svd,
     scale: DVector<f64>,
-    seen: usize,
+    pub seen: usize,
     /// `root rootᵀ` is the pseudo-inverse of `AᵀA`.
-    root: DMatrix<f64>,
+    pub root: DMatrix<f64>,
 }
 
 impl Scaled {
-    fn new(a: &DMatrix<f64>) -> Result<Self> {
+    pub fn new(a: &DMatrix<f64>) -> Result<Self> {
         Self::with_norms(a, &norms(a))
     }
 
@@ -457,7 +465,7 @@ impl Scaled {
         Ok(Self { svd, scale, seen, root })
     }
 
-    fn solve(&self, b: &DVector<f64>) -> DVector<f64> {
+    pub fn solve(&self, b: &DVector<f64>) -> DVector<f64> {
         self.svd.solve(b, self.seen, 0.0).component_mul(&self.scale)
     }
 }

@@ -5,7 +5,10 @@
 //! - `V`, the span of the velocities that the body can attain (gravity counts as a velocity of the ground),
 //! - `K`, the span of the rows `k(v)` that the body's parameters meet in the energy,
 //! - `N`, whose null space are the transfers across the joint that nobody notices: those that change neither the
-//!   momentum along the joint (`M(V,Φ)ᵀ`) nor, as it moves, what the parent notices (`K₋ᵀ A(Φ)`).
+//!   momentum along the joint nor, as it moves, what the parent notices,
+//!   $$\delta \in \ker M(V, \Phi)^\top \cap \ker K_-^\top A(\Phi),$$
+//!   with $\Phi$ the joint's modes and $K_-$ the parent's span. The number of base parameters is what all these leave,
+//!   $$r = \sum_i \operatorname{rank} N_i.$$
 
 use nalgebra::{Matrix3, SVector, Vector3};
 use num_traits::Zero;
