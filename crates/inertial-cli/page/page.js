@@ -85,10 +85,16 @@ function theme() {
   window.addEventListener("afterprint", () => set(before === "dark"));
 }
 
+/** Names of logs without their folders, where that leaves them different. */
+const logNames = (names) => {
+  const short = names.map((name) => name.replace(/^.*[/\\]/, ""));
+  return new Set(short).size === new Set(names).size ? short : names;
+};
+
 /** Measured against predicted, one joint at a time. */
 function curvesSection() {
   const holder = el("div", { id: "joint-curves", role: "tabpanel" }), tabs = el("div");
-  const logs = el("select", { id: "log-choice" }, ...data.curves.map((c, i) => el("option", { value: i }, `${c.log} (${c.part})`)));
+  const logs = el("select", { id: "log-choice" }, ...logNames(data.curves.map((c) => `${c.log} (${c.part})`)).map((name, i) => el("option", { value: i }, name)));
   const key = (colour, text) => el("span", {}, el("span", { class: "key", style: `background:var(${colour})` }), text);
   section("curves", "Measured and predicted",
     el("div", { class: "row" }, el("label", { for: "log-choice" }, "log", logs), key("--measured", "measured"), key("--predicted", "predicted"), key("--residual", "residual")),

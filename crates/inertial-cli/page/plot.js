@@ -52,7 +52,7 @@ function ticks(low, high, count) {
   const span = high - low;
   if (!(span > 0)) return [low];
   const raw = span / count, power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw);
+  const step = [1, 2, 2.5, 5, 10].map((k) => k * power).find((s) => s >= raw);
   const out = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * span; k++) out.push(+(k * step).toPrecision(12));
   return out;

@@ -76,7 +76,7 @@ function robotSection() {
 function player(scene, buttons, inputs) {
   const button = el("button", { type: "button", "aria-pressed": "false" }, data.design ? "Play the motion" : "Play the log");
   const slider = el("input", { type: "range", class: "time", min: 0, value: 0, "aria-label": "time" });
-  const choice = el("select", { id: "motion-choice", "aria-label": "log to play" }, ...data.motions.map((m, i) => el("option", { value: i }, m.name)));
+  const choice = el("select", { id: "motion-choice", "aria-label": "log to play" }, ...logNames(data.motions.map((m) => m.name)).map((name, i) => el("option", { value: i }, name)));
   let motion, q, started = null;
   const show = (i) => {
     scene.setCoordinates(scene.q.map((x, k) => (q[k] ? q[k][i] : x)));

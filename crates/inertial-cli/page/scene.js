@@ -13,19 +13,25 @@ class Scene {
     new ResizeObserver(() => this.draw()).observe(canvas);
   }
 
-  /** The view's centre and size, from where the bodies are. */
+  /** The view's centre and size, from where the bodies are. A cuboid larger than the robot (a rotor's inertia seen through its gear, say)
+   *  would leave nothing else to see: it may reach out of the view. */
   fit() {
-    const points = bodyPoses(this.robot, this.q).map((pose) => pose.p);
-    points.push([0, 0, 0]);
-    bodyPoses(this.robot, this.q).forEach((pose, i) => {
-      for (const box of [this.robot.bodies[i].before, this.robot.bodies[i].after]) {
-        if (box) points.push(...boxCorners(box).map((c) => place(pose, c)));
-      }
-    });
-    const low = [0, 1, 2].map((k) => Math.min(...points.map((p) => p[k])));
-    const high = [0, 1, 2].map((k) => Math.max(...points.map((p) => p[k])));
-    this.centre = scale(add(low, high), 0.5);
-    this.size = Math.max(norm(subtract(high, low)), 0.05);
+    const poses = bodyPoses(this.robot, this.q), points = [[0, 0, 0], ...poses.map((pose) => pose.p)];
+    const bound = () => {
+      const low = [0, 1, 2].map((k) => Math.min(...points.map((p) => p[k])));
+      const high = [0, 1, 2].map((k) => Math.max(...points.map((p) => p[k])));
+      this.centre = scale(add(low, high), 0.5);
+      this.size = Math.max(norm(subtract(high, low)), 0.05);
+    };
+    for (const state of ["before", "after"]) {
+      bound();
+      const largest = state === "before" ? Infinity : 0.5 * this.size;
+      poses.forEach((pose, i) => {
+        const box = this.robot.bodies[i][state];
+        if (box && norm(box.half) <= largest) points.push(...boxCorners(box).map((c) => place(pose, c)));
+      });
+    }
+    bound();
   }
 
   setCoordinates(q) {

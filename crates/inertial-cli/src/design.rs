@@ -368,7 +368,11 @@ fn start(args: &Args, coordinates: &[Coordinate]) -> Result<Option<Vec<f64>>> {
     let Some(start) = &args.start else { return Ok(None) };
     let base = coordinates.iter().filter(|c| c.name.starts_with("base.")).count();
     let joints = coordinates.len() - base;
-    ensure!(start.len() == joints, "--start has {}, the model has {}",
-        plural(start.len(), "position", "positions"), plural(joints, "joint", "joints"));
+    ensure!(
+        start.len() == joints,
+        "--start has {}, the model has {}",
+        plural(start.len(), "position", "positions"),
+        plural(joints, "joint", "joints")
+    );
     Ok(Some(vec![0.0; base].into_iter().chain(start.iter().copied()).collect()))
 }

@@ -33,7 +33,10 @@ impl Grid {
     ) -> Result<Self> {
         let n = survey.count;
         if n < 8 {
-            return Err(Error::content(layout.place(), format!("{n} samples are too few, expected eight at least")));
+            return Err(Error::content(
+                layout.place(),
+                format!("{n} samples are too few, expected eight at least"),
+            ));
         }
         let span = survey.end - survey.start;
         let (longest, line) = survey.longest;

@@ -134,7 +134,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub fn nearest_hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let best = candidates.into_iter().map(|c| (distance(name, c), c)).min_by_key(|(d, _)| *d);
     match best {
-        Some((d, nearest)) if d * 2 <= name.chars().count().max(2) => format!("; the nearest is {nearest}"),
+        Some((d, nearest)) if d * 2 <= name.chars().count() => format!("; the nearest is {nearest}"),
         _ => String::new(),
     }
 }

@@ -175,7 +175,7 @@ fn preferred_parameters_become_base_parameters() {
     let wrong = AnalyzeOptions { choose: vec!["link9.m".into()], ..AnalyzeOptions::default() };
     assert_eq!(
         analyze(&m, &wrong).unwrap_err().to_string(),
-        "parameter \"link9.m\": there is no parameter of that name"
+        "parameter \"link9.m\": there is no parameter of that name, expected BODY.NAME like link1.m; the nearest is link1.m"
     );
 }
 

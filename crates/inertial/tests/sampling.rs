@@ -157,7 +157,7 @@ fn fewer_torque_sensors_reveal_less() {
     let wrong = AnalyzeOptions { torque_joints: Some(vec!["elbow".into()]), ..AnalyzeOptions::default() };
     assert_eq!(
         analyze(&m, &wrong).unwrap_err().to_string(),
-        "joint \"elbow\": there is no moving joint of that name"
+        "joint \"elbow\": there is no moving joint of that name; there are joint1, joint2, joint3, joint4, joint5, joint6"
     );
 }
 

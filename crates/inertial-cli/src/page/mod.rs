@@ -237,7 +237,10 @@ pub fn of_analysis(model: &Model, mechanism: &Mechanism, analysis: &Analysis) ->
     page.input(&model.label, model.text.as_bytes());
     page.lead = format!(
         "Of the {} inertial parameters of this robot, {} combinations can be identified from {}; {} directions leave no trace in any experiment.",
-        analysis.parameters, analysis.rank, analysis.measured, analysis.nullity
+        analysis.parameters,
+        analysis.rank,
+        measured(analysis.measured),
+        analysis.nullity
     );
     page.tile(&analysis.rank, "base parameters");
     page.tile(&analysis.parameters, "parameters");
@@ -256,6 +259,14 @@ pub fn of_analysis(model: &Model, mechanism: &Mechanism, analysis: &Analysis) ->
     page.fact("method", analysis.method);
     page.set_analysis(mechanism, analysis)?;
     Ok(page)
+}
+
+/// What was measured, in words.
+fn measured(choice: &str) -> String {
+    match choice {
+        "both" => "joint torques and the base wrench".into(),
+        other => other.replace('-', " "),
+    }
 }
 
 /// A note with a capital letter, unless it begins with a name.

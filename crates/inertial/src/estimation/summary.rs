@@ -158,7 +158,7 @@ impl Summary {
         if fits {
             Ok(())
         } else {
-            Err(Error::Numeric("the summary was made for another model or other joint terms".into()))
+            Err(Error::Numeric("the summary was made for another model or other joint terms: give the model and the options of the call that made it".into()))
         }
     }
 }

@@ -15,7 +15,7 @@ use super::topology::Topology;
 use crate::linalg::First;
 use crate::mechanism::{Base, BodyKind, DEFAULT_SNAP, ExactGeometry, LoopJoint, Mechanism};
 use crate::spatial::PARAMETER_NAMES;
-use crate::{Error, Place, Result};
+use crate::{Error, Place, Result, nearest_hint};
 
 /// At most so many joints are tried one by one to find those whose rounding makes a difference.
 const MOST_SUSPECTS: usize = 64;
@@ -325,9 +325,10 @@ fn experiment(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Experim
         out.torques = vec![false; mechanism.nv()];
         for name in names {
             let joint = mechanism.joints().iter().find(|j| j.name == *name).ok_or_else(|| {
+                let names: Vec<_> = mechanism.joints().iter().map(|j| j.name.as_str()).collect();
                 Error::model(
                     Place::element(format!("joint \"{name}\"")),
-                    "there is no moving joint of that name",
+                    format!("there is no moving joint of that name; there are {}", names.join(", ")),
                 )
             })?;
             out.torques[joint.v_range()].fill(true);
@@ -350,10 +351,10 @@ fn order(mechanism: &Mechanism, choose: &[String]) -> Result<Vec<usize>> {
     let mut order = Vec::with_capacity(width);
     for wanted in choose {
         let column = names.iter().position(|n| n == wanted).ok_or_else(|| {
-            Error::model(
-                Place::element(format!("parameter \"{wanted}\"")),
-                "there is no parameter of that name",
-            )
+            let near = nearest_hint(wanted, names.iter().map(String::as_str));
+            let like = names.first().map_or("link1.m", String::as_str);
+            let message = format!("there is no parameter of that name, expected BODY.NAME like {like}{near}");
+            Error::model(Place::element(format!("parameter \"{wanted}\"")), message)
         })?;
         if !order.contains(&column) {
             order.push(column);

@@ -51,7 +51,11 @@ impl Sensors {
         {
             for (key, value) in settings {
                 if !value.is_finite() || (!signed && *value < 0.0) {
-                    return Err(Error::Numeric(format!("the {what} of {key} is {value}")));
+                    let expected =
+                        if signed { "a finite number" } else { "a finite number, no less than zero" };
+                    return Err(Error::Numeric(format!(
+                        "the {what} of {key} is {value}, expected {expected}"
+                    )));
                 }
                 if !names.iter().any(|name| applies(key, name)) {
                     return Err(Error::Numeric(format!(
