@@ -86,10 +86,10 @@ function theme() {
 }
 
 /** Names of logs without their folders, where that leaves them different. */
-const logNames = (names) => {
+function logNames(names) {
   const short = names.map((name) => name.replace(/^.*[/\\]/, ""));
   return new Set(short).size === new Set(names).size ? short : names;
-};
+}
 
 /** Measured against predicted, one joint at a time. */
 function curvesSection() {
