@@ -19,9 +19,10 @@ use inertial::mechanism::{
 };
 use inertial::spatial::{Inertia, Parameters, Pose};
 use loops::{
-    by, check_extended, check_null_vectors, check_sound, explained, mechanism, null_space, regressor,
+    by, check_extended, check_null_vectors, check_null_vectors_to, check_sound, explained, mechanism,
+    null_space, regressor,
 };
-use nalgebra::{DMatrix, Vector3};
+use nalgebra::{DMatrix, Vector3, vector};
 use serde_json::Value;
 
 fn shared(file: &str) -> Option<String> {
@@ -177,6 +178,101 @@ fn the_answer_does_not_depend_on_the_cut() {
                 );
             }
         }
+    }
+}
+
+/// Mechanisms in singular configurations where motions meet, with the ranks of these motions: the one to be followed first.
+fn forks() -> Vec<(machines::Web, Vec<usize>)> {
+    let rng = &mut Rng(77);
+    let revolute = |axis: Vector3<f64>| JointType::Revolute { axis };
+    let flat = |x: f64| machines::at(x, 0.0, 0.1);
+    let mut out = Vec::new();
+    let mut web = |name: &str, ranks: &[usize], joints: &[(&str, &str, JointType, Pose<f64>)]| {
+        out.push((machines::Web::new(name, rng, joints), ranks.to_vec()));
+    };
+    let mut ring = |name: &str, ranks: &[usize], joints: [(JointType, Pose<f64>); 4]| {
+        let bodies = ["ground", "crank", "coupler", "rocker", "ground"];
+        let joints: Vec<_> =
+            joints.iter().zip(bodies.windows(2)).map(|((t, p), b)| (b[0], b[1], *t, *p)).collect();
+        web(name, ranks, &joints);
+    };
+    // Two equal sides upon each other: the other two turn as one piece, or the kite opens.
+    ring("folded kite", &[8, 3], [0.0, 0.5, 0.8, 0.5].map(|x| (machines::HINGE, flat(x))));
+    ring("flat parallelogram", &[3, 8], [0.0, 0.3, 1.1, 0.8].map(|x| (machines::HINGE, flat(x))));
+    ring("stretched rhombus", &[3, 3], [0.0, 0.3, 0.6, 0.3].map(|x| (machines::HINGE, flat(x))));
+    // All sides upon each other: sides turn in pairs, the one or the other way, and nothing but names tells these apart.
+    ring("folded rhombus", &[3, 3], [0.0, 0.3, 0.0, 0.3].map(|x| (machines::HINGE, flat(x))));
+    let slide = JointType::Prismatic { axis: Vector3::x() };
+    // Crank and rod of equal length upon each other, across the slide: they turn as one piece, or the slider leaves.
+    let hinge = machines::HINGE;
+    let across = machines::at(0.0, 0.5, 0.1);
+    ring(
+        "isosceles slider-crank at its dead point",
+        &[5, 3],
+        [(hinge, flat(0.0)), (hinge, across), (hinge, flat(0.0)), (slide, flat(0.0))],
+    );
+    // Hinges that meet in a point, at these angles in a plane.
+    let hinge = |degrees: f64| {
+        let axis = vector![degrees.to_radians().cos(), degrees.to_radians().sin(), 0.0];
+        (revolute(axis), Pose::from_translation(0.5 * axis))
+    };
+    ring("flat spherical parallelogram", &[9, 9], [0.0, 30.0, 120.0, 90.0].map(hinge));
+    ring("flat right spherical linkage", &[3, 3], [0.0, 90.0, 180.0, 270.0].map(hinge));
+    web(
+        "two flat parallelograms on one crank",
+        &[3, 8, 8, 13],
+        &[
+            ("ground", "crank", machines::HINGE, flat(0.0)),
+            ("crank", "coupler", machines::HINGE, flat(0.3)),
+            ("coupler", "rocker", machines::HINGE, flat(1.1)),
+            ("rocker", "ground", machines::HINGE, flat(0.8)),
+            ("crank", "other coupler", machines::HINGE, flat(0.3)),
+            ("other coupler", "other rocker", machines::HINGE, flat(-0.4)),
+            ("other rocker", "ground", machines::HINGE, flat(-0.7)),
+        ],
+    );
+    out
+}
+
+/// Where motions meet, the same one is followed however the mechanism is told, and what is said of them is the same.
+#[test]
+fn the_motion_followed_from_a_singular_start_does_not_depend_on_cut_tree_or_order() {
+    for (web, ranks) in forks() {
+        let n = web.joints.len();
+        let mut first: Option<(DMatrix<f64>, Vec<String>)> = None;
+        for cut in 0..n {
+            // The cut joint comes last; the others forward, backward, and from the middle outward.
+            let rest: Vec<usize> = (0..n).filter(|&i| i != cut).collect();
+            let backward: Vec<usize> = rest.iter().rev().copied().collect();
+            let middle: Vec<usize> = rest[n / 2..].iter().chain(&rest[..n / 2]).copied().collect();
+            for mut order in [rest, backward, middle] {
+                order.push(cut);
+                let robot = web.build(&order);
+                for method in [Method::Drng, Method::Numeric] {
+                    let name = format!("{} by joints {order:?}, {method:?}", web.name);
+                    let answer = analyze(&robot, &by(method)).unwrap_or_else(|e| panic!("{name}: {e}"));
+                    assert_eq!(answer.rank, ranks[0], "{name}: {:?}", answer.warnings);
+                    // The walk comes back to where motions meet, and there the rounding of the closure grows without bound.
+                    check_null_vectors_to(&name, &robot, &answer, 1e-6);
+                    let null = world_null_space(&robot, &answer);
+                    let told: Vec<String> =
+                        answer.warnings.iter().filter(|w| w.contains("motions")).cloned().collect();
+                    let Some((space, words)) = &first else {
+                        assert_eq!(told.len(), 2, "{name}: {told:?}");
+                        first = Some((null, told));
+                        continue;
+                    };
+                    assert_eq!(&told, words, "{name}");
+                    let both: Vec<_> = space.column_iter().chain(null.column_iter()).collect();
+                    let together = rank(&DMatrix::from_columns(&both), 1e-8).unwrap();
+                    assert_eq!(together.rank, space.ncols(), "{name}: {together:?}");
+                }
+            }
+        }
+        let (_, words) = first.unwrap();
+        let others: Vec<String> = ranks[1..].iter().map(ToString::to_string).collect();
+        let expected = format!("rank {}; not followed: rank {}", ranks[0], others.join(", "));
+        assert!(words[1].ends_with(&expected), "{}: {words:?}", web.name);
     }
 }
 

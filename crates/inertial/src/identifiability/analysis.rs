@@ -9,6 +9,7 @@ use super::base_parameters::{Regrouping, Status};
 use super::certificate::{Certificate, Finding, JointTransfers, Question};
 use super::closed::Loops;
 use super::drng::Reason;
+use super::literal::literal_rank;
 use super::rpna::{Regime, Rpna};
 use super::sampling::{Experiment, Measured};
 use super::topology::Topology;
@@ -16,9 +17,6 @@ use crate::linalg::First;
 use crate::mechanism::{Base, BodyKind, DEFAULT_SNAP, ExactGeometry, LoopJoint, Mechanism};
 use crate::spatial::PARAMETER_NAMES;
 use crate::{Error, Place, Result, nearest_hint};
-
-/// At most so many joints are tried one by one to find those whose rounding makes a difference.
-const MOST_SUSPECTS: usize = 64;
 
 /// How the rank is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -273,6 +271,8 @@ fn analyze_closed(
     };
     let mut analysis = report(question, options, geometry, &rank, loops.closed.dof(), finding)?;
     analysis.null_vectors = explanation.reasons;
+    let numeric = options.method == Method::Numeric;
+    analysis.warnings.extend(question.on_other_motions(&loops, geometry, numeric, analysis.rank)?);
     Ok(analysis)
 }
 
@@ -448,55 +448,4 @@ fn report(
         regrouping,
         transfers: finding.transfers,
     })
-}
-
-/// The rank of the numbers as they stand; where it differs, a warning names the joints that make the difference.
-fn literal_rank(
-    question: &Question<'_>,
-    options: &AnalyzeOptions,
-    geometry: &ExactGeometry,
-    rank_of: &dyn Fn(&ExactGeometry) -> Option<usize>,
-    rank: usize,
-    warnings: &mut Vec<String>,
-) -> usize {
-    let mechanism = question.mechanism;
-    let literal = ExactGeometry::new(mechanism, 0.0);
-    let suspects = geometry.differences(&literal);
-    if suspects.is_empty() && geometry.same_gravity(&literal) {
-        return rank;
-    }
-    let Some(literal_rank) = rank_of(&literal) else {
-        warnings.push("taken literally (--snap 0) the loops do not move: their geometry is rounded".into());
-        return rank;
-    };
-    if literal_rank == rank {
-        return rank;
-    }
-    let differs = |&body: &usize| {
-        let one = |b| if b == body { 0.0 } else { options.snap };
-        rank_of(&ExactGeometry::with_tolerances(mechanism, one)).is_some_and(|r| r != rank)
-    };
-    let mut guilty: Vec<usize> = suspects.iter().copied().take(MOST_SUSPECTS).filter(differs).collect();
-    if guilty.is_empty() {
-        // Only several of them together, or gravity.
-        guilty = suspects;
-    }
-    let mut names: Vec<&str> = Vec::new();
-    for body in guilty {
-        let name = mechanism.joints()[mechanism.bodies()[body].joint].name.as_str();
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let who = match names.as_slice() {
-        [] => "gravity lies".to_owned(),
-        [one] => format!("joint {one} lies"),
-        several => format!("joints {} lie", several.join(", ")),
-    };
-    warnings.push(format!(
-        "rank {rank} is that of the geometry as it is meant; taken literally (--snap 0) it is {literal_rank}: \
-         {who} within {} of a special position without being in it",
-        options.snap
-    ));
-    literal_rank
 }

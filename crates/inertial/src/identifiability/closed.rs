@@ -20,6 +20,10 @@ type Real = Shadow<2_305_843_009_213_692_601, Double>;
 /// special dimensions (parallelograms) exactly special.
 const STEPS: [f64; 6] = [0.0, 2.0, -2.0, 3.0, -3.0, 1.0];
 
+/// From a singular configuration first at angles whose halves have these tangents: their sines and cosines (3:4:5) keep rational
+/// dimensions rational.
+const TANGENTS: [f64; 4] = [1.0 / 3.0, -1.0 / 3.0, 0.5, -0.5];
+
 /// A loop open by no more than this (rad, or relative to its length) stands closed, whatever the snapping tolerance.
 const CLOSED: f64 = 1e-9;
 
@@ -45,7 +49,16 @@ pub struct Loops<'m> {
 impl<'m> Loops<'m> {
     /// Finds a closed, regular configuration in exact numbers, and the row space from there.
     pub fn new(question: &Question<'m>, geometry: &ExactGeometry, snap: f64) -> Result<Self> {
-        let closed = ClosedMechanism::new(question.mechanism)?;
+        Self::on(question, geometry, snap, ClosedMechanism::new(question.mechanism)?)
+    }
+
+    /// The same on the motion that `closed` follows.
+    fn on(
+        question: &Question<'m>,
+        geometry: &ExactGeometry,
+        snap: f64,
+        closed: ClosedMechanism<'m>,
+    ) -> Result<Self> {
         for (v, _) in question.experiment.torques.iter().enumerate().filter(|(_, t)| **t) {
             if !closed.independent().contains(&v) {
                 let name = &question.mechanism.velocity_names()[v];
@@ -68,18 +81,30 @@ impl<'m> Loops<'m> {
     }
 }
 
+/// Where a position coordinate should go.
+type Target<'a> = Box<dyn Fn(usize) -> f64 + 'a>;
+
 /// Closed configurations to start from, the most special first.
 fn starts<'a>(closed: &'a ClosedMechanism<'_>, gap: f64) -> impl Iterator<Item = Vec<f64>> + 'a {
     let mut workspace = closed.workspace();
     let described = closed.mechanism().assembly();
+    let (places, from) = (closed.independent_positions(), closed.assembled());
+    // Through a singular configuration a way might lead on to another motion.
+    let stays = move |target: &[f64]| {
+        let sides = places.iter().zip(target).map(|(&i, x)| (x - described[i]) * (from[i] - described[i]));
+        closed.motions().is_empty() || sides.sum::<f64>() > 0.0
+    };
     // As the file says, if that is closed but for its rounding: its zeros are exact.
     let stands = closed.residual(&mut workspace, described).is_ok_and(|residual| residual <= gap);
     let unit = 15f64.to_radians();
-    let stepped = STEPS.into_iter().filter_map(move |step| {
-        let mut q = closed.assembled().to_vec();
-        let target: Vec<f64> =
-            closed.independent_positions().iter().map(|&i| ((q[i] / unit).round() + step) * unit).collect();
-        closed.move_to(&mut workspace, &mut q, &target).ok().map(|_| q)
+    let special =
+        STEPS.map(|step| Box::new(move |i: usize| ((from[i] / unit).round() + step) * unit) as Target<'a>);
+    let rational = TANGENTS.map(|t| Box::new(move |i: usize| described[i] + 2.0 * t.atan()) as Target<'a>);
+    let rational = rational.into_iter().filter(|_| !closed.motions().is_empty());
+    let stepped = rational.chain(special).filter_map(move |target| {
+        let mut q = from.to_vec();
+        let target: Vec<f64> = places.iter().map(|&i| target(i)).collect();
+        (stays(&target) && closed.move_to(&mut workspace, &mut q, &target).is_ok()).then_some(q)
     });
     let described = stands.then(|| described.to_vec());
     described.into_iter().chain(stepped).chain(std::iter::once(closed.assembled().to_vec()))
@@ -196,6 +221,34 @@ impl Question<'_> {
         let mut answer = self.numeric_answer(loops, found);
         answer.0.warnings.extend(loops.closed.warnings().iter().cloned());
         Ok(answer)
+    }
+
+    /// What to say of the motions that meet in a singular assembly configuration: the `rank` of the one that is followed and, each
+    /// in its turn, of the others.
+    pub fn on_other_motions(
+        &self,
+        loops: &Loops<'_>,
+        geometry: &ExactGeometry,
+        numeric: bool,
+        rank: usize,
+    ) -> Result<Option<String>> {
+        let rank_on = |closed| {
+            let loops = Loops::on(self, geometry, loops.snap, closed)?;
+            let answer =
+                if numeric { self.by_extended_precision(&loops) } else { self.by_lifting(&loops, false) };
+            answer?.0.regrouping.map(|r| r.rank())
+        };
+        let others = loops.closed.other_motions()?.into_iter();
+        // One of them may have no answer: sensors at joints that cannot be independent there.
+        let told = others.map(|c| rank_on(c).map_or_else(|_| "unknown".to_owned(), |r| r.to_string()));
+        let told: Vec<String> = told.collect();
+        Ok((!told.is_empty()).then(|| {
+            format!(
+                "of the motions that meet in the assembly configuration the one that is followed has rank {rank}; not \
+                 followed: rank {}",
+                told.join(", ")
+            )
+        }))
     }
 
     fn numeric_answer(&self, loops: &Loops<'_>, mut found: Extended) -> (Finding, Explanation) {

@@ -5,7 +5,7 @@
 //! decides. Constraints that contradict each other a little (rounded overconstrained machines) are met in the
 //! least-squares sense; what they leave open sets the tolerance.
 
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::{DVector, Matrix3, Vector3};
 use num_traits::{One, Zero};
 
 use super::certificate::Question;
@@ -36,6 +36,10 @@ const QUIET: usize = 4;
 
 /// How far a joint moves from one configuration to the next (rad, or sizes of the mechanism).
 const LONGEST_STEP: f64 = 0.2;
+
+/// A step in which the direction of motion changes by more than this may have led through a singular configuration to another
+/// motion that meets there.
+const SHARPEST_TURN: f64 = 0.5;
 
 /// Rows of the regressor at random closed configurations, eliminated.
 #[derive(Debug)]
@@ -436,13 +440,24 @@ impl<'a, 'm> Walk<'a, 'm> {
             let off = q.iter().zip(&predicted).map(|(x, p)| (x - p).abs());
             off.fold(0.0, f64::max) <= 0.5 * length * self.scale.iter().copied().fold(1.0, f64::max)
         };
+        let mut onward = vec![0.0; self.v.len()];
         let closes = self.closed.close(&mut self.workspace, &mut trial).is_ok()
             && stays(&trial)
-            && self.closed.velocity_map(&mut self.workspace, &trial).is_ok();
+            && self.closed.velocities(&mut self.workspace, &trial, &self.rates, &mut onward).is_ok()
+            && self.turned(&onward) <= SHARPEST_TURN;
         if closes {
             self.q = trial;
         }
         Ok(closes)
+    }
+
+    /// How much the direction of all joints has changed, for the same direction of the independent ones.
+    fn turned(&self, onward: &[f64]) -> f64 {
+        let unit = |v: &[f64]| {
+            let v = DVector::from_iterator(v.len(), v.iter().zip(&self.scale).map(|(v, s)| v / s));
+            v.normalize()
+        };
+        (unit(&self.v) - unit(onward)).norm()
     }
 
     /// Chooses another direction.

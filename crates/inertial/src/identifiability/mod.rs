@@ -12,6 +12,7 @@ pub mod drng;
 pub mod extended;
 mod joined;
 pub mod lifting;
+mod literal;
 pub mod momentum;
 pub mod probe;
 pub mod rpna;

@@ -112,6 +112,51 @@ impl Ring {
     }
 }
 
+/// Bodies and the joints between them, all in the world and assembled at zero: any set of joints that closes the loops can be cut.
+pub struct Web {
+    pub name: String,
+    /// Two bodies, the joint between them and where it stands.
+    pub joints: Vec<(String, String, JointType, Pose<f64>)>,
+    pub inertias: HashMap<String, Inertia<f64>>,
+}
+
+impl Web {
+    pub fn new(name: &str, rng: &mut Rng, joints: &[(&str, &str, JointType, Pose<f64>)]) -> Self {
+        let mut inertias = HashMap::new();
+        for (a, b, ..) in joints {
+            for body in [a, b] {
+                inertias.entry((*body).to_owned()).or_insert_with(|| rng.inertia());
+            }
+        }
+        let joints = joints.iter().map(|&(a, b, t, p)| (a.to_owned(), b.to_owned(), t, p)).collect();
+        Self { name: name.into(), joints, inertias }
+    }
+
+    /// The mechanism with joints taken in this order: those that reach a new body make the tree, the others close
+    /// loops. A joint has the same name (`j0`, `j1`, …) and coordinate in every order.
+    pub fn build(&self, order: &[usize]) -> Mechanism {
+        let mut plan = Blueprint::new(&self.name);
+        let mut left = order.to_vec();
+        // Joints between bodies that are not reached yet wait for those that reach them.
+        while let Some(place) = left.iter().position(|&i| {
+            let (a, b, ..) = &self.joints[i];
+            plan.frames.contains_key(a) || plan.frames.contains_key(b)
+        }) {
+            let i = left.remove(place);
+            let (a, b, joint_type, frame) = &self.joints[i];
+            let (near, far, joint_type) =
+                if plan.frames.contains_key(a) { (a, b, *joint_type) } else { (b, a, reversed(joint_type)) };
+            if plan.frames.contains_key(far) {
+                plan.close(&format!("j{i}"), near, far, joint_type, *frame);
+            } else {
+                let joint = JointSpec::new(format!("j{i}"), joint_type, near, far);
+                plan.jointed(far, self.inertias[far], joint, *frame);
+            }
+        }
+        plan.build()
+    }
+}
+
 /// The same joint seen from its other side, with the same coordinates (in other order for universal joints).
 fn reversed(joint_type: &JointType) -> JointType {
     match *joint_type {

@@ -3,6 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::constraints::Constraints;
+use super::motions::{MotionKind, motions};
 use super::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::linalg::{self, Number, Rank, SplitMix, Svd};
 use crate::mechanism::{BodyKind, JointType};
@@ -10,7 +11,7 @@ use crate::{Error, Place, Result};
 
 /// How far the coordinates move (rad, or loop lengths) to see whether a configuration is singular: far enough that a
 /// vanishing singular value rises well above [`RANK_TOLERANCE`], near enough to stay on the branch.
-const PROBE: f64 = 0.05;
+pub(super) const PROBE: f64 = 0.05;
 
 /// How far to go from a singular configuration to a regular one, the first that works.
 const LEAVE: [f64; 3] = [0.3, 0.1, PROBE];
@@ -24,19 +25,29 @@ pub(super) struct Assembly {
     pub rank: Rank,
     /// Independent velocity coordinates, ascending.
     pub independent: Vec<usize>,
-    /// Whether the model's own configuration was singular and had to be left.
-    pub moved: bool,
+    /// Why the model's own configuration had to be left.
+    pub left: Option<Left>,
+    /// Regular configurations on the other motions that meet in the model's own configuration.
+    pub others: Vec<Vec<f64>>,
+}
+
+/// Why a closed configuration is not the one to work from.
+pub(super) enum Left {
+    /// The independent joints cannot start the motion there.
+    DeadPoint,
+    /// It is singular; the motions that meet there, the one that is followed first.
+    Singular(Vec<MotionKind>),
 }
 
 pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
     let mechanism = constraints.mechanism;
     let marks = mechanism.independent_marks();
     let marked: Vec<usize> = (0..mechanism.nv()).filter(|&k| marks[k] == Some(true)).collect();
-    let chosen = marks.iter().all(Option::is_some);
-    let held: &[usize] = if chosen { &marked } else { &[] };
+    let unmarked = !marks.iter().all(Option::is_some);
+    let held: &[usize] = if unmarked { &[] } else { &marked };
     let mut q = mechanism.assembly().to_vec();
     assemble_near(constraints, &mut q, held)?;
-    let candidates = regular(constraints, q, held)?;
+    let (candidates, kinds) = regular(constraints, q, held)?;
     let first = candidates.first().ok_or_else(no_candidate)?;
     let rank = first.rank;
     let mobility = mechanism.nv() - rank.rank;
@@ -50,16 +61,29 @@ pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
             ),
         ));
     }
-    if !chosen {
-        let independent = choose(constraints, &first.jacobian, rank.rank, &[])?;
-        return Ok(Assembly { q: first.q.clone(), rank, independent, moved: first.moved });
-    }
-    if marked.len() == mobility {
-        for Candidate { q, jacobian, rank, moved } in &candidates {
-            if follows(jacobian, &marked, rank.rank, RANK_TOLERANCE)? {
-                return Ok(Assembly { q: q.clone(), rank: *rank, independent: marked, moved: *moved });
+    let chosen = if unmarked {
+        Some((0, choose(constraints, &first.jacobian, rank.rank, &[])?))
+    } else {
+        let mut fits = None;
+        for (i, c) in candidates.iter().enumerate() {
+            let counts = marked.len() + c.rank.rank == mechanism.nv();
+            if fits.is_none() && counts && follows(&c.jacobian, &marked, c.rank.rank, RANK_TOLERANCE)? {
+                fits = Some((i, marked.clone()));
             }
         }
+        fits
+    };
+    if let Some((i, independent)) = chosen {
+        let Candidate { q, rank, moved, .. } = &candidates[i];
+        let followed = kinds.get(i).copied();
+        let rest = kinds.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, kind)| *kind);
+        let left = match (moved, followed) {
+            (false, _) => None,
+            (true, None) if kinds.is_empty() && !candidates[0].moved => Some(Left::DeadPoint),
+            (true, _) => Some(Left::Singular(followed.into_iter().chain(rest).collect())),
+        };
+        let others = (0..kinds.len()).filter(|&k| k != i).map(|k| candidates[k].q.clone()).collect();
+        return Ok(Assembly { q: q.clone(), rank: *rank, independent, left, others });
     }
     let names = mechanism.velocity_names();
     let list = |set: &[usize]| set.iter().map(|&k| names[k].as_str()).collect::<Vec<_>>().join(", ");
@@ -87,45 +111,64 @@ fn no_candidate() -> Error {
 }
 
 /// A closed configuration and what its constraints say.
-struct Candidate {
-    q: Vec<f64>,
-    jacobian: DMatrix<f64>,
-    rank: Rank,
-    moved: bool,
+pub(super) struct Candidate {
+    pub q: Vec<f64>,
+    pub jacobian: DMatrix<f64>,
+    pub rank: Rank,
+    /// Whether it is another than the model's own.
+    pub moved: bool,
 }
 
 impl Candidate {
-    fn new(constraints: &Constraints<'_>, q: Vec<f64>, moved: bool) -> Result<Self> {
+    pub fn new(constraints: &Constraints<'_>, q: Vec<f64>, moved: bool) -> Result<Self> {
         let jacobian = constraints.jacobian_at(&q);
         let rank = linalg::rank(&jacobian, RANK_TOLERANCE)?;
         Ok(Self { q, jacobian, rank, moved })
     }
 }
 
-/// Closed configurations of the highest rank near `q`, the preferred first; `q` itself if it is among them.
+/// Closed, regular configurations near `q`, the preferred first; `q` itself if it is among them. Where it is singular, one on each of the
+/// motions that meet there, with their kinds.
 ///
-/// The rank of the constraints falls only at singular configurations, so the highest rank near by is the regular one.
-fn regular(constraints: &Constraints<'_>, q: Vec<f64>, held: &[usize]) -> Result<Vec<Candidate>> {
+/// The rank of the constraints falls only at singular configurations, so a higher rank near by tells that `q` is one.
+fn regular(
+    constraints: &Constraints<'_>,
+    q: Vec<f64>,
+    held: &[usize],
+) -> Result<(Vec<Candidate>, Vec<MotionKind>)> {
     let start = Candidate::new(constraints, q, false)?;
-    let mut found = neighbours(constraints, &start, held, PROBE)?;
+    let far = |c: &Candidate| displacement(constraints, &start.q, &c.q).amax() > 0.25 * PROBE;
+    let (mut found, back): (Vec<_>, Vec<_>) =
+        neighbours(constraints, &start, held, PROBE)?.into_iter().partition(far);
     let highest = |found: &[Candidate]| found.iter().map(|c| c.rank.rank).max().unwrap_or(0);
     let best = highest(&found);
-    if start.rank.rank >= best {
+    if start.rank.rank >= best && (!found.is_empty() || back.is_empty()) {
         // A regular configuration can still be a dead point of the independent joints; its neighbours are not.
         found.retain(|c| c.rank.rank == start.rank.rank);
         found.insert(0, start);
-        return Ok(found);
+        return Ok((found, Vec::new()));
     }
+    let met = motions(constraints, &start, held)?;
+    if !met.is_empty() {
+        return Ok(met.into_iter().map(|m| (m.at, m.kind)).unzip());
+    }
+    if found.is_empty() {
+        return Err(Error::model(
+            Place::default(),
+            "the loops leave no freedom to move: from the assembly configuration only infinitely small motions are possible",
+        ));
+    }
+    // No direction leads out: configurations some way off, as the constraints have it there.
     for step in LEAVE {
         let mut far = neighbours(constraints, &start, held, step)?;
         let top = highest(&far);
         if top >= best {
             far.retain(|c| c.rank.rank == top);
-            return Ok(far);
+            return Ok((far, Vec::new()));
         }
     }
     found.retain(|c| c.rank.rank == best);
-    Ok(found)
+    Ok((found, Vec::new()))
 }
 
 /// Closed configurations about `step` away: along the independent coordinates first, which keeps the motion of the
@@ -176,7 +219,7 @@ fn neighbours(
 }
 
 /// Whether all joints of one axis are where their limits allow (by a hair's breadth for those that start at a limit).
-fn within_limits(constraints: &Constraints<'_>, q: &[f64]) -> bool {
+pub(super) fn within_limits(constraints: &Constraints<'_>, q: &[f64]) -> bool {
     let mut joints =
         constraints.mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type.nq() == 1);
     joints.all(|j| (j.limits.lower - 1e-9..=j.limits.upper + 1e-9).contains(&q[j.q]))
@@ -227,16 +270,27 @@ fn assemble_near(constraints: &Constraints<'_>, q: &mut Vec<f64>, held: &[usize]
 }
 
 /// Moves `q` by `x` times the scale of each coordinate.
-fn advance(constraints: &Constraints<'_>, q: &mut [f64], x: &DVector<f64>) {
+pub(super) fn advance(constraints: &Constraints<'_>, q: &mut [f64], x: &DVector<f64>) {
     let v: Vec<f64> = x.iter().zip(&constraints.scale).map(|(x, s)| x * s).collect();
     constraints.mechanism.integrate(q, &v);
+}
+
+/// By how much each coordinate moves from one configuration to another, in units of its scale.
+pub(super) fn displacement(constraints: &Constraints<'_>, from: &[f64], to: &[f64]) -> DVector<f64> {
+    let mut out = DVector::zeros(constraints.mechanism.nv());
+    for joint in constraints.mechanism.joints().iter().filter(|j| j.follows.is_none()) {
+        let (q, v) = (joint.q_range(), &mut out.as_mut_slice()[joint.v_range()]);
+        joint.joint_type.difference(&from[q.clone()], &to[q], v);
+    }
+    out.iter_mut().zip(&constraints.scale).for_each(|(x, s)| *x /= s);
+    out
 }
 
 /// Levenberg's method with all coordinates but `fixed` free, as far as it goes; returns the residual that remains.
 ///
 /// The damping falls with the residual, so convergence is quadratic even where constraints are redundant
 /// (Fan and Yuan 2005).
-fn close(constraints: &Constraints<'_>, q: &mut Vec<f64>, fixed: &[usize]) -> Result<f64> {
+pub(super) fn close(constraints: &Constraints<'_>, q: &mut Vec<f64>, fixed: &[usize]) -> Result<f64> {
     let mut c = DVector::zeros(constraints.rows);
     let mut size = constraints.residual(q, c.as_mut_slice());
     let mut damping = 1.0;
@@ -300,7 +354,7 @@ fn follows(jacobian: &DMatrix<f64>, independent: &[usize], rank: usize, toleranc
 /// Joints off all loops come first (they have no choice), then those in `preferred`; then joints that look actuated
 /// (an effort limit or a rotor), of one axis, near the ground, in the order of the model; joints marked as dependent last. Joints
 /// whose coordinates belong together (planar, spherical, floating) are taken as a whole where possible.
-fn choose(
+pub(super) fn choose(
     constraints: &Constraints<'_>,
     jacobian: &DMatrix<f64>,
     rank: usize,

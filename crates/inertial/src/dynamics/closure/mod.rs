@@ -9,13 +9,16 @@ mod batch;
 mod constraints;
 mod loops;
 mod maps;
+mod motions;
 mod solve;
 
 use nalgebra::DMatrix;
 
+use self::assemble::{Assembly, Candidate, Left};
 use self::batch::Projection;
 pub use self::batch::{ClosedChunk, ClosedSamples};
 use self::constraints::Constraints;
+pub use self::motions::MotionKind;
 use super::{InverseDynamics, Scratch, Workspace};
 use crate::Result;
 use crate::linalg::{PivotedQr, Rank};
@@ -75,6 +78,9 @@ pub struct ClosedMechanism<'m> {
     dependent: Vec<usize>,
     independent_positions: Vec<usize>,
     assembled: Vec<f64>,
+    motions: Vec<MotionKind>,
+    /// Where the motions are that are not followed.
+    others: Vec<Vec<f64>>,
     rank: Rank,
     /// The largest residual that counts as closed.
     gap: f64,
@@ -123,29 +129,44 @@ impl<'m> ClosedMechanism<'m> {
     /// Assembles the loops and chooses (or checks) the independent coordinates.
     ///
     /// The model's assembly is the start; where it is singular (a linkage stretched out), a regular configuration near by is
-    /// taken. Where the model marks no independent joints they are chosen: joints off the loops, then those that look
-    /// actuated (an effort limit or a rotor), those of one axis, those nearest the ground, in the model's order.
+    /// taken, on the first of the [motions](Self::motions) that meet there. Where the model marks no independent joints
+    /// they are chosen: joints off the loops, then those that look actuated (an effort limit or a rotor), those of one axis, those
+    /// nearest the ground, in the model's order.
     pub fn new(mechanism: &'m Mechanism) -> Result<Self> {
         let constraints = Constraints::new(mechanism, mechanism.loops());
-        let nv = mechanism.nv();
-        let mut warnings = Vec::new();
         let assembly = if mechanism.loops().is_empty() {
             let rank = Rank::decide(&[], RANK_TOLERANCE);
-            assemble::Assembly {
+            Assembly {
                 q: mechanism.assembly().to_vec(),
                 rank,
-                independent: (0..nv).collect(),
-                moved: false,
+                independent: (0..mechanism.nv()).collect(),
+                left: None,
+                others: Vec::new(),
             }
         } else {
             assemble::assemble(&constraints)?
         };
-        if assembly.moved {
-            warnings.push(
-                "the assembly configuration is singular: a regular configuration near it is used instead"
-                    .into(),
-            );
-        }
+        Ok(Self::at(constraints, assembly))
+    }
+
+    fn at(constraints: Constraints<'m>, assembly: Assembly) -> Self {
+        let mechanism = constraints.mechanism;
+        let mut warnings = Vec::new();
+        let motions = match assembly.left {
+            None => Vec::new(),
+            Some(Left::DeadPoint) => {
+                warnings.push(
+                    "the assembly configuration is a dead point of the independent joints: another near it is used \
+                     instead"
+                        .into(),
+                );
+                Vec::new()
+            }
+            Some(Left::Singular(motions)) => {
+                warnings.push(left(&motions));
+                motions
+            }
+        };
         let residual = constraints.residual(&assembly.q, &mut vec![0.0; constraints.rows]);
         // Redundant constraints that contradict each other a little cannot be met better than that.
         let gap = (1e3 * assembly.rank.dropped).max(10.0 * residual).clamp(EXACT_GAP, LARGEST_GAP);
@@ -156,22 +177,48 @@ impl<'m> ClosedMechanism<'m> {
                 assembly.rank.dropped
             ));
         }
-        let dependent: Vec<usize> = (0..nv).filter(|k| !assembly.independent.contains(k)).collect();
+        let dependent: Vec<usize> =
+            (0..mechanism.nv()).filter(|k| !assembly.independent.contains(k)).collect();
         let dynamics = InverseDynamics::new(mechanism);
         let projection = Projection::new(&constraints, &assembly.independent, &dependent, &dynamics);
         let independent_positions = positions_of(mechanism, &assembly.independent);
-        Ok(Self {
+        Self {
             constraints,
             independent: assembly.independent,
             dependent,
             independent_positions,
             assembled: assembly.q,
+            motions,
+            others: assembly.others,
             rank: assembly.rank,
             gap,
             warnings,
             dynamics,
             projection,
-        })
+        }
+    }
+
+    /// The motions that meet in the model's own configuration where that is singular, the one that is followed first; empty where
+    /// it is regular.
+    ///
+    /// Preferred are motions within joint limits and driven by the joints that are marked as independent; then those of most freedoms, then
+    /// those in which most joints move (not the one in which a folded kite turns as one piece), then those in which
+    /// most links keep parallel (the parallelogram, not the antiparallelogram); then the one in which the first link by name
+    /// that tells them apart moves more. That depends neither on where loops are cut nor on the order of joints.
+    pub fn motions(&self) -> &[MotionKind] {
+        &self.motions
+    }
+
+    /// The mechanism on each of the other [motions](Self::motions), in their order.
+    pub fn other_motions(&self) -> Result<Vec<Self>> {
+        let others = self.others.iter().zip(self.motions.iter().skip(1)).map(|(q, kind)| {
+            let Candidate { q, jacobian, rank, .. } = Candidate::new(&self.constraints, q.clone(), true)?;
+            let independent = assemble::choose(&self.constraints, &jacobian, rank.rank, &self.independent)?;
+            let left = Some(Left::Singular(vec![*kind]));
+            let assembly = Assembly { q, rank, independent, left, others: Vec::new() };
+            Ok(Self::at(self.constraints.clone(), assembly))
+        });
+        others.collect()
     }
 
     /// The mechanism.
@@ -252,6 +299,23 @@ impl<'m> ClosedMechanism<'m> {
             scratch: self.dynamics.scratch(),
             regressor: vec![0.0; n * self.mechanism().parameter_count()],
             batch: batch::Memory::default(),
+        }
+    }
+}
+
+/// What to say where a singular configuration was left.
+fn left(motions: &[MotionKind]) -> String {
+    let singular = "the assembly configuration is singular";
+    match motions {
+        [] | [_] => format!("{singular}: a regular configuration near it is used instead"),
+        [followed, others @ ..] => {
+            let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+            format!(
+                "{singular}: {} motions meet there. The one with {followed} is followed, from a regular configuration near it \
+                 (not that with {}); a configuration on another in `assembly` chooses that one",
+                motions.len(),
+                others.join("; ")
+            )
         }
     }
 }

@@ -1,0 +1,422 @@
+//! The motions that meet in a singular configuration, and their order.
+//!
+//! In a singular configuration the constraints leave more directions free than any motion has: several motions can meet there, as a
+//! parallelogram and an antiparallelogram do where the linkage is flat. Directions in which a motion can leave are those on which the
+//! constraints can be met to second order: `wᵀ J̇ v = 0` for all `w` with `wᵀ J = 0`, quadratic forms in the free directions. Their zeros are found
+//! from many starting points, and each is followed as far as it is a motion.
+//!
+//! All that decides is told by the velocities of the links, by their names and in the world: so the outcome depends on the mechanism and
+//! its configuration, not on where loops are cut, on the tree or on the order of joints.
+
+use std::fmt;
+
+use nalgebra::{DMatrix, DVector};
+
+use super::assemble::{Candidate, PROBE, advance, close, displacement, within_limits};
+use super::constraints::Constraints;
+use super::{LARGEST_GAP, RANK_TOLERANCE};
+use crate::Result;
+use crate::dynamics::{Workspace, body_velocities};
+use crate::linalg::{Echelon, Number, Pivot, Rank, SplitMix, Svd};
+use crate::mechanism::BodyKind;
+
+/// A motion is followed about this far from the singular configuration (rad, or loop lengths).
+const FAR: f64 = 0.3;
+
+/// From one point of a motion to the next the distance from the singular configuration grows by this factor.
+const GROWTH: f64 = 1.4;
+
+/// A point that lies off the straight continuation by more than this part of the distance may be on another motion.
+const STRAIGHT: f64 = 0.3;
+
+/// Starting points for each free direction: most of them find a zero of the forms, and each zero many times.
+const STARTS: usize = 32;
+
+/// At most so many directions are followed.
+const MOST_DIRECTIONS: usize = 64;
+
+/// Directions nearer to each other than this (rad) are one; entries of velocities that differ by less (of the largest) are equal.
+const SAME: f64 = 1e-2;
+
+/// Bodies whose velocities differ by no more than this (rad, or loop lengths, as the joints move by one) move as one, or keep
+/// parallel: so much does the rounding of files make near a singular configuration.
+const TOGETHER: f64 = 1e-3;
+
+/// So many motions of one kind, each of several freedoms and tangent to a direction of its own, are the directions of one that
+/// is curved like a cone.
+const CONE: usize = 8;
+
+/// What tells one motion from another, whatever the coordinates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MotionKind {
+    /// Number of its freedoms (of the loops alone).
+    pub freedoms: usize,
+    /// Number of joints that move, those that close loops included.
+    pub joints: usize,
+    /// Number of orientations of links, the ground's included: links that keep parallel count once.
+    pub orientations: usize,
+}
+
+impl MotionKind {
+    /// What is preferred is less: most freedoms, most moving joints, fewest orientations.
+    fn key(&self) -> [usize; 3] {
+        [usize::MAX - self.freedoms, usize::MAX - self.joints, self.orientations]
+    }
+}
+
+impl fmt::Display for MotionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+        let Self { freedoms, joints, orientations } = *self;
+        write!(
+            f,
+            "{}, {} and {}",
+            count(freedoms, "freedom"),
+            count(joints, "moving joint"),
+            count(orientations, "orientation")
+        )
+    }
+}
+
+/// A motion that leaves a singular configuration.
+pub(super) struct Motion {
+    /// A regular configuration on it.
+    pub at: Candidate,
+    pub kind: MotionKind,
+    within_limits: bool,
+    /// Its tangent space in the singular configuration: projector on the free directions.
+    tangent: DMatrix<f64>,
+    /// The same told by the velocities of the links: rows in reduced echelon form.
+    velocities: Vec<f64>,
+}
+
+impl Motion {
+    fn precedes(&self, other: &Self) -> bool {
+        let key = |m: &Self| (!m.within_limits, m.kind.key());
+        if key(self) != key(other) {
+            return key(self) < key(other);
+        }
+        // Where nothing else tells them apart: the one in which the first link (by name) that moves differently moves more.
+        let differs = |a: f64, b: f64| (a - b).abs() > SAME * a.abs().max(b.abs()).max(1.0);
+        let mut pairs = self.velocities.iter().zip(&other.velocities);
+        pairs
+            .find(|(a, b)| differs(**a, **b))
+            .is_some_and(|(a, b)| if differs(a.abs(), b.abs()) { a.abs() > b.abs() } else { a > b })
+    }
+}
+
+/// The motions that meet in the singular configuration `start`, the preferred first: those within joint limits, of most
+/// freedoms, in which most joints move and most links keep parallel.
+pub(super) fn motions(
+    constraints: &Constraints<'_>,
+    start: &Candidate,
+    held: &[usize],
+) -> Result<Vec<Motion>> {
+    let fork = Fork::new(constraints, start, held)?;
+    let mut found: Vec<Motion> = Vec::new();
+    for x in fork.directions()? {
+        for x in [fork.outward(&x)?, -fork.outward(&x)?] {
+            let Some(motion) = fork.follow(&x)? else { continue };
+            let same =
+                |m: &Motion| m.kind == motion.kind && (&m.tangent - &motion.tangent).amax() < 5.0 * SAME;
+            match found.iter_mut().find(|m| same(m)) {
+                Some(known) if motion.within_limits && !known.within_limits => *known = motion,
+                Some(_) => {}
+                None => found.push(motion),
+            }
+        }
+    }
+    let mut ordered: Vec<Motion> = Vec::new();
+    for motion in found {
+        let place = ordered.iter().position(|m| motion.precedes(m)).unwrap_or(ordered.len());
+        ordered.insert(place, motion);
+    }
+    let alike = |kind: MotionKind| ordered.iter().filter(|m| m.kind == kind).count();
+    let cones: Vec<MotionKind> =
+        ordered.iter().map(|m| m.kind).filter(|&k| k.freedoms > 1 && alike(k) >= CONE).collect();
+    let mut seen: Vec<MotionKind> = Vec::new();
+    ordered.retain(|m| {
+        let again = cones.contains(&m.kind) && seen.contains(&m.kind);
+        seen.push(m.kind);
+        !again
+    });
+    Ok(ordered)
+}
+
+/// A singular configuration with its free directions.
+struct Fork<'a, 'm> {
+    constraints: &'a Constraints<'m>,
+    start: &'a Candidate,
+    held: &'a [usize],
+    /// Directions that the constraints leave free, one in each column, in scaled coordinates.
+    free: DMatrix<f64>,
+    /// Symmetric forms in the free directions that vanish where a motion can leave.
+    forms: Vec<DMatrix<f64>>,
+    /// Links by name.
+    links: Vec<usize>,
+    /// The two links at each joint; `None` is the ground.
+    joints: Vec<(Option<usize>, Option<usize>)>,
+    /// What lengths are compared with.
+    size: f64,
+}
+
+impl<'a, 'm> Fork<'a, 'm> {
+    fn new(constraints: &'a Constraints<'m>, start: &'a Candidate, held: &'a [usize]) -> Result<Self> {
+        let bodies = constraints.mechanism.bodies();
+        let mut links: Vec<usize> = (0..bodies.len()).filter(|&i| bodies[i].kind == BodyKind::Link).collect();
+        links.sort_by(|&i, &j| bodies[i].name.cmp(&bodies[j].name));
+        // The massless piece of a universal joint belongs to the joint.
+        let link = |body: Option<usize>| {
+            std::iter::successors(body, |&b| bodies[b].parent).find(|&b| bodies[b].kind != BodyKind::Massless)
+        };
+        let closing = constraints.loops.iter().map(|l| (l.joint.predecessor.body, l.joint.successor.body));
+        let joints = links.iter().map(|&i| (link(bodies[i].parent), Some(i)));
+        let joints = joints.chain(closing.map(|(a, b)| (link(a), link(b)))).collect();
+        let size = constraints.loops.iter().map(|l| l.length).fold(0.0, f64::max);
+        let free = free_directions(constraints, start)?;
+        let mut out = Self { constraints, start, held, free, forms: Vec::new(), links, joints, size };
+        out.forms = out.forms()?;
+        Ok(out)
+    }
+
+    /// `wᵀ J̇ v` for all `w` with `wᵀ J = 0`, as independent forms.
+    fn forms(&self) -> Result<Vec<DMatrix<f64>>> {
+        let (rows, n) = (self.constraints.rows, self.free.ncols());
+        let kept = Svd::new(&self.start.jacobian.transpose())?.null_space(self.start.rank.rank);
+        let mut jacobian = self.start.jacobian.clone();
+        let mut square = |x: &DVector<f64>| {
+            let direction = &self.free * x;
+            let v: Vec<f64> = direction.iter().zip(&self.constraints.scale).map(|(x, s)| x * s).collect();
+            let mut bias = DVector::zeros(rows);
+            self.constraints.jacobian(&self.start.q, Some(&v), &mut jacobian, bias.as_mut_slice());
+            kept.tr_mul(&bias)
+        };
+        let unit = |i: usize| DVector::from_fn(n, |k, _| f64::from(u8::from(k == i)));
+        let own: Vec<DVector<f64>> = (0..n).map(|i| square(&unit(i))).collect();
+        let mut all = DMatrix::zeros(kept.ncols(), n * n);
+        for i in 0..n {
+            for j in 0..n {
+                let product = if i == j {
+                    own[i].clone()
+                } else {
+                    0.5 * (square(&(unit(i) + unit(j))) - &own[i] - &own[j])
+                };
+                all.set_column(i * n + j, &product);
+            }
+        }
+        // Constraints that always follow from the others give no form; coordinates are scaled, so that others are of order one.
+        let svd = Svd::new(&all)?;
+        let counts = svd.values.iter().take_while(|&&s| s > RANK_TOLERANCE).count();
+        Ok((0..counts).map(|i| DMatrix::from_fn(n, n, |a, b| svd.v[(a * n + b, i)])).collect())
+    }
+
+    /// Rows of the forms' derivatives at `x`, and their values there.
+    fn derivatives(&self, x: &DVector<f64>) -> (DMatrix<f64>, DVector<f64>) {
+        let mut rows = DMatrix::zeros(self.forms.len(), x.len());
+        for (i, form) in self.forms.iter().enumerate() {
+            rows.row_mut(i).tr_copy_from(&(form * x));
+        }
+        let values = &rows * x;
+        (2.0 * rows, values)
+    }
+
+    /// Directions of length one on which all forms vanish.
+    fn directions(&self) -> Result<Vec<DVector<f64>>> {
+        let n = self.free.ncols();
+        // A fixed seed: the same input gives the same assembly.
+        let mut source = SplitMix::new(3);
+        let mut out: Vec<DVector<f64>> = Vec::new();
+        for _ in 0..STARTS * n {
+            let mut x = DVector::from_fn(n, |_, _| f64::random(&mut source));
+            if self.vanish(&mut x)? && out.iter().all(|y| (y - &x).norm().min((y + &x).norm()) > SAME) {
+                out.push(x);
+                if out.len() == MOST_DIRECTIONS {
+                    break;
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Gauss–Newton on the forms, with `x` kept at length one; says whether it arrived.
+    fn vanish(&self, x: &mut DVector<f64>) -> Result<bool> {
+        let mut left = f64::INFINITY;
+        for _ in 0..60 {
+            let length = x.norm();
+            if length < 1e-3 {
+                return Ok(false);
+            }
+            x.unscale_mut(length);
+            if self.forms.is_empty() {
+                return Ok(true);
+            }
+            let (rows, values) = self.derivatives(x);
+            left = values.amax();
+            if left < 1e-14 {
+                break;
+            }
+            let svd = Svd::new(&rows)?;
+            *x -= svd.solve(&values, svd.rank(1e-9).rank, 0.0);
+        }
+        // Where motions touch each other convergence is slow, and no more than this is needed.
+        Ok(left < 1e-8)
+    }
+
+    /// `x` or its opposite: the one in which independent joints that the model marks, or else the first link by name, move
+    /// upward.
+    fn outward(&self, x: &DVector<f64>) -> Result<DVector<f64>> {
+        let direction = &self.free * x;
+        let mut entries: Vec<f64> = self.held.iter().map(|&k| direction[k]).collect();
+        entries.extend(self.velocities(&direction)?);
+        let largest = entries.iter().fold(0.0f64, |m, e| m.max(e.abs()));
+        let first = entries.iter().find(|e| e.abs() > SAME * largest);
+        Ok(if first.is_some_and(|e| *e < 0.0) { -x } else { x.clone() })
+    }
+
+    /// Twists of all bodies about the world's origin as the coordinates move along `direction`.
+    fn twists(&self, q: &[f64], direction: &DVector<f64>) -> Result<Vec<[f64; 6]>> {
+        let mechanism = self.constraints.mechanism;
+        let v: Vec<f64> = direction.iter().zip(&self.constraints.scale).map(|(x, s)| x * s).collect();
+        let mut workspace = Workspace::new(mechanism);
+        body_velocities(mechanism, &mut workspace, q, &v)?;
+        let moving = workspace.poses().iter().zip(workspace.velocities());
+        Ok(moving.map(|(pose, v)| pose.push_motion(v).to_vector().data.0[0]).collect())
+    }
+
+    /// Those of the links in the singular configuration, by name.
+    fn velocities(&self, direction: &DVector<f64>) -> Result<Vec<f64>> {
+        let twists = self.twists(&self.start.q, direction)?;
+        Ok(self.links.iter().flat_map(|&i| twists[i]).collect())
+    }
+
+    /// The closed configuration near `start + distance · direction`, and how far it lies from the start in each coordinate.
+    fn point(&self, direction: &DVector<f64>, distance: f64) -> Result<Option<(Vec<f64>, DVector<f64>)>> {
+        let mut q = self.start.q.clone();
+        advance(self.constraints, &mut q, &(direction * distance));
+        if close(self.constraints, &mut q, &[])? > LARGEST_GAP {
+            return Ok(None);
+        }
+        let moved = displacement(self.constraints, &self.start.q, &q);
+        Ok(Some((q, moved)))
+    }
+
+    /// Follows the motion that leaves along `x`, if there is one.
+    fn follow(&self, x: &DVector<f64>) -> Result<Option<Motion>> {
+        let (rows, _) = self.derivatives(x);
+        let svd = Svd::new(&rows)?;
+        let determined = Rank::decide(svd.values.as_slice(), SAME).rank;
+        let unit = |d: DVector<f64>| {
+            let size = d.amax();
+            d.unscale(size)
+        };
+        let mut direction = unit(&self.free * x);
+        let mut best: Option<Candidate> = None;
+        // As near as it takes to be on the way that was meant, then farther and farther along it.
+        let (mut distance, mut leaving) = (PROBE, false);
+        while distance < FAR * GROWTH {
+            let near = match self.point(&direction, distance)? {
+                Some((q, moved)) if (&moved - &direction * distance).amax() <= STRAIGHT * distance => {
+                    Some((q, moved))
+                }
+                _ => None,
+            };
+            let Some((q, moved)) = near else {
+                if leaving || distance < PROBE / 10.0 {
+                    break;
+                }
+                distance *= 0.5;
+                continue;
+            };
+            leaving = true;
+            direction = unit(moved);
+            distance *= GROWTH;
+            let at = Candidate::new(self.constraints, q, true)?;
+            if best.as_ref().is_none_or(|b| at.rank.rank >= b.rank.rank) {
+                best = Some(at);
+            }
+        }
+        let Some(at) = best.filter(|b| b.rank.rank > self.start.rank.rank) else { return Ok(None) };
+        let freedoms = self.free.ncols() - (at.rank.rank - self.start.rank.rank).min(self.free.ncols());
+        let moving = free_directions(self.constraints, &at)?;
+        // To second order where that determines the tangents, otherwise as seen from the regular configuration.
+        let tangent = if x.len() - determined == freedoms {
+            svd.null_space(determined)
+        } else if freedoms == 1 {
+            DMatrix::from_columns(&[self.limit(direction)?])
+        } else {
+            let seen = Svd::new(&self.free.tr_mul(&moving))?;
+            seen.u.columns_range(..freedoms.min(seen.u.ncols())).into_owned()
+        };
+        Ok(Some(Motion {
+            kind: self.kind(&at, &moving, freedoms)?,
+            within_limits: within_limits(self.constraints, &at.q),
+            velocities: self.reduced(&tangent)?,
+            tangent: &tangent * tangent.transpose(),
+            at,
+        }))
+    }
+
+    /// The tangent of a motion that lies in `direction` some way off: where it lies nearer and nearer.
+    fn limit(&self, mut direction: DVector<f64>) -> Result<DVector<f64>> {
+        for halvings in 1..=6 {
+            if let Some((_, moved)) = self.point(&direction, FAR * 0.5f64.powi(halvings))?
+                && moved.amax() > 0.0
+            {
+                direction = moved.unscale(moved.amax());
+            }
+        }
+        Ok(self.free.tr_mul(&direction).normalize())
+    }
+
+    fn kind(&self, at: &Candidate, moving: &DMatrix<f64>, freedoms: usize) -> Result<MotionKind> {
+        // Velocities of each body, one direction after the other; the ground, which has none, is the last.
+        let ground = self.constraints.mechanism.bodies().len();
+        let mut own: Vec<Vec<f64>> = vec![Vec::new(); ground + 1];
+        for direction in moving.column_iter() {
+            let twists = self.twists(&at.q, &direction.into_owned())?;
+            for (own, twist) in own.iter_mut().zip(twists.into_iter().chain([[0.0; 6]])) {
+                own.extend(&twist[..3]);
+                own.extend(twist[3..].iter().map(|v| v / self.size));
+            }
+        }
+        let apart = |a: usize, b: usize, counts: fn(usize) -> bool| {
+            let pairs = own[a].iter().zip(&own[b]).enumerate().filter(|(k, _)| counts(*k));
+            pairs.fold(0.0f64, |m, (_, (a, b))| m.max((a - b).abs())) > TOGETHER
+        };
+        let joints =
+            self.joints.iter().filter(|(a, b)| apart(a.unwrap_or(ground), b.unwrap_or(ground), |_| true));
+        let mut orientations = vec![ground];
+        for &link in &self.links {
+            if orientations.iter().all(|&other| apart(link, other, |k| k % 6 < 3)) {
+                orientations.push(link);
+            }
+        }
+        Ok(MotionKind { freedoms, joints: joints.count(), orientations: orientations.len() })
+    }
+
+    /// Velocities of the links in a tangent space, in a form that does not depend on its basis.
+    fn reduced(&self, tangent: &DMatrix<f64>) -> Result<Vec<f64>> {
+        let mut span = Echelon::<f64>::new(6 * self.links.len(), Pivot::First);
+        for x in tangent.column_iter() {
+            let mut row = self.velocities(&(&self.free * x))?;
+            let largest = row.iter().fold(0.0f64, |m, e| m.max(e.abs()));
+            row.iter_mut().for_each(|e| *e = if e.abs() > 1e-6 * largest { *e / largest } else { 0.0 });
+            span.insert(&row);
+        }
+        span.reduce();
+        let mut order: Vec<usize> = (0..span.rank()).collect();
+        order.sort_by_key(|&i| span.pivots()[i]);
+        Ok(order.into_iter().flat_map(|i| span.row(i).to_vec()).collect())
+    }
+}
+
+/// The directions on loops that the constraints leave free, one in each column; what is off the loops stays where it is.
+fn free_directions(constraints: &Constraints<'_>, at: &Candidate) -> Result<DMatrix<f64>> {
+    let on: Vec<usize> = (0..at.jacobian.ncols()).filter(|&k| constraints.on_loop[k]).collect();
+    let inner = Svd::new(&at.jacobian.select_columns(&on))?.null_space(at.rank.rank);
+    let mut out = DMatrix::zeros(at.jacobian.ncols(), inner.ncols());
+    for (row, &k) in on.iter().enumerate() {
+        out.row_mut(k).copy_from(&inner.row(row));
+    }
+    Ok(out)
+}
