@@ -20,10 +20,6 @@ type Real = Shadow<2_305_843_009_213_692_601, Double>;
 /// special dimensions (parallelograms) exactly special.
 const STEPS: [f64; 6] = [0.0, 2.0, -2.0, 3.0, -3.0, 1.0];
 
-/// From a singular configuration first at angles whose halves have these tangents: their sines and cosines (3:4:5) keep rational
-/// dimensions rational.
-const TANGENTS: [f64; 4] = [1.0 / 3.0, -1.0 / 3.0, 0.5, -0.5];
-
 /// A loop open by no more than this (rad, or relative to its length) stands closed, whatever the snapping tolerance.
 const CLOSED: f64 = 1e-9;
 
@@ -81,9 +77,6 @@ impl<'m> Loops<'m> {
     }
 }
 
-/// Where a position coordinate should go.
-type Target<'a> = Box<dyn Fn(usize) -> f64 + 'a>;
-
 /// Closed configurations to start from, the most special first.
 fn starts<'a>(closed: &'a ClosedMechanism<'_>, gap: f64) -> impl Iterator<Item = Vec<f64>> + 'a {
     let mut workspace = closed.workspace();
@@ -97,13 +90,9 @@ fn starts<'a>(closed: &'a ClosedMechanism<'_>, gap: f64) -> impl Iterator<Item =
     // As the file says, if that is closed but for its rounding: its zeros are exact.
     let stands = closed.residual(&mut workspace, described).is_ok_and(|residual| residual <= gap);
     let unit = 15f64.to_radians();
-    let special =
-        STEPS.map(|step| Box::new(move |i: usize| ((from[i] / unit).round() + step) * unit) as Target<'a>);
-    let rational = TANGENTS.map(|t| Box::new(move |i: usize| described[i] + 2.0 * t.atan()) as Target<'a>);
-    let rational = rational.into_iter().filter(|_| !closed.motions().is_empty());
-    let stepped = rational.chain(special).filter_map(move |target| {
+    let stepped = STEPS.into_iter().filter_map(move |step| {
         let mut q = from.to_vec();
-        let target: Vec<f64> = places.iter().map(|&i| target(i)).collect();
+        let target: Vec<f64> = places.iter().map(|&i| ((from[i] / unit).round() + step) * unit).collect();
         (stays(&target) && closed.move_to(&mut workspace, &mut q, &target).is_ok()).then_some(q)
     });
     let described = stands.then(|| described.to_vec());
