@@ -257,10 +257,11 @@ function jointsSection() {
 function residualTable(id, title, parts) {
   const units = new Map(data.curves.flatMap((c) => c.series).map((s) => [s.joint, s.unit]));
   const white = (r) => (r.durbin_watson === undefined ? "–" : `${digits(r.durbin_watson, 3)}${r.white ? " (white)" : ""}`);
-  const rows = parts.flatMap(([part, list]) => (list || []).map((r) => [r.joint, part, digits(r.rms, 4), percent(r.relative_rms), digits(r.rms_raw, 4), white(r), units.get(r.joint) || ""]));
+  const chance = (r) => (r.ljung_box_p === undefined ? "–" : digits(r.ljung_box_p, 2));
+  const rows = parts.flatMap(([part, list]) => (list || []).map((r) => [r.joint, part, digits(r.rms, 4), percent(r.relative_rms), digits(r.rms_raw, 4), white(r), chance(r), units.get(r.joint) || ""]));
   if (rows.length) {
-    section(id, title, el("p", {}, "Root mean square of measured less predicted, in the band of the filter and unfiltered. Durbin and Watson's statistic is about 2 where residuals are white: then nothing is left to explain."),
-      table(["joint", "part", "rms", "of the measured", "rms unfiltered", "Durbin–Watson", "unit"], rows, "residuals by joint"));
+    section(id, title, el("p", {}, "Root mean square of measured less predicted, in the band of the filter and unfiltered. Durbin and Watson's statistic is about 2 where residuals are white: then nothing is left to explain. Ljung and Box's p is the probability that white noise looks less white than this."),
+      table(["joint", "part", "rms", "of the measured", "rms unfiltered", "Durbin–Watson", "Ljung–Box p", "unit"], rows, "residuals by joint"));
   }
 }
 

@@ -87,7 +87,8 @@ dq.JOINT, the base's twist base.vx ... base.wz, and momentum.lx momentum.ly mome
 px py pz where it is not zero): the momentum of the robot without its wheels, at the base's
 origin in its axes. --noise gives the standard deviations of the rates; with it --estimator eiv
 (default) is maximum likelihood with noise in the regressor, bcls linear and nearly as good, ols
-biased. --positions trapezoid integrates positions from the rates, euler as others did.
+biased; lmi, manifold and log-cholesky are the likeliest bodies that can exist, with the prior as
+above. --positions trapezoid integrates positions from the rates, euler as others did.
 
 --payload LINK identifies only what LINK carries. A log with ft.fx … ft.tz (a force/torque
 sensor whose frame is LINK's) gives the body beyond the sensor, its motion taken from the joints
@@ -112,6 +113,7 @@ Examples:
     --noise dq=5e-5,base.v=5e-5,base.w=8e-5
   inertial identify robot.urdf ft.csv --payload sensor_link --out with-tool.urdf
   inertial identify robot.urdf loaded.csv --payload flange --unloaded empty.csv --offset
+  inertial identify robot.urdf ft.csv --payload sensor_link --holdout 0.3
   inertial identify robot.urdf empty.csv --gains 0.5 --loaded loaded.csv \
     --known-payload flange=2.5,0,0,0.1
   stream | inertial identify robot.urdf --follow - --forget 30"#;
@@ -186,7 +188,7 @@ pub struct Args {
     #[arg(long, value_name = "PATH")]
     summary_out: Option<PathBuf>,
     /// Identify only what LINK carries: behind a force/torque sensor, or as a difference in torques
-    #[arg(long, value_name = "LINK", conflicts_with_all = ["validate", "holdout", "summary_out"])]
+    #[arg(long, value_name = "LINK", conflicts_with = "summary_out")]
     payload: Option<String>,
     /// With --payload: logs of the robot without it [default: the model is the robot without it]
     #[arg(long, value_name = "LOG", num_args = 1.., requires = "payload")]
@@ -266,8 +268,8 @@ pub fn run(args: &Args) -> Result<Answer> {
         None => estimate(&equations, &mut data, &options),
     };
     let result = result.with_context(|| args.logs.join(", "))?;
-    let written =
-        args.out.as_ref().map(|_| written::written(args, &model, &mechanism, &result)).transpose()?;
+    let write = |_| written::written(args, &model, &mechanism, &result.parameters, Some(&result.joints));
+    let written = args.out.as_ref().map(write).transpose()?;
     if let Some(path) = &args.summary_out {
         output::write_file(path, &(serde_json::to_string(&data.fit)? + "\n"))?;
     }

@@ -8,7 +8,7 @@ use inertial::dynamics::{
     ClosedMechanism, ClosedSamples, InverseDynamics, Samples, Workspace, forward_kinematics, frame_jacobian,
 };
 use inertial::estimation::{Equations, Huber, Measurements, Prediction, RowFilter, Summary};
-use inertial::mechanism::{Base, BuildOptions, JointSpec, Mechanism, MechanismBuilder};
+use inertial::mechanism::{Base, BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder};
 use inertial::spatial::{Force, Inertia, Pose};
 use inertial_data::{Need, Prepared, PreparedLog};
 use nalgebra::Vector3;
@@ -80,10 +80,6 @@ impl Recording {
         }
         let names = if path == "-" { Vec::new() } else { options.names(path)? };
         let contacts = contacts(mechanism, &names, &mut further).with_context(|| path.to_owned())?;
-        ensure!(
-            contacts.is_empty() || equations.closed().is_none(),
-            "{path}: contact wrenches on a mechanism with loops are not supported"
-        );
         let joints =
             if measured == Some(MeasuredChoice::BaseWrench) { Need::Optional } else { Need::Required };
         let log = match equations.closed() {
@@ -208,22 +204,25 @@ impl Recording {
     ) -> Result<()> {
         let mechanism = equations.mechanism();
         let count = log.len();
-        let forces = self.forces(equations, log)?;
+        let mut closed_q = Vec::new();
+        if let Some(closed) = equations.closed() {
+            closed_q.resize(count * mechanism.nq(), 0.0);
+            closed.follow(&mut closed.workspace(), closed.assembled(), &log.q, &mut closed_q)?;
+        }
+        let q = if equations.closed().is_some() { &closed_q } else { &log.q };
+        let forces = self.forces(equations, log, q)?;
         let columns: Vec<f64> = log
             .extra
             .chunks_exact(self.further.max(1))
             .flat_map(|row| &row[..self.formulas])
             .copied()
             .collect();
-        let mut closed_q = Vec::new();
         let dynamics = InverseDynamics::new(mechanism);
         let mut data = if let Some(closed) = equations.closed() {
-            closed_q.resize(count * mechanism.nq(), 0.0);
-            closed.follow(&mut closed.workspace(), closed.assembled(), &log.q, &mut closed_q)?;
-            let samples = ClosedSamples::new(closed, count, &closed_q, &log.v, &log.a)?;
+            let samples = ClosedSamples::new(closed, count, q, &log.v, &log.a)?;
             Measurements::closed(samples, &log.v, &log.a, &forces.tau)
         } else {
-            let samples = Samples::new(&dynamics, count, &log.q, &log.v, &log.a)?;
+            let samples = Samples::new(&dynamics, count, q, &log.v, &log.a)?;
             Measurements::new(samples, &log.v, &log.a, &forces.tau)
         };
         data.tau_raw = Some(&forces.raw);
@@ -234,7 +233,8 @@ impl Recording {
     }
 
     /// The forces of all rows: torques, the wrench on a fixed base, and what contacts add.
-    fn forces(&self, equations: &Equations<'_>, log: &Prepared) -> Result<Forces> {
+    /// `q` are the positions of the whole mechanism.
+    fn forces(&self, equations: &Equations<'_>, log: &Prepared, q: &[f64]) -> Result<Forces> {
         let (nv, rows) =
             (equations.coordinates(), equations.coordinates() + 6 * usize::from(equations.has_base_wrench()));
         let mut out = Forces::default();
@@ -257,26 +257,34 @@ impl Recording {
             Some(MeasuredChoice::BaseWrench) => !base.contains(&row),
         };
         out.keep.iter_mut().enumerate().for_each(|(k, keep)| *keep &= !unwanted(k % rows));
-        self.add_contacts(equations.mechanism(), log, rows, &mut out)?;
+        self.add_contacts(equations, log, q, rows, &mut out)?;
         Ok(out)
     }
 
-    /// Forces and contacts together move the robot: `Yπ = τ + Σ Jᵀ w`.
+    /// Forces and contacts together move the robot: `Yπ = τ + Σ Jᵀ w`; with loops `Gᵀ Jᵀ w`, `G` taking the independent
+    /// velocities to all.
     fn add_contacts(
         &self,
-        mechanism: &Mechanism,
+        equations: &Equations<'_>,
         log: &Prepared,
+        positions: &[f64],
         rows: usize,
         out: &mut Forces,
     ) -> Result<()> {
         if self.contacts.is_empty() {
             return Ok(());
         }
+        let (mechanism, dof) = (equations.mechanism(), equations.coordinates());
         let (nq, nv) = (mechanism.nq(), mechanism.nv());
         let mut workspace = Workspace::new(mechanism);
-        let mut jacobian = vec![0.0; 6 * nv];
+        let mut closed = equations.closed().map(|c| (c, c.workspace()));
+        let (mut jacobian, mut pull) = (vec![0.0; 6 * nv], vec![0.0; nv]);
         for s in 0..log.len() {
-            let q = &log.q[s * nq..(s + 1) * nq];
+            let q = &positions[s * nq..(s + 1) * nq];
+            let map = match &mut closed {
+                Some((closed, workspace)) => Some(closed.velocity_map(workspace, q)?),
+                None => None,
+            };
             for contact in &self.contacts {
                 for (extra, forces) in [(&log.extra, &mut out.tau), (&log.extra_raw, &mut out.raw)] {
                     let at = |k: usize| contact.columns[k].map_or(0.0, |c| extra[s * self.further + c]);
@@ -284,13 +292,18 @@ impl Recording {
                     let own = &mut forces[s * rows..(s + 1) * rows];
                     if let Some(body) = contact.body {
                         frame_jacobian(mechanism, &mut workspace, q, body, &contact.pose, &mut jacobian)?;
-                        for (v, tau) in own[..nv].iter_mut().enumerate() {
-                            *tau += (0..6).map(|r| jacobian[r * nv + v] * wrench[r]).sum::<f64>();
+                        for (v, pull) in pull.iter_mut().enumerate() {
+                            *pull = (0..6).map(|r| jacobian[r * nv + v] * wrench[r]).sum();
+                        }
+                        for (i, tau) in own[..dof].iter_mut().enumerate() {
+                            *tau += map.map_or(pull[i], |g| {
+                                g.column(i).iter().zip(&pull).map(|(g, pull)| g * pull).sum()
+                            });
                         }
                     } else {
                         forward_kinematics(mechanism, &mut workspace, q)?;
                     }
-                    if rows > nv {
+                    if rows > dof {
                         let link =
                             contact.body.map_or(Pose::identity(), |b| workspace.poses()[b]) * contact.pose;
                         let world = link.push_force(&Force {
@@ -298,7 +311,7 @@ impl Recording {
                             linear: Vector3::new(wrench[3], wrench[4], wrench[5]),
                         });
                         let parts = world.linear.iter().chain(world.angular.iter());
-                        own[nv..].iter_mut().zip(parts).for_each(|(tau, w)| *tau += w);
+                        own[dof..].iter_mut().zip(parts).for_each(|(tau, w)| *tau += w);
                     }
                 }
             }
@@ -384,6 +397,9 @@ fn contacts(mechanism: &Mechanism, names: &[String], further: &mut Vec<String>) 
 fn independent_joints(closed: &ClosedMechanism<'_>) -> Result<Mechanism> {
     let mechanism = closed.mechanism();
     let mut builder = MechanismBuilder::new(mechanism.name(), "ground");
+    // What floats carries the rest, or its columns would not be those of a base.
+    let base = mechanism.joints().iter().find(|j| j.joint_type == JointType::Floating);
+    let base = base.filter(|_| mechanism.base() == Base::Floating).map(|j| j.name.as_str());
     for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
         let independent = joint.v_range().filter(|v| closed.independent().contains(v)).count();
         ensure!(
@@ -392,7 +408,8 @@ fn independent_joints(closed: &ClosedMechanism<'_>) -> Result<Mechanism> {
             joint.name
         );
         if independent > 0 {
-            let mut spec = JointSpec::new(&joint.name, joint.joint_type, "ground", &joint.name);
+            let parent = base.filter(|base| *base != joint.name).unwrap_or("ground");
+            let mut spec = JointSpec::new(&joint.name, joint.joint_type, parent, &joint.name);
             spec.limits = joint.limits;
             builder = builder.link(&joint.name, Inertia::zero()).joint(spec);
         }

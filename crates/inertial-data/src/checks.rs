@@ -21,17 +21,23 @@ const STAYS: usize = 5;
 
 /// Is the time in seconds?
 pub(crate) fn time_unit(layout: &Layout, step: f64) -> Result<()> {
+    match doubted_step(step) {
+        None => Ok(()),
+        Some(message) => Err(Error::units(layout.place().column(&layout.time), message)),
+    }
+}
+
+/// What to say of a step that is too long.
+pub(crate) fn doubted_step(step: f64) -> Option<String> {
     if step * SLOWEST_HZ <= 1.0 {
-        return Ok(());
+        return None;
     }
     let unit = match step {
         s if s < 150.0 => "milliseconds",
         s if s < 1.5e5 => "microseconds",
         _ => "nanoseconds",
     };
-    let message =
-        format!("a step of {step:.4} s is too long for a robot's log: are these {unit}? Expected seconds");
-    Err(Error::units(layout.place().column(&layout.time), message))
+    Some(format!("a step of {step:.4} s is too long for a robot's log: are these {unit}? Expected seconds"))
 }
 
 /// Are the angles in radians?
@@ -41,22 +47,25 @@ pub(crate) fn angle_units(layout: &Layout, survey: &Survey) -> Result<()> {
             let Some(place) = layout.q[k] else { continue };
             let channel = &survey.channels[place];
             let (low, high) = channel.logged;
-            let reach = low.abs().max(high.abs());
-            let limit = joint.limit;
-            let limited = limit.is_finite() && limit > 0.0 && joint.joint_type.nq() == 1;
+            let limit = if joint.joint_type.nq() == 1 { joint.limit } else { f64::INFINITY };
             let speed = channel.jump * survey.mean_rate();
-            let doubtful = if limited { reach > BEYOND * limit } else { high - low > WIDE && speed > FAST };
-            if doubtful {
-                let why =
-                    if limited { format!("the limit is {limit:.3}") } else { format!("at {speed:.0} rad/s") };
-                let message = format!(
-                    "an angle of {reach:.1} rad ({why}) is unlikely: are these degrees? Expected radians"
-                );
+            if let Some(message) = doubted_angle(low, high, speed, limit) {
                 return Err(Error::units(layout.column(place), message));
             }
         }
     }
     Ok(())
+}
+
+/// What to say of an angle that went from `low` to `high`, at `speed` at most (rad/s), where its limit is far from that.
+pub(crate) fn doubted_angle(low: f64, high: f64, speed: f64, limit: f64) -> Option<String> {
+    let reach = low.abs().max(high.abs());
+    let limited = limit.is_finite() && limit > 0.0;
+    let doubtful = if limited { reach > BEYOND * limit } else { high - low > WIDE && speed > FAST };
+    let why = if limited { format!("the limit is {limit:.3}") } else { format!("at {speed:.0} rad/s") };
+    doubtful.then(|| {
+        format!("an angle of {reach:.1} rad ({why}) is unlikely: are these degrees? Expected radians")
+    })
 }
 
 /// How a measured velocity compares with the position's derivative: sums of products.

@@ -85,6 +85,11 @@ impl Grid {
         Ok(out)
     }
 
+    /// Whether the rows are those that were logged, none between them.
+    pub fn is_direct(&self) -> bool {
+        self.direct
+    }
+
     fn irregular(&self, layout: &Layout, survey: &Survey, notes: &mut Vec<String>) -> Result<()> {
         let (span, lost, (longest, line)) = (survey.end - survey.start, survey.lost, survey.longest);
         if lost > LOST * span {

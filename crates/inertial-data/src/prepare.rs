@@ -186,6 +186,7 @@ impl PreparedLog {
         let filtered = kernel.as_ref().zip(cutoff);
         let row_filter =
             filtered.map(|filter| row_filter(filter, rate, rate / every as f64)).transpose()?.flatten();
+        let row_filter = if grid.is_direct() { row_filter.map(|f| f.sampled(every)) } else { row_filter };
         // A disturbance decays to a hundredth within two periods of the cut-off; the stencils of two derivatives reach four
         // samples.
         let smear = cutoff.map_or(4, |f| count((SMEAR * rate / f).ceil())).max(4);

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use inertial::mechanism::Mechanism;
 use nalgebra::{SMatrix, SVector};
 
+use crate::checks::{self, Slip};
 use crate::columns::is_angle;
 use crate::{Columns, Error, Log, Options, Place, Result};
 
@@ -81,6 +82,26 @@ pub struct FixedLag<'m> {
     began: f64,
     /// Greatest speed of each coordinate so far.
     fastest: Vec<f64>,
+    /// What the units are judged by; absent where they are trusted.
+    units: Option<Units>,
+}
+
+/// Steps after which the unit of time is judged (single holes may be long), and samples after which those of velocities are.
+const STEPS: usize = 20;
+const SAMPLES: usize = 100;
+
+/// What was seen of the stream that tells its units.
+#[derive(Debug)]
+struct Units {
+    names: Vec<String>,
+    /// Steps so far, and the shortest of them.
+    steps: usize,
+    shortest: f64,
+    /// Of each position as it came: least, greatest, last, and the greatest speed.
+    positions: Vec<[f64; 4]>,
+    /// How measured velocities compare with derivatives, and in how many samples.
+    slips: Vec<Slip>,
+    samples: usize,
 }
 
 #[derive(Debug)]
@@ -111,7 +132,45 @@ impl<'m> FixedLag<'m> {
             next: 0,
             began: 0.0,
             fastest: vec![0.0; mechanism.nv()],
+            units: (!options.trust_units).then(|| Units {
+                names: log.names().to_vec(),
+                steps: 0,
+                shortest: f64::INFINITY,
+                positions: vec![[f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.0]; mechanism.nq()],
+                slips: vec![Slip::default(); mechanism.nv()],
+                samples: 0,
+            }),
         })
+    }
+
+    /// Doubts the units of time and angles, as those of a whole log are doubted.
+    fn judge(&mut self, place: impl Fn() -> Place, t: f64, values: &[f64]) -> Result<()> {
+        let Some(units) = &mut self.units else { return Ok(()) };
+        let step = self.rows.back().map_or(f64::INFINITY, |last| t - last.t);
+        if step.is_finite() {
+            units.steps += 1;
+            units.shortest = units.shortest.min(step);
+            let doubted = (units.steps == STEPS).then(|| checks::doubted_step(units.shortest)).flatten();
+            if let Some(message) = doubted {
+                return Err(Error::units(place().column(&units.names[self.columns.t]), message));
+            }
+        }
+        for joint in self.mechanism.joints().iter().filter(|j| j.follows.is_none()) {
+            let limit = joint.limits.lower.abs().max(joint.limits.upper.abs());
+            for k in joint.q_range().filter(|&k| is_angle(self.mechanism, k)) {
+                let [low, high, last, speed] = &mut units.positions[k];
+                let now = values[k];
+                (*low, *high) = (low.min(now), high.max(now));
+                // Not a number before the second row: that is no maximum.
+                *speed = speed.max((now - *last).abs() / step);
+                *last = now;
+                if let Some(message) = checks::doubted_angle(*low, *high, *speed, limit) {
+                    let name = self.columns.q[k].map_or("", |c| &units.names[c]);
+                    return Err(Error::units(place().column(name), message));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What people should know about the columns.
@@ -139,6 +198,7 @@ impl<'m> FixedLag<'m> {
             if last == Some(t) || values.iter().any(|x| x.is_nan()) {
                 continue;
             }
+            self.judge(place, t, &values)?;
             if last.is_none_or(|last| t - last > 2.0 * WIDEST_HOLE * self.half) {
                 self.rows.clear();
                 self.next = 0;
@@ -182,7 +242,7 @@ impl<'m> FixedLag<'m> {
                 "a window of {} s holds {count} samples, expected {LEAST_SAMPLES} at least: choose a longer one",
                 2.0 * self.half
             );
-            Error::time(place, message)
+            Error::time(place.clone(), message)
         })?;
         // Weights of each row for value, first and second derivative.
         let weights: Vec<[f64; 3]> = window
@@ -221,6 +281,16 @@ impl<'m> FixedLag<'m> {
             independent: weights.iter().map(|w| w[0] * w[0]).sum::<f64>().clamp(f64::EPSILON, 1.0),
             v,
         };
+        if let Some(units) = self.units.as_mut().filter(|units| units.samples < SAMPLES) {
+            units.samples += 1;
+            for (k, slip) in units.slips.iter_mut().enumerate().filter(|(k, _)| dq[*k].is_some()) {
+                slip.add(sample.v[k], fit(position(k), 1));
+                if units.samples == SAMPLES {
+                    let name = c.dq[k].map_or("", |c| &units.names[c]);
+                    checks::velocity_unit(&place.clone().column(name), slip)?;
+                }
+            }
+        }
         let mut keep = Vec::with_capacity(n);
         for k in 0..n {
             let speed = sample.v[k].abs();

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/conic.rs"]
+mod conic;
 mod common;
 
 use common::logs::{FRICTION, Log, model, normal, simulate, true_values, truth_of};
 use common::python::run;
 use common::{Rng, reference_rnea};
+use conic::described;
 use inertial::consistency::{DEFAULT_TOLERANCE, judge};
 use inertial::estimation::consistent::ConsistentProblem;
 use inertial::estimation::{
@@ -227,19 +230,6 @@ fn standard_errors_of_the_consistent_estimate_hold() {
     // As for least squares: outside 4.9 deviations once in a million. The prior's part is a thousandth here.
     let deviation: f64 = (chi - freedom) / (2.0 * freedom).sqrt();
     assert!(deviation.abs() < 4.9, "{deviation}");
-}
-
-fn described(problem: &ConsistentProblem) -> serde_json::Value {
-    let conic = &problem.conic;
-    let cones = conic.cones.iter().map(|c| {
-        let rows: Vec<Vec<f64>> = c.prior.row_iter().map(|r| r.iter().copied().collect()).collect();
-        serde_json::json!({"offset": c.offset, "weight": c.prior_weight, "prior": rows})
-    });
-    serde_json::json!({
-        "gram": conic.gram.row_iter().map(|r| r.iter().copied().collect::<Vec<_>>()).collect::<Vec<_>>(),
-        "rhs": conic.rhs.as_slice(), "constant": conic.constant, "start": problem.start.as_slice(),
-        "nonnegative": conic.nonnegative, "cones": cones.collect::<Vec<_>>(),
-    })
 }
 
 #[test]

@@ -87,7 +87,11 @@ fn push(equations: &Equations<'_>, log: &mut Log, q: &[f64], v: &[f64], a: &[f64
             };
     }
     if equations.has_base_wrench() {
-        let wrench = base_wrench(mechanism, &mut Workspace::new(mechanism), q, v, a).unwrap();
+        let wrench = match equations.closed() {
+            Some(closed) => closed.base_wrench(&mut closed.workspace(), q, v, a),
+            None => base_wrench(mechanism, &mut Workspace::new(mechanism), q, v, a),
+        };
+        let wrench = wrench.unwrap();
         tau.extend(wrench.linear.iter().chain(wrench.angular.iter()));
     }
     log.q.extend_from_slice(q);
@@ -161,7 +165,9 @@ fn noise_free_data_return_the_truth_of_every_class() {
         holds(&built(name, None), Measured::JointTorques);
     }
     for measured in [Measured::BaseWrench, Measured::Both] {
-        holds(&built("puma560", None), measured);
+        for name in ["puma560", "four-bar", "2rru-1rrs"] {
+            holds(&built(name, None), measured);
+        }
     }
 }
 
@@ -394,7 +400,39 @@ fn residuals_are_white_where_they_are() {
             assert_eq!(residual.white, Some(white), "{residual:?}");
             let statistic = residual.durbin_watson.unwrap();
             assert!((statistic - 2.0).abs() < 0.5 || !white && statistic < 1.0, "{residual:?}");
+            let chance = residual.ljung_box_p.unwrap();
+            assert_eq!(chance > 1e-6, white, "{residual:?}");
         }
+    }
+}
+
+/// Of white residuals, as many have a small p as it says.
+#[test]
+fn the_chance_of_whiteness_is_one() {
+    const DRAWS: usize = 200;
+    let mut rng = Rng(18);
+    let mechanism = built("planar-2r", None);
+    let equations = Equations::new(&mechanism, VISCOUS, DEFAULT_SNAP).unwrap();
+    let clean = smooth_log(&equations, 600, &mut rng);
+    let mut below = [0.0; 3];
+    for _ in 0..DRAWS {
+        let mut log = clean.clone();
+        log.tau.iter_mut().for_each(|t| *t += 0.1 * normal(&mut rng));
+        let found =
+            identify(&equations, &log.summary(&equations, None), None, &with_estimator(Estimator::Wls))
+                .unwrap();
+        for residual in &found.fit {
+            for (count, level) in below.iter_mut().zip([0.05, 0.3, 0.7]) {
+                *count += f64::from(u8::from(residual.ljung_box_p.unwrap() < level));
+            }
+        }
+    }
+    let n = 2.0 * DRAWS as f64;
+    for (count, level) in below.into_iter().zip([0.05, 0.3, 0.7]) {
+        // Binomial: outside 5 deviations once in 1.7e6.
+        let deviation = (count - n * level) / f64::sqrt(n * level * (1.0 - level));
+        println!("p < {level}: {count} of {n}, {deviation:.2}");
+        assert!(deviation.abs() < 5.0, "p < {level}: {count} of {n}");
     }
 }
 

@@ -7,6 +7,7 @@ use inertial::estimation::{
     Equations, Estimator, Gains, Identification, IdentifyOptions, KnownPayload, PayloadLink, Summary,
     identify,
 };
+use inertial::consistency::{DEFAULT_TOLERANCE, judge};
 use inertial::spatial::Inertia;
 use nalgebra::{Matrix3, Vector3};
 
@@ -24,7 +25,7 @@ pub struct GainOptions {
     #[arg(long, value_name = "LOG", num_args = 1.., requires_all = ["gains", "known_payload"])]
     loaded: Vec<String>,
     /// The payload of these logs: mass, centre of mass in the link's frame and, if known, inertia about it
-    #[arg(long, value_name = "LINK=M,X,Y,Z[,IXX,IYY,IZZ]", requires = "loaded")]
+    #[arg(long, value_name = "LINK=M,X,Y,Z[,IXX,IYY,IZZ[,IXY,IXZ,IYZ]]", requires = "loaded")]
     known_payload: Option<Payload>,
 }
 
@@ -41,24 +42,27 @@ impl FromStr for Payload {
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || {
             format!(
-                "expected LINK=MASS,X,Y,Z or LINK=MASS,X,Y,Z,IXX,IYY,IZZ like tool=2.5,0,0,0.1, not '{text}'"
+                "expected LINK=MASS,X,Y,Z, and if known IXX,IYY,IZZ or IXX,IYY,IZZ,IXY,IXZ,IYZ, like tool=2.5,0,0,0.1, not '{text}'"
             )
         };
         let (link, numbers) = text.split_once('=').ok_or_else(expected)?;
         let numbers: Vec<f64> =
             numbers.split(',').map(|x| x.trim().parse()).collect::<Result<_, _>>().map_err(|_| expected())?;
-        if !matches!(numbers.len(), 4 | 7) || numbers.iter().any(|x| !x.is_finite()) {
+        if !matches!(numbers.len(), 4 | 7 | 10) || numbers.iter().any(|x| !x.is_finite()) {
             return Err(expected());
         }
-        let moments = numbers.get(4..7).unwrap_or(&[0.0; 3]);
-        let [x, y, z] = [moments[0], moments[1], moments[2]];
-        if numbers[0] <= 0.0 || [x, y, z].iter().any(|m| *m < 0.0) || 2.0 * x.max(y).max(z) > x + y + z {
+        let moment = |k: usize| numbers.get(k).copied().unwrap_or(0.0);
+        let [xx, yy, zz, xy, xz, yz] = [4, 5, 6, 7, 8, 9].map(moment);
+        let tensor = Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
+        let com = Vector3::new(numbers[1], numbers[2], numbers[3]);
+        let inertia = Inertia::from_com(numbers[0], com, tensor);
+        let central = Inertia::from_com(numbers[0], Vector3::zeros(), tensor);
+        let exists = judge(&central, DEFAULT_TOLERANCE).is_ok_and(|verdict| verdict.is_consistent());
+        if numbers[0] <= 0.0 || !exists {
             return Err(format!(
-                "'{text}' is no body: expected a mass above zero, and moments of inertia none of which exceeds the sum of the others"
+                "'{text}' is no body: expected a mass above zero, and principal moments of inertia none of which exceeds the sum of the others"
             ));
         }
-        let com = Vector3::new(numbers[1], numbers[2], numbers[3]);
-        let inertia = Inertia::from_com(numbers[0], com, Matrix3::from_diagonal(&Vector3::new(x, y, z)));
         Ok(Self { link: link.to_owned(), inertia })
     }
 }

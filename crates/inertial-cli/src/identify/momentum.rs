@@ -14,6 +14,8 @@ use inertial::estimation::momentum_identification::{
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use inertial_data::{Cutoff, Log, Need, Options, prepare};
 
+use super::told::bodies;
+use super::written::written;
 use super::{Args, EstimatorChoice};
 use crate::curves::{Curves, Told, Track};
 use crate::model::Model;
@@ -36,17 +38,21 @@ pub enum PositionChoice {
 }
 
 pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> {
-    ensure!(
-        args.out.is_none(),
-        "--out: a model is written from joint torques only; --json has the parameters"
-    );
     ensure!(args.summary_out.is_none(), "--summary-out: momentum has no summary");
+    let (options, prior);
     let estimator = match args.estimator {
         None if args.noise.is_empty() => MomentumEstimator::Ols,
         Some(EstimatorChoice::Ols) => MomentumEstimator::Ols,
         Some(EstimatorChoice::Bcls) => MomentumEstimator::Bcls,
         None | Some(EstimatorChoice::Eiv) => MomentumEstimator::Eiv,
-        Some(_) => bail!("--estimator: with --measured momentum expected ols, bcls or eiv"),
+        Some(_) => {
+            options = super::options(args, mechanism)?;
+            prior = options.prior(mechanism)?;
+            let wanted = options.consistency(&prior);
+            MomentumEstimator::Consistent(wanted.context(
+                "--estimator: with --measured momentum expected ols, bcls, eiv, lmi, manifold or log-cholesky",
+            )?)
+        }
     };
     let noise = rate_noise(&args.noise, mechanism)?;
     let equations = MomentumEquations::new(mechanism, DEFAULT_SNAP).with_context(|| model.label.clone())?;
@@ -66,8 +72,11 @@ pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> 
     }
     let validation = kept.samples();
     let validation = (kept.len() > 0).then_some(&validation);
-    let result = identify_momentum(&equations, &fit.samples(), validation, noise.as_ref(), estimator)
+    let result = identify_momentum(&equations, &fit.samples(), validation, noise.as_ref(), &estimator)
         .with_context(|| args.logs.join(", "))?;
+    if let Some(path) = &args.out {
+        output::write_file(path, &written(args, model, mechanism, &result.parameters, None)?)?;
+    }
     let drawn = args.pictures.draw(&args.files(), || {
         let estimated = mechanism.clone().with_parameters(&result.parameters)?;
         let mut tracks = Vec::new();
@@ -253,6 +262,8 @@ fn text(result: &MomentumIdentification) -> String {
         "{}: {} samples, {} of {} base parameters shown by this motion ({}, momentum)\n\n",
         result.model.name, result.samples, result.excited, result.rank, result.estimator
     );
+    out += &bodies(&result.bodies);
+    out += "\n";
     let rows = result.base_parameters.iter().map(|p| {
         let relative = if p.model == 0.0 { "-".to_owned() } else { percent((p.value - p.model) / p.model) };
         [

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use inertial::estimation::{
     Equations, Identification, PayloadLink, SensorMotion, SingleBody, Summary, Term, Unloaded, WRENCH_NAMES,
-    Wrenches, identify_payload,
+    Wrenches, identify_payload, validate,
 };
 use inertial::mechanism::write::urdf::NewValues;
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
@@ -75,10 +75,11 @@ fn has_sensor(path: &str) -> Result<bool> {
 fn behind_sensor(args: &Args, mechanism: &Mechanism, link: &str) -> Result<(Identification, Curves)> {
     let single = SingleBody::new(mechanism.name(), PAYLOAD)?;
     let equations = single.equations()?;
-    let mut all = Summary::empty(&equations);
+    let (mut all, mut kept) = (Summary::empty(&equations), Summary::empty(&equations));
     let mut notes = Vec::new();
     let mut shown = Vec::new();
-    for path in &args.logs {
+    let logs = args.logs.iter().map(|path| (path, args.holdout.unwrap_or(0.0)));
+    for (path, share) in logs.chain(args.validate.iter().map(|path| (path, 1.0))) {
         let log = Log::read(Path::new(path))?;
         let options = args.log.options(&[]);
         let (prepared, motion) = if log.column("acc.x").is_some() {
@@ -91,20 +92,26 @@ fn behind_sensor(args: &Args, mechanism: &Mechanism, link: &str) -> Result<(Iden
         let wrench = |all: &[f64]| all.chunks_exact(width.max(6)).flat_map(|r| r[..6].to_vec()).collect();
         let (filtered, raw): (Vec<f64>, Vec<f64>) = (wrench(&prepared.extra), wrench(&prepared.extra_raw));
         let keep: Vec<bool> = prepared.sound.iter().flat_map(|&k| [k; 6]).collect();
-        let measured = Wrenches {
-            raw: Some(&raw),
-            keep: Some(&keep),
-            independent: prepared.independent(),
-            ..Wrenches::new(&filtered)
-        };
-        let summary = single.summary(&equations, &motion, &measured).with_context(|| path.clone())?;
-        all.merge(&summary)?;
+        let cut = ((1.0 - share) * prepared.len() as f64).round() as usize;
+        for (range, to) in [(0..cut, &mut all), (cut..prepared.len(), &mut kept)] {
+            let six = 6 * range.start..6 * range.end;
+            let measured = Wrenches {
+                raw: Some(&raw[six.clone()]),
+                keep: Some(&keep[six.clone()]),
+                independent: prepared.independent(),
+                ..Wrenches::new(&filtered[six])
+            };
+            let part = motion.part(range);
+            to.merge(&single.summary(&equations, &part, &measured).with_context(|| path.clone())?)?;
+        }
         if args.pictures.wanted() {
-            shown.push((path, prepared, motion, filtered));
+            shown.push((path, cut, prepared, motion, filtered));
         }
     }
     let options = super::options(args, mechanism)?;
-    let result = single.identify(&equations, &all, None, &options).with_context(|| args.logs.join(", "))?;
+    let validation = (kept.samples > 0).then_some(&kept);
+    let result =
+        single.identify(&equations, &all, validation, &options).with_context(|| args.logs.join(", "))?;
     ensure!(
         result.excited > 0,
         "{}: the sensor never turns: its offsets hide the body; hold it in several orientations at least",
@@ -112,20 +119,24 @@ fn behind_sensor(args: &Args, mechanism: &Mechanism, link: &str) -> Result<(Iden
     );
     notes.iter().for_each(|note| output::say(note));
     let mut tracks = Vec::new();
-    for (path, prepared, motion, measured) in shown {
-        tracks.push(Track {
-            log: path.clone(),
-            part: "fit",
-            quantity: "force",
-            start: prepared.t.first().copied().unwrap_or(0.0),
-            rate: prepared.rate_hz,
-            told: result.fit.iter().map(Told::from).collect(),
-            units: [["N"; 3], ["N m"; 3]].concat(),
-            measured,
-            predicted: single.readings(&equations, &all, &motion, &result)?,
-            counts: prepared.sound,
-            q: prepared.q,
-        });
+    for (path, cut, prepared, motion, measured) in shown {
+        let nq = prepared.q.len() / prepared.len().max(1);
+        let parts = [(0..cut, "fit", &result.fit), (cut..prepared.len(), "validation", &result.validation)];
+        for (range, part, residuals) in parts.into_iter().filter(|(range, ..)| !range.is_empty()) {
+            tracks.push(Track {
+                log: path.clone(),
+                part,
+                quantity: "force",
+                start: prepared.t[range.start],
+                rate: prepared.rate_hz,
+                told: residuals.iter().map(Told::from).collect(),
+                units: [["N"; 3], ["N m"; 3]].concat(),
+                measured: measured[6 * range.start..6 * range.end].to_vec(),
+                predicted: single.readings(&equations, &all, &motion.part(range.clone()), &result)?,
+                counts: prepared.sound[range.clone()].to_vec(),
+                q: prepared.q[nq * range.start..nq * range.end].to_vec(),
+            });
+        }
     }
     Ok((result, Curves::of_tracks(tracks)))
 }
@@ -198,6 +209,15 @@ fn held_beyond(mechanism: &Mechanism, link: &str, log: &Prepared) -> Result<()> 
     Ok(())
 }
 
+/// What a log is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Loaded,
+    Unloaded,
+    /// With the payload, to judge by.
+    Kept,
+}
+
 /// The difference that a payload makes in the torques.
 fn from_torques(
     args: &Args,
@@ -223,24 +243,41 @@ fn from_torques(
     let equations = equations.with_context(|| model.label.clone())?;
     let carrier = PayloadLink::new(&equations, link).with_context(|| model.label.clone())?;
     let mut loaded = Summary::empty(&equations);
-    let mut unloaded = loaded.clone();
+    let (mut unloaded, mut kept) = (loaded.clone(), loaded.clone());
     let mut shown = Vec::new();
-    let logs =
-        args.logs.iter().map(|path| (path, true)).chain(args.unloaded.iter().map(|path| (path, false)));
-    for (path, carries) in logs {
-        let part = if let Some(summary) = saved_summary(path)? {
+    let all = |paths: &[String], role: Role| paths.iter().map(|path| (path.clone(), role)).collect::<Vec<_>>();
+    let logs = [
+        all(&args.logs, Role::Loaded),
+        all(&args.unloaded, Role::Unloaded),
+        all(&args.validate, Role::Kept),
+    ];
+    for (path, role) in logs.into_iter().flatten() {
+        if let Some(summary) = saved_summary(&path)? {
+            ensure!(
+                args.holdout.is_none() || role != Role::Loaded,
+                "{path}: --holdout needs the log itself, not its summary"
+            );
             summary.check(&equations).with_context(|| path.clone())?;
-            summary
-        } else {
-            let mut log = Recording::open(&args.log, &equations, None, path)?;
-            let all = 0..log.len();
-            let summary = log.summary(&equations, all, None)?;
-            if carries && args.pictures.wanted() {
-                shown.push(log);
+            match role {
+                Role::Loaded => &mut loaded,
+                Role::Unloaded => &mut unloaded,
+                Role::Kept => &mut kept,
             }
-            summary
+            .merge(&summary)?;
+            continue;
+        }
+        let mut log = Recording::open(&args.log, &equations, None, &path)?;
+        let (first, last) = match (role, args.holdout) {
+            (Role::Loaded, Some(fraction)) => log.hold_out(fraction)?,
+            (Role::Kept, _) => (0..0, 0..log.len()),
+            _ => (0..log.len(), 0..0),
         };
-        if carries { &mut loaded } else { &mut unloaded }.merge(&part)?;
+        let fitted = if role == Role::Unloaded { &mut unloaded } else { &mut loaded };
+        fitted.merge(&log.summary(&equations, first.clone(), None)?)?;
+        kept.merge(&log.summary(&equations, last.clone(), None)?)?;
+        if role != Role::Unloaded && args.pictures.wanted() {
+            shown.push((log, first, last));
+        }
     }
     let free: Vec<bool> = equations
         .terms
@@ -254,11 +291,17 @@ fn from_torques(
         .collect();
     let known = if alone { Unloaded::Model { free: &free } } else { Unloaded::Log(&unloaded) };
     let options = super::options(args, mechanism)?;
-    let result = identify_payload(&equations, &carrier, &loaded, known, &options)
+    let mut result = identify_payload(&equations, &carrier, &loaded, known, &options)
         .with_context(|| args.logs.join(", "))?;
-    let pieces = shown.iter_mut().map(|log| {
-        let piece = Piece::new(0..log.len(), "fit", &result.fit);
-        (log, vec![piece])
+    if kept.samples > 0 {
+        let judged = validate(&equations, &kept, &result.values)?;
+        result.validation_relative_rms = Some(judged.relative_rms);
+        result.validation = judged.joints;
+    }
+    let pieces = shown.iter_mut().map(|(log, first, last)| {
+        let parts = [(first, "fit", &result.fit), (last, "validation", &result.validation)];
+        let parts = parts.into_iter().filter(|(range, ..)| !range.is_empty());
+        (log, parts.map(|(range, part, residuals)| Piece::new(range.clone(), part, residuals)).collect())
     });
     let curves = Curves::collect(&equations, &result.values, pieces.collect())?;
     Ok((result, curves))

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use inertial::consistency::significant;
-use inertial::estimation::{Identification, JointEstimate, Residual};
+use inertial::estimation::{BodyEstimate, Identification, JointEstimate, Residual};
 
 use crate::output;
 
@@ -13,12 +13,7 @@ pub(super) fn text(result: &Identification) -> String {
         "{}: {} samples, {} of {} base parameters shown by this motion ({})\n\n",
         result.model.name, result.samples, result.excited, result.rank, result.estimator
     );
-    let bodies = result.bodies.iter().map(|b| {
-        let verdict = if b.consistent { "yes" } else { "no" };
-        let com = b.com.map(|x| significant(x, 3)).join(" ");
-        [b.name.clone(), number(b.mass), com, verdict.to_owned()]
-    });
-    out += &output::table(["body", "mass (kg)", "centre of mass (m)", "can exist"], 2, bodies);
+    out += &bodies(&result.bodies);
     out += "\n";
     out += &joints(&result.joints);
     let percent =
@@ -47,6 +42,16 @@ pub(super) fn text(result: &Identification) -> String {
         let _ = writeln!(out, "note: {warning}");
     }
     out
+}
+
+/// A table of the bodies.
+pub(super) fn bodies(bodies: &[BodyEstimate]) -> String {
+    let rows = bodies.iter().map(|b| {
+        let verdict = if b.consistent { "yes" } else { "no" };
+        let com = b.com.map(|x| significant(x, 3)).join(" ");
+        [b.name.clone(), significant(b.mass, 5), com, verdict.to_owned()]
+    });
+    output::table(["body", "mass (kg)", "centre of mass (m)", "can exist"], 2, rows)
 }
 
 /// A table of the joints' own terms: those that were asked for.
@@ -94,14 +99,17 @@ pub fn residuals(title: &str, joints: &[Residual], all: f64) -> String {
     let percent = |x: f64| format!("{:.2} %", 100.0 * x);
     let rows = joints.iter().map(|r| {
         let whiteness = r.durbin_watson.map_or_else(|| "-".to_owned(), |d| format!("{d:.2}"));
+        let chance = r.ljung_box_p.map_or_else(|| "-".to_owned(), |p| significant(p, 2));
         [
             r.joint.clone(),
             significant(r.rms, 4),
             percent(r.relative_rms),
             significant(r.rms_raw, 4),
             whiteness,
+            chance,
         ]
     });
-    let table = output::table([title, "rms", "of torque", "rms unfiltered", "Durbin-Watson"], 4, rows);
+    let table =
+        output::table([title, "rms", "of torque", "rms unfiltered", "Durbin-Watson", "Ljung-Box p"], 5, rows);
     format!("{table}all joints: {}\n", percent(all))
 }

@@ -1,7 +1,8 @@
 //! The model with the identified values.
 
 use anyhow::{Context, Result};
-use inertial::estimation::Identification;
+use inertial::estimation::JointEstimate;
+use inertial::mechanism::write::file::NewDynamics;
 use inertial::mechanism::{BodyKind, Mechanism, write};
 use inertial::spatial::Inertia;
 
@@ -9,29 +10,31 @@ use super::Args;
 use crate::model::Model;
 use crate::output;
 
-/// The model's text with the identified values.
+/// The model's text with the identified values; `joints` are absent where nothing was asked of them.
 pub(super) fn written(
     args: &Args,
     model: &Model,
     mechanism: &Mechanism,
-    result: &Identification,
+    parameters: &[f64],
+    joints: Option<&[JointEstimate]>,
 ) -> Result<String> {
-    let with = mechanism.clone().with_parameters(&result.parameters)?;
+    let with = mechanism.clone().with_parameters(parameters)?;
     if !model.text.trim_start().starts_with('<') {
-        return written_mechanism(model, &with, result);
+        return written_mechanism(model, &with, joints);
     }
     let parts = |b: &&inertial::mechanism::Body| b.kind != BodyKind::Massless;
     let bodies: Vec<_> = with.bodies().iter().filter(parts).map(|b| (b.name.as_str(), b.inertia)).collect();
-    let known = |j: &&inertial::estimation::JointEstimate| j.viscous.is_some() || j.coulomb.is_some();
-    let friction = |j: &inertial::estimation::JointEstimate| write::urdf::Friction {
+    let joints = joints.unwrap_or_default();
+    let known = |j: &&JointEstimate| j.viscous.is_some() || j.coulomb.is_some();
+    let friction = |j: &JointEstimate| write::urdf::Friction {
         damping: j.viscous.unwrap_or(0.0),
         friction: j.coulomb.unwrap_or(0.0),
     };
-    let joints: Vec<_> = result.joints.iter().filter(known).map(|j| (j.name.as_str(), friction(j))).collect();
-    let written = write::urdf::write_bodies(&model.text, &args.options.build_options(), &bodies, &joints)
+    let friction: Vec<_> = joints.iter().filter(known).map(|j| (j.name.as_str(), friction(j))).collect();
+    let written = write::urdf::write_bodies(&model.text, &args.options.build_options(), &bodies, &friction)
         .with_context(|| model.label.clone())?;
     written.notes.iter().for_each(|note| output::say(note));
-    if result.joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || j.offset.is_some()) {
+    if joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || j.offset.is_some()) {
         output::say(
             "a URDF has no place for offsets and reflected rotor inertias: they are in the result only",
         );
@@ -39,8 +42,9 @@ pub(super) fn written(
     Ok(written.text)
 }
 
-/// The text of a mechanism file with the identified inertias: of links fixed to each other, the first has all.
-fn written_mechanism(model: &Model, with: &Mechanism, result: &Identification) -> Result<String> {
+/// The text of a mechanism file with the identified inertias (of links fixed to each other, the first has all), friction and
+/// armatures.
+fn written_mechanism(model: &Model, with: &Mechanism, joints: Option<&[JointEstimate]>) -> Result<String> {
     let mut inertias = Vec::new();
     let bodies = with.bodies().iter().enumerate().filter(|(_, b)| b.kind == BodyKind::Link);
     for (i, body) in bodies {
@@ -52,21 +56,49 @@ fn written_mechanism(model: &Model, with: &Mechanism, result: &Identification) -
             }
         }
     }
-    output::say(
-        "a mechanism file takes the inertias: friction, offsets and rotor inertias are in the result only",
-    );
-    let names = with.velocity_names();
-    let given =
-        names.iter().zip(with.armature()).filter(|(_, armature)| **armature > 0.0).map(|(name, _)| name);
-    let in_links =
-        |name: &&String| result.joints.iter().any(|j| j.name == **name && j.rotor_inertia.is_none());
-    let twice: Vec<&str> = given.filter(in_links).map(String::as_str).collect();
-    if !twice.is_empty() {
-        output::say(&format!(
-            "the armature of {} cannot be told from the inertia of links and is part of it now: set it to 0 in the written file, \
-             or it counts twice",
-            twice.join(", ")
-        ));
+    let joints = joints.map_or_else(Vec::new, |joints| dynamics(with, joints));
+    write::file::replace_values(&model.text, &inertias, &joints).with_context(|| model.label.clone())
+}
+
+/// New dynamics of the joints, with which the written model predicts what was identified: an armature that was not estimated
+/// apart acts like the inertia of links and is part of it, so it must not count again.
+fn dynamics<'m>(with: &'m Mechanism, joints: &[JointEstimate]) -> Vec<(&'m str, NewDynamics)> {
+    let mut left = joints.iter().any(|j| {
+        let more = [j.offset, j.stribeck, j.coulomb_positive, j.coulomb_negative, j.gain];
+        more.iter().any(Option::is_some) || !j.terms.is_empty() || !j.turns_with.is_empty()
+    });
+    let mut out = Vec::new();
+    for joint in with.joints() {
+        let mut new = NewDynamics::default();
+        let found = joints.iter().find(|j| j.name == joint.name && joint.follows.is_none());
+        if let Some(found) = found {
+            (new.damping, new.friction) = (found.viscous, found.coulomb);
+        } else if joint.follows.is_none() {
+            // Joints of several coordinates have one number for all.
+            let own =
+                |j: &&JointEstimate| j.name.strip_prefix(&joint.name).is_some_and(|r| r.starts_with('.'));
+            left |= joints.iter().filter(own).any(|j| j.viscous.is_some() || j.rotor_inertia.is_some());
+        }
+        if joint.dynamics.armature != 0.0 || found.is_some_and(|j| j.rotor_inertia.is_some()) {
+            // Rotors that are bodies of the model keep their own inertia.
+            let of_bodies: f64 = with
+                .bodies()
+                .iter()
+                .filter(|b| b.kind == BodyKind::SymmetricRotor && b.drive.v == joint.v)
+                .map(|b| b.drive.ratio.powi(2) * b.inertia.rotational[(2, 2)])
+                .sum();
+            let own = found.filter(|j| j.turns_with.is_empty()).and_then(|j| j.rotor_inertia);
+            new.armature = Some(own.map_or(0.0, |all| (all - of_bodies).max(0.0)));
+        }
+        if new != NewDynamics::default() {
+            out.push((joint.name.as_str(), new));
+        }
     }
-    write::replace_inertias(&model.text, &inertias).with_context(|| model.label.clone())
+    if left {
+        output::say(
+            "a mechanism file takes inertias, viscous and Coulomb friction and rotor inertias of joints with one coordinate: \
+             all else is in the result only",
+        );
+    }
+    out
 }

@@ -1,7 +1,7 @@
 //! Joint terms that base parameters already act like.
 
 use super::equations::Equations;
-use super::least_squares::information;
+use super::least_squares::{Solution, information};
 use super::measurements::Measurements;
 use super::summary::Summary;
 use super::terms::Term;
@@ -36,6 +36,9 @@ impl Equations<'_> {
                 columns.pop();
                 keep[i] = false;
                 self.absorbed.push(self.terms[i]);
+                // Base parameters come first.
+                let alike = Solution::of_factor(&triangle.matrix(), None)?.values;
+                self.effects.push(alike.rows(0, self.rank()).into_owned());
             }
         }
         let mut kept = keep.into_iter();

@@ -107,10 +107,15 @@ impl Summary {
             projection.channels.iter().zip(&self.factors).zip(&narrow.channels).zip(&mut out.factors)
         {
             (new.count, new.independent) = (factor.count, factor.independent);
-            (new.pairs, new.clipped) = (factor.pairs, factor.clipped);
+            new.clipped = factor.clipped;
+            for (new, lag) in new.lags.iter_mut().zip(&factor.lags) {
+                (new.pairs, new.independent, new.expected) = (lag.pairs, lag.independent, lag.expected);
+            }
             let (rows, n) = (factor.triangle.width(), factor.unknowns());
             let forces = [vec![(n, 1.0)], vec![(n + 1, 1.0)]];
-            for (from, to) in [(&factor.triangle, &mut new.triangle), (&factor.steps, &mut new.steps)] {
+            let lags = factor.lags.iter().zip(&mut new.lags).filter(|(lag, _)| lag.pairs > 0);
+            let differences = lags.map(|(from, to)| (&from.triangle, &mut to.triangle));
+            for (from, to) in std::iter::once((&factor.triangle, &mut new.triangle)).chain(differences) {
                 let mut block = vec![0.0; rows * (channel.unknowns.len() + 2)];
                 let combinations = columns.iter().map(|(_, combination)| combination).chain(&forces);
                 for (combination, out) in combinations.zip(block.chunks_exact_mut(rows)) {

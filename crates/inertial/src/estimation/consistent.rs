@@ -27,8 +27,9 @@ use super::equations::Equations;
 use super::least_squares::{LeastSquares, stacked};
 use super::prior::Prior;
 use super::summary::Summary;
+use crate::identifiability::Regrouping;
 use crate::linalg::Cholesky;
-use crate::mechanism::BodyKind;
+use crate::mechanism::{BodyKind, Mechanism};
 use crate::optimize::log_cholesky::LogCholesky;
 use crate::optimize::manifold::Principal;
 use crate::optimize::{Cone, ConicLeastSquares, Options, Solution, chart, pseudo};
@@ -36,7 +37,7 @@ use crate::spatial::PseudoInertia;
 use crate::{Error, Result};
 
 /// Noise is taken as at least so much of a joint's force: the solver's squared factors carry no more digits.
-const LEAST_NOISE: f64 = 1e-6;
+pub(super) const LEAST_NOISE: f64 = 1e-6;
 
 /// Pull of joint terms towards zero, relative to what the data say: bounds terms that the motion does not show, and moves
 /// others by a hundred-millionth.
@@ -52,6 +53,17 @@ pub enum Method {
     Manifold,
     /// Newton in log-Cholesky coordinates; needs the entropic prior.
     LogCholesky,
+}
+
+impl Method {
+    /// Name of the estimator that solves by it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "lmi",
+            Self::Manifold => "manifold",
+            Self::LogCholesky => "log-cholesky",
+        }
+    }
 }
 
 /// How far a body is from its prior.
@@ -96,6 +108,8 @@ pub struct ConsistentFit {
     pub parameters: Vec<f64>,
     /// The unknowns of the equations: base parameters, then joint terms.
     pub values: Vec<f64>,
+    /// Rotor inertias that the model gives and the data cannot tell from the inertia of links, by row.
+    pub rotors: Vec<(usize, f64)>,
     /// Their covariance: the inverse of the data's information plus the prior's curvature at the estimate. It is that of
     /// least squares where the data are strong and as wide as the prior where they are silent. Constraints that hold with
     /// equality would only make it smaller and are not counted.
@@ -132,9 +146,14 @@ impl ConsistentFit {
     ) -> Result<Self> {
         let problem = ConsistentProblem::new(equations, summary, noise, wanted)?;
         let solution = problem.solve(wanted, watch)?;
-        let values = &problem.to_unknowns * &solution.x;
+        let values = problem.unknowns(&solution.x);
         Ok(Self {
             parameters: solution.x.as_slice()[..equations.regrouping.parameters].to_vec(),
+            rotors: {
+                let first = equations.regrouping.parameters + equations.terms.len();
+                let found = &solution.x.as_slice()[first..];
+                equations.known_rotors().zip(found).map(|((row, _, _), &x)| (row, x)).collect()
+            },
             values: values.as_slice().to_vec(),
             covariance: problem.covariance(&solution.x)?,
             cost: solution.cost,
@@ -169,6 +188,41 @@ impl ConsistentProblem {
         noise: &LeastSquares,
         wanted: &Consistency<'_>,
     ) -> Result<Self> {
+        let (n, rank) = (equations.regrouping.parameters, equations.rank());
+        let factor = stacked(equations, summary, &bounded_weights(summary, noise), true)?.matrix();
+        let terms = equations.terms.len();
+        let rotors: Vec<_> = equations.known_rotors().map(|(_, effect, given)| (effect, given)).collect();
+        let Self { mut conic, mut start, to_unknowns } =
+            Self::of_bodies(equations.mechanism(), &equations.regrouping, terms, &rotors, &factor, wanted)?;
+        let largest = conic.gram.diagonal().amax().max(f64::MIN_POSITIVE);
+        for (i, &(_, term)) in equations.terms.iter().enumerate() {
+            let (j, found) = (n + i, noise.values[rank + i]);
+            let seen = conic.gram[(j, j)];
+            start[j] = found;
+            if term.is_nonnegative() {
+                conic.nonnegative.push(j);
+                // Inside, and not so near zero that the solver has to climb out.
+                let unit = if seen > 0.0 { (2.0 * conic.constant / seen).sqrt() } else { 1.0 };
+                start[j] = found.max(1e-3 * unit).max(f64::MIN_POSITIVE);
+            }
+            conic.pull(j, 0.0, RIDGE * if seen > 0.0 { seen } else { largest });
+        }
+        Ok(Self { conic, start, to_unknowns })
+    }
+
+    /// Of weighted rows `[A | b]` in the base parameters and some further unknowns, on which nothing is asked here.
+    ///
+    /// `rotors` are inertias that the data cannot tell from those of links: their effect on the base parameters and what the model
+    /// says, known to about `1/√W` of itself, as bodies are. Were they counted as the link's, that would have to be a body with
+    /// such moments, and its prior would pull on them.
+    pub(super) fn of_bodies(
+        mechanism: &Mechanism,
+        regrouping: &Regrouping,
+        terms: usize,
+        rotors: &[(&DVector<f64>, f64)],
+        factor: &DMatrix<f64>,
+        wanted: &Consistency<'_>,
+    ) -> Result<Self> {
         let weight = wanted.prior_weight;
         if !(weight > 0.0 && weight.is_finite()) {
             return Err(Error::Numeric(format!(
@@ -184,23 +238,24 @@ impl ConsistentProblem {
                 "log-Cholesky coordinates cannot reach the boundary: they need the entropic prior".into(),
             ));
         }
-        let (mechanism, regrouping) = (equations.mechanism(), &equations.regrouping);
         if let Some(bounds) = bounded {
             bounds.check(mechanism)?;
         }
-        let (n, rank) = (regrouping.parameters, equations.rank());
-        let width = n + equations.terms.len();
-        let mut to_unknowns = DMatrix::zeros(equations.len(), width);
+        let (n, rank) = (regrouping.parameters, regrouping.rank());
+        let (width, unknowns) = (n + terms + rotors.len(), rank + terms);
+        let mut to_unknowns = DMatrix::zeros(unknowns, width);
         for (i, combination) in regrouping.combinations.iter().enumerate() {
             for &(column, x) in combination {
                 to_unknowns[(i, column)] = x;
             }
         }
-        (0..equations.terms.len()).for_each(|i| to_unknowns[(rank + i, n + i)] = 1.0);
+        (0..terms).for_each(|i| to_unknowns[(rank + i, n + i)] = 1.0);
+        for (k, (effect, _)) in rotors.iter().enumerate() {
+            to_unknowns.view_mut((0, n + terms + k), (rank, 1)).copy_from(*effect);
+        }
 
-        let factor = stacked(equations, summary, &bounded_weights(summary, noise), true)?.matrix();
-        let a = factor.columns(0, equations.len()) * &to_unknowns;
-        let b = factor.column(equations.len()).into_owned();
+        let a = factor.columns(0, unknowns) * &to_unknowns;
+        let b = factor.column(unknowns).into_owned();
         let mut conic = ConicLeastSquares {
             gram: a.transpose() * &a,
             rhs: a.transpose() * &b,
@@ -246,17 +301,11 @@ impl ConsistentProblem {
             }
             start.rows_mut(offset, 10).copy_from(&inside.parameters());
         }
-        for (i, &(_, term)) in equations.terms.iter().enumerate() {
-            let (j, found) = (n + i, noise.values[rank + i]);
-            let seen = conic.gram[(j, j)];
-            start[j] = found;
-            if term.is_nonnegative() {
-                conic.nonnegative.push(j);
-                // Inside, and not so near zero that the solver has to climb out.
-                let unit = if seen > 0.0 { (2.0 * conic.constant / seen).sqrt() } else { 1.0 };
-                start[j] = found.max(1e-3 * unit).max(f64::MIN_POSITIVE);
-            }
-            conic.pull(j, 0.0, RIDGE * if seen > 0.0 { seen } else { largest });
+        for (k, &(_, given)) in rotors.iter().enumerate() {
+            let place = n + terms + k;
+            conic.nonnegative.push(place);
+            conic.pull(place, given, weight / (given * given));
+            start[place] = given;
         }
         Ok(Self { conic, start, to_unknowns })
     }
@@ -275,8 +324,13 @@ impl ConsistentProblem {
         }
     }
 
+    /// The unknowns of the parameters and terms `x`.
+    pub(super) fn unknowns(&self, x: &DVector<f64>) -> DVector<f64> {
+        &self.to_unknowns * x
+    }
+
     /// Of the unknowns, at the estimate `x`.
-    fn covariance(&self, x: &DVector<f64>) -> Result<DMatrix<f64>> {
+    pub(super) fn covariance(&self, x: &DVector<f64>) -> Result<DMatrix<f64>> {
         let mut information = self.conic.gram.clone();
         for cone in self.conic.cones.iter().filter(|c| c.prior_weight > 0.0) {
             if let Some(factor) = cone.matrix(x).cholesky() {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use nalgebra::DVector;
+
 use super::stribeck::Bend;
 use super::terms::{self, Feature, GivenTerm, JointModel, Motor, Term};
 use crate::dynamics::{ClosedMechanism, InverseDynamics};
@@ -23,6 +25,8 @@ pub struct Equations<'m> {
     pub terms: Vec<(usize, Term)>,
     /// Terms left out because base parameters already act exactly like them.
     pub absorbed: Vec<(usize, Term)>,
+    /// The base parameters that one unit of each of them is.
+    pub(super) effects: Vec<DVector<f64>>,
     /// Names of all unknowns.
     pub names: Vec<String>,
     /// The forces of the coordinates; where the wrench on a fixed base is measured, its six components after them.
@@ -89,9 +93,6 @@ impl<'m> Equations<'m> {
         };
         let wrench =
             mechanism.base() == Base::Fixed && matches!(measured, Measured::BaseWrench | Measured::Both);
-        if wrench && closed.is_some() {
-            return Err(Error::Numeric("the base wrench of a mechanism with loops is not supported".into()));
-        }
         let mut model = model.into();
         check(mechanism, &model)?;
         if let Some(closed) = &closed {
@@ -118,6 +119,7 @@ impl<'m> Equations<'m> {
             dynamics: InverseDynamics::new(mechanism),
             regrouping: analysis.regrouping,
             absorbed: Vec::new(),
+            effects: Vec::new(),
             names: base_names,
             channels: Vec::new(),
             closed,
@@ -205,6 +207,14 @@ impl<'m> Equations<'m> {
     /// Whether there is nothing to know.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Rotor inertias that act like base parameters and of which the model gives a value: row, effect on the base parameters,
+    /// and that value.
+    pub(super) fn known_rotors(&self) -> impl Iterator<Item = (usize, &DVector<f64>, f64)> {
+        let given = |row: usize| self.mechanism.armature()[self.tree_coordinate(row)];
+        let all = self.absorbed.iter().zip(&self.effects);
+        all.map(move |(&(row, _), effect)| (row, effect, given(row))).filter(|(_, _, given)| *given > 0.0)
     }
 
     /// The unknowns' values according to the model itself.

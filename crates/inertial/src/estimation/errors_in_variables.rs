@@ -10,6 +10,7 @@ use nalgebra::DVector;
 use super::momentum::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
 use super::momentum_rows::Solution;
 use crate::Result;
+use crate::linalg::Triangle;
 
 /// Steps at most; five are usual.
 const MOST_STEPS: usize = 50;
@@ -37,13 +38,7 @@ impl MomentumEquations<'_> {
         let mut cost = self.chi_squared(samples, noise, &values)?;
         let mut steps = 0;
         loop {
-            let with = self.with_values(&values)?;
-            let rows = self.reduce(count, |sampled, t, rows| {
-                let error = sampled.error(&with, samples, t, noise)?;
-                sampled.load_corrected(self.mechanism(), samples, t, noise, &error.weighted)?;
-                rows.push(&error.whiten, &sampled.k, &(-error.e));
-                Ok(())
-            })?;
+            let rows = self.likelihood_rows(samples, count, noise, &values)?;
             let solution = Solution::new(&rows, self.len())?;
             let step = &solution.values;
             let length = (rows.matrix().columns(0, self.len()) * step).norm();
@@ -60,6 +55,24 @@ impl MomentumEquations<'_> {
             (values, cost) = lower;
             steps += 1;
         }
+    }
+
+    /// Gauss and Newton's model of the likelihood at some base parameters: rows `[A | b]` with `½ Σ eᵀC⁻¹e ≈ ½‖A δ − b‖²`
+    /// for a step `δ`, and the same gradient at none.
+    pub(super) fn likelihood_rows(
+        &self,
+        samples: &MomentumSamples<'_>,
+        count: usize,
+        noise: &RateNoise,
+        values: &DVector<f64>,
+    ) -> Result<Triangle> {
+        let with = self.with_values(values)?;
+        self.reduce(count, |sampled, t, rows| {
+            let error = sampled.error(&with, samples, t, noise)?;
+            sampled.load_corrected(self.mechanism(), samples, t, noise, &error.weighted)?;
+            rows.push(&error.whiten, &sampled.k, &(-error.e));
+            Ok(())
+        })
     }
 
     /// The first part of a step that lowers the cost.

@@ -158,7 +158,7 @@ pub fn identify_fleet(
         let values = values(equations, &shared, shifted.as_slice(), own)?;
         let judged = validate(equations, robot, &values)?;
         members.push(Member {
-            joints: joints(equations, &estimated, &values),
+            joints: joints(equations, &estimated, &values, &common.rotors),
             residuals: judged.joints,
             relative_rms: judged.relative_rms,
             payload,
@@ -239,11 +239,12 @@ fn eliminate(
         }
         let reduced = &mut out.factors[c];
         reduced.triangle.absorb(&mut lower, width - first)?;
-        // Each own term costs one force, as it does where all are estimated together.
-        let left = factor.count.saturating_sub(first);
-        reduced.count = left;
+        // Each own term costs one independent force, as it does where all are estimated together.
         if factor.count > 0 {
-            reduced.independent = factor.independent * left as f64 / factor.count as f64;
+            let count = factor.count as f64;
+            let left = (count - first as f64 * count / factor.independent).max(0.0).round();
+            reduced.count = left as usize;
+            reduced.independent = factor.independent * left / count;
         }
         let numbers = |list: &[usize]| list.iter().map(|&k| channel.unknowns[k]).collect();
         owned.push(Own { triangle, own: numbers(&own), common: numbers(&ordered) });

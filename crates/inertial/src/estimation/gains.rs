@@ -114,7 +114,8 @@ impl Gains {
         let mut out = summary.clone();
         for ((factor, channel), gain) in out.factors.iter_mut().zip(&equations.channels).zip(&self.values) {
             let n = factor.unknowns();
-            for triangle in [&mut factor.triangle, &mut factor.steps] {
+            let differences = factor.lags.iter_mut().map(|lag| &mut lag.triangle);
+            for triangle in std::iter::once(&mut factor.triangle).chain(differences) {
                 let mut matrix = triangle.matrix();
                 let known = shift.map_or_else(
                     || DVector::zeros(n + 2),

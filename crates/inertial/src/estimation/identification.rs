@@ -206,6 +206,9 @@ pub struct Identification {
     /// The drives as they were found.
     #[serde(skip)]
     pub(super) motors: Vec<Motor>,
+    /// Rotor inertias by row that act like the inertia of links.
+    #[serde(skip)]
+    pub(super) rotors: Vec<(usize, f64)>,
 }
 
 pub(super) fn bodies(mechanism: &Mechanism) -> Result<Vec<BodyEstimate>> {
@@ -218,7 +221,13 @@ pub(super) fn bodies(mechanism: &Mechanism) -> Result<Vec<BodyEstimate>> {
         .collect()
 }
 
-pub(super) fn joints(equations: &Equations<'_>, estimated: &Mechanism, values: &[f64]) -> Vec<JointEstimate> {
+/// `rotors` are inertias, by row, that act like those of links.
+pub(super) fn joints(
+    equations: &Equations<'_>,
+    estimated: &Mechanism,
+    values: &[f64],
+    rotors: &[(usize, f64)],
+) -> Vec<JointEstimate> {
     let names = equations.row_names();
     let mut out: Vec<JointEstimate> = names
         .into_iter()
@@ -246,6 +255,7 @@ pub(super) fn joints(equations: &Equations<'_>, estimated: &Mechanism, values: &
         };
         *place = Some(value);
     }
+    rotors.iter().for_each(|&(row, inertia)| out[row].rotor_inertia = Some(inertia));
     let names = equations.row_names();
     for (v, motor) in equations.motors().iter().enumerate().filter(|(v, m)| m.shaft != [(*v, 1.0)]) {
         out[v].turns_with = motor.shaft.iter().map(|&(k, factor)| (names[k].clone(), factor)).collect();

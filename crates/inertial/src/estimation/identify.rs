@@ -44,9 +44,9 @@ impl Estimator {
             Self::Ols => "ols",
             Self::Wls => "wls",
             Self::Irls => "irls",
-            Self::Lmi => "lmi",
-            Self::Manifold => "manifold",
-            Self::LogCholesky => "log-cholesky",
+            Self::Lmi => Method::Barrier.name(),
+            Self::Manifold => Method::Manifold.name(),
+            Self::LogCholesky => Method::LogCholesky.name(),
         }
     }
 
@@ -78,6 +78,23 @@ pub struct IdentifyOptions {
     pub essential: bool,
     /// Whether to give the covariance of the base parameters.
     pub covariance: bool,
+}
+
+impl IdentifyOptions {
+    /// The prior: by default the model's own bodies.
+    pub fn prior(&self, mechanism: &Mechanism) -> Result<Prior> {
+        self.prior.clone().map_or_else(|| Prior::new(mechanism), Ok)
+    }
+
+    /// What is asked of estimates whose bodies can exist; absent for the others.
+    pub fn consistency<'a>(&'a self, prior: &'a Prior) -> Option<Consistency<'a>> {
+        Some(Consistency {
+            method: self.estimator.method()?,
+            prior_kind: self.prior_kind,
+            bounds: self.bounds.as_ref(),
+            ..Consistency::new(prior, self.prior_weight)
+        })
+    }
 }
 
 impl Default for IdentifyOptions {
@@ -174,11 +191,18 @@ fn estimate(
     let not_shown = not_shown(equations, &squares);
     let names = equations.row_names();
     if !equations.absorbed.is_empty() {
-        let joints: Vec<_> = equations.absorbed.iter().map(|(v, _)| names[*v].as_str()).collect();
-        warnings.push(format!(
-            "the rotor inertia of {} acts like the inertia of its link and counts there",
-            joints.join(", ")
-        ));
+        let known: Vec<usize> = equations.known_rotors().map(|(row, _, _)| row).collect();
+        let (given, counted): (Vec<_>, Vec<_>) =
+            equations.absorbed.iter().map(|&(row, _)| row).partition(|row| known.contains(row));
+        for (rows, where_to) in [(given, "the model's value tells them apart"), (counted, "counts there")] {
+            let joints: Vec<_> = rows.iter().map(|&row| names[row].as_str()).collect();
+            if !joints.is_empty() {
+                warnings.push(format!(
+                    "the rotor inertia of {} acts like the inertia of its link: {where_to}",
+                    joints.join(", ")
+                ));
+            }
+        }
     }
     let missing = equations.len() - squares.seen;
     if missing > 0 {
@@ -187,30 +211,19 @@ fn estimate(
     if let Some(essential) = essential.as_ref().filter(|_| options.estimator.method().is_none()) {
         squares = essential.fit.clone();
     }
-    let (parameters, values, gap, std_errors) = match options.estimator.method() {
+    let prior = options.prior(mechanism)?;
+    let (parameters, values, gap, std_errors, rotors) = match options.consistency(&prior) {
         None => {
             let values = squares.values.as_slice().to_vec();
-            let base = &values[..equations.rank()];
-            let parameters = equations.regrouping.expand(base, &mechanism.parameters())?;
-            (parameters, values, None, squares.std_errors())
+            // What the model gives of rotors is not the links'.
+            let mut base = squares.values.rows(0, equations.rank()).into_owned();
+            equations.known_rotors().for_each(|(_, effect, given)| base.axpy(-given, effect, 1.0));
+            let parameters = equations.regrouping.expand(base.as_slice(), &mechanism.parameters())?;
+            let rotors = equations.known_rotors().map(|(row, _, given)| (row, given)).collect();
+            (parameters, values, None, squares.std_errors(), rotors)
         }
-        Some(method) => {
-            let prior = match &options.prior {
-                Some(prior) => prior.clone(),
-                None => Prior::new(mechanism)?,
-            };
-            if !prior.guessed.is_empty() {
-                warnings.push(format!(
-                    "the model gives no inertia of {}: the prior takes them from the distances between joints",
-                    prior.guessed.join(", ")
-                ));
-            }
-            let wanted = Consistency {
-                method,
-                prior_kind: options.prior_kind,
-                bounds: options.bounds.as_ref(),
-                ..Consistency::new(&prior, options.prior_weight)
-            };
+        Some(wanted) => {
+            warnings.extend(prior.note());
             let fit = ConsistentFit::new(equations, summary, &squares, &wanted)?;
             if !fit.converged {
                 warnings.push(format!(
@@ -220,7 +233,7 @@ fn estimate(
                 ));
             }
             let (gap, std_errors) = (fit.cost - fit.lower_bound, fit.std_errors());
-            (fit.parameters, fit.values, Some(gap), std_errors)
+            (fit.parameters, fit.values, Some(gap), std_errors, fit.rotors)
         }
     };
     let fit = validate(equations, summary, &values)?;
@@ -242,7 +255,7 @@ fn estimate(
         rank: equations.rank(),
         excited: equations.rank() - hidden,
         bodies: bodies(&estimated)?,
-        joints: joints(equations, &estimated, &values),
+        joints: joints(equations, &estimated, &values, &rotors),
         base_parameters: base_parameters
             .map(|((name, &value), std_error)| ParameterEstimate::new(name.clone(), value, std_error))
             .collect(),
@@ -259,6 +272,7 @@ fn estimate(
         values,
         singular_values: excitation(equations, summary, &squares.weights)?,
         motors: equations.motors().to_vec(),
+        rotors,
     })
 }
 

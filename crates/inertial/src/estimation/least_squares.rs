@@ -118,34 +118,39 @@ impl LeastSquares {
     /// The directions that the motion did not show, each with the unknown it is named after: adding any of them to the unknowns
     /// changes no prediction. Coefficients that rounding explains are left out.
     pub fn unseen_combinations(&self) -> Vec<(usize, Vec<(usize, f64)>)> {
-        let mut basis = self.unseen.clone();
-        let mut pivots = Vec::new();
-        // Gauss and Jordan on columns: each direction gets an unknown of its own.
-        for k in 0..basis.ncols() {
-            let free = basis.columns(k, basis.ncols() - k);
-            let (row, column) = free.abs().iamax_full();
-            basis.swap_columns(k, k + column);
-            let pivot = basis[(row, k)];
-            basis.column_mut(k).unscale_mut(pivot);
-            for j in (0..basis.ncols()).filter(|&j| j != k) {
-                let (own, factor) = (basis.column(k).into_owned(), basis[(row, j)]);
-                basis.column_mut(j).axpy(-factor, &own, 1.0);
-            }
-            pivots.push(row);
-        }
-        let size = |i: usize| if self.scale[i] > 0.0 { self.scale[i] } else { 1.0 };
-        let direction = |(k, pivot): (usize, usize)| {
-            // Scaled columns have unit length: entries far below that are rounding of the basis.
-            let entries = (0..basis.nrows()).filter(|&i| basis[(i, k)].abs() > 1e-6);
-            (pivot, entries.map(|i| (i, basis[(i, k)] * size(i) / size(pivot))).collect())
-        };
-        pivots.into_iter().enumerate().map(direction).collect()
+        combinations(&self.unseen, &self.scale)
     }
 
     /// Standard errors of the unknowns.
     pub fn std_errors(&self) -> Vec<f64> {
         self.covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect()
     }
+}
+
+/// Directions given by an orthonormal basis in scaled unknowns, each named after an unknown of its own, in their units.
+pub(super) fn combinations(unseen: &DMatrix<f64>, scale: &DVector<f64>) -> Vec<(usize, Vec<(usize, f64)>)> {
+    let mut basis = unseen.clone();
+    let mut pivots = Vec::new();
+    // Gauss and Jordan on columns: each direction gets an unknown of its own.
+    for k in 0..basis.ncols() {
+        let free = basis.columns(k, basis.ncols() - k);
+        let (row, column) = free.abs().iamax_full();
+        basis.swap_columns(k, k + column);
+        let pivot = basis[(row, k)];
+        basis.column_mut(k).unscale_mut(pivot);
+        for j in (0..basis.ncols()).filter(|&j| j != k) {
+            let (own, factor) = (basis.column(k).into_owned(), basis[(row, j)]);
+            basis.column_mut(j).axpy(-factor, &own, 1.0);
+        }
+        pivots.push(row);
+    }
+    let size = |i: usize| if scale[i] > 0.0 { scale[i] } else { 1.0 };
+    let direction = |(k, pivot): (usize, usize)| {
+        // Scaled columns have unit length: entries far below that are rounding of the basis.
+        let entries = (0..basis.nrows()).filter(|&i| basis[(i, k)].abs() > 1e-6);
+        (pivot, entries.map(|i| (i, basis[(i, k)] * size(i) / size(pivot))).collect())
+    };
+    pivots.into_iter().enumerate().map(direction).collect()
 }
 
 fn information_weights(summary: &Summary, noise: &[f64]) -> Vec<f64> {
@@ -275,7 +280,9 @@ impl Solution {
                     DMatrix::from_fn(n, n, |i, j| self.inverse[(channel.unknowns[i], channel.unknowns[j])]);
                 let taken = (&r * own).component_mul(&r).sum() * weight * weight;
                 let sums = factor.sums(|k| self.values[channel.unknowns[k]]);
-                let free = (factor.count as f64 - taken).max(1.0);
+                // Of rows that are not all independent each unknown takes as many as make one that is.
+                let rows_each = factor.count as f64 / factor.independent;
+                let free = (factor.independent - taken).max(1.0) * rows_each;
                 (sums.residual / free).max(least).sqrt()
             })
             .collect()

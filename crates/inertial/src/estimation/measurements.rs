@@ -218,14 +218,19 @@ impl<'a> Measurements<'a> {
         visitor: &mut impl Visitor,
     ) -> Result<()> {
         let (mechanism, joints) = (equations.mechanism(), equations.coordinates());
-        let (nq, nv, width) = (mechanism.nq(), mechanism.nv(), mechanism.parameter_count());
+        let (nq, nv, width) = (mechanism.nq(), joints, mechanism.parameter_count());
         let mut workspace = Workspace::new(mechanism);
+        let mut closed = equations.closed().map(|c| (c, c.workspace()));
         let mut dense = vec![0.0; BLOCK * 6 * width];
         for start in samples.clone().step_by(BLOCK) {
             let size = BLOCK.min(samples.end - start);
             for (s, out) in (start..start + size).zip(dense.chunks_exact_mut(6 * width)) {
                 let (q, own) = (&self.q()[s * nq..(s + 1) * nq], s * nv..(s + 1) * nv);
-                base_wrench_regressor(mechanism, &mut workspace, q, &self.v[own.clone()], &self.a[own], out)?;
+                let (v, a) = (&self.v[own.clone()], &self.a[own]);
+                match &mut closed {
+                    Some((closed, workspace)) => closed.base_wrench_regressor(workspace, q, v, a, out)?,
+                    None => base_wrench_regressor(mechanism, &mut workspace, q, v, a, out)?,
+                }
             }
             for (k, channel) in equations.channels.iter().skip(joints).enumerate() {
                 let rows = Rows { data: self, equations, first: start, count: size, row: joints + k };

@@ -24,6 +24,7 @@ mod joint_model;
 pub mod least_squares;
 mod measurements;
 pub mod momentum;
+mod momentum_consistent;
 pub mod momentum_identification;
 mod momentum_rows;
 mod online;
@@ -52,6 +53,7 @@ pub use identification::{BodyEstimate, Identification, JointEstimate, ModelSize,
 pub use identify::{Estimator, IdentifyOptions, identify, identify_robust};
 pub use least_squares::{LeastSquares, Weighting, information_matrix};
 pub use measurements::{Huber, Measurements};
+pub use momentum_consistent::ConsistentMomentum;
 pub use online::Online;
 pub use payload::{TRACE_OF_PRIOR, Unloaded, identify_payload};
 pub use payload_link::PayloadLink;

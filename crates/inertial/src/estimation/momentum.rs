@@ -134,11 +134,7 @@ impl<'m> MomentumEquations<'m> {
     ) -> Result<MomentumFit> {
         let count = self.check(samples, noise)?;
         let model = self.mechanism;
-        let rows = self.reduce(count, |sampled, t, rows| {
-            sampled.load(model, samples, t)?;
-            rows.push(&Matrix6::identity(), &sampled.k, &sampled.m);
-            Ok(())
-        })?;
+        let rows = self.plain_rows(samples, count)?;
         let solution = Solution::new(&rows, self.len())?;
         let Some(noise) = noise else {
             let free = (6 * count).saturating_sub(solution.seen).max(1) as f64;
@@ -262,6 +258,15 @@ impl<'m> MomentumEquations<'m> {
             return Err(Error::Numeric("the samples hold numbers that are not finite".into()));
         }
         Ok(count)
+    }
+
+    /// Rows of plain least squares, `[K | m]`.
+    pub(super) fn plain_rows(&self, samples: &MomentumSamples<'_>, count: usize) -> Result<Triangle> {
+        self.reduce(count, |sampled, t, rows| {
+            sampled.load(self.mechanism, samples, t)?;
+            rows.push(&Matrix6::identity(), &sampled.k, &sampled.m);
+            Ok(())
+        })
     }
 
     /// The triangular factor of the rows that `each` sample gives, `[K | m]` times something.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::consistent::Consistency;
 use super::identification::{BodyEstimate, ModelSize, bodies};
 use super::momentum::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
 use crate::dynamics::{Frame, Workspace, momentum};
@@ -9,8 +10,8 @@ use crate::mechanism::{BodyKind, Mechanism};
 use crate::{Error, Result};
 
 /// How parameters are estimated from momentum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MomentumEstimator {
+#[derive(Debug, Clone, Default)]
+pub enum MomentumEstimator<'a> {
     /// [`MomentumEquations::least_squares`].
     Ols,
     /// [`MomentumEquations::bias_compensated`].
@@ -18,15 +19,18 @@ pub enum MomentumEstimator {
     /// [`MomentumEquations::errors_in_variables`].
     #[default]
     Eiv,
+    /// [`MomentumEquations::consistent`].
+    Consistent(Consistency<'a>),
 }
 
-impl MomentumEstimator {
+impl MomentumEstimator<'_> {
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Ols => "ols",
             Self::Bcls => "bcls",
             Self::Eiv => "eiv",
+            Self::Consistent(wanted) => wanted.method.name(),
         }
     }
 }
@@ -115,8 +119,8 @@ pub struct MomentumIdentification {
     pub rank: usize,
     /// Number of directions of base parameters that this motion showed.
     pub excited: usize,
-    /// Bodies that have the estimated base parameters and are otherwise as the model says: momentum alone does not tell more,
-    /// and they need not be possible one by one.
+    /// Bodies that have the estimated base parameters: with a consistent estimator possible ones near the prior, otherwise as
+    /// the model says, and then they need not be possible one by one.
     pub bodies: Vec<BodyEstimate>,
     /// No joint has a model of its own here.
     pub joints: Vec<()>,
@@ -129,6 +133,9 @@ pub struct MomentumIdentification {
     /// `Σ eᵀC⁻¹e` over the degrees of freedom: about one where the noise is as stated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reduced_chi_squared: Option<f64>,
+    /// Of a consistent estimator: cost less proven lower bound of the convex problem that it ends with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duality_gap: Option<f64>,
     /// What people should know.
     pub warnings: Vec<String>,
     /// All parameters, for computation.
@@ -142,7 +149,7 @@ pub fn identify_momentum(
     samples: &MomentumSamples<'_>,
     validation: Option<&MomentumSamples<'_>>,
     noise: Option<&RateNoise>,
-    estimator: MomentumEstimator,
+    estimator: &MomentumEstimator<'_>,
 ) -> Result<MomentumIdentification> {
     let mechanism = equations.mechanism();
     let stated = || {
@@ -150,13 +157,24 @@ pub fn identify_momentum(
             Error::Numeric(format!("{} needs the noise of the rates, expected --noise", estimator.name()))
         })
     };
+    let (mut duality_gap, mut consistent) = (None, None);
     let fit = match estimator {
         MomentumEstimator::Ols => equations.least_squares(samples, noise)?,
         MomentumEstimator::Bcls => equations.bias_compensated(samples, stated()?)?,
         MomentumEstimator::Eiv => equations.errors_in_variables(samples, stated()?)?,
+        MomentumEstimator::Consistent(wanted) => {
+            let found = equations.consistent(samples, noise, wanted)?;
+            duality_gap = Some(found.duality_gap);
+            consistent = Some(found.parameters);
+            found.fit
+        }
     };
-    let parameters = equations.regrouping.expand(fit.values.as_slice(), &mechanism.parameters())?;
+    let parameters = match consistent {
+        Some(parameters) => parameters,
+        None => equations.regrouping.expand(fit.values.as_slice(), &mechanism.parameters())?,
+    };
     let estimated = mechanism.clone().with_parameters(&parameters)?;
+    let bodies = bodies(&estimated)?;
     let count = samples.momentum.len() / 6;
     let free = (6 * count).saturating_sub(fit.seen).max(1) as f64;
     let chi = fit.chi_squared.map(|c| c / free);
@@ -175,7 +193,6 @@ pub fn identify_momentum(
         samples: count,
         rank: equations.len(),
         excited: fit.seen,
-        bodies: bodies(&estimated)?,
         joints: Vec::new(),
         base_parameters: base
             .map(|(((name, &value), std_error), model)| MomentumParameter {
@@ -189,7 +206,9 @@ pub fn identify_momentum(
         fit: residuals(&estimated, samples)?,
         validation: validation.map_or_else(|| Ok(Vec::new()), |v| residuals(&estimated, v))?,
         reduced_chi_squared: chi,
-        warnings: warnings(equations, &fit, noise, estimator, chi, free),
+        duality_gap,
+        warnings: warnings(equations, &fit, noise, estimator, chi, free, &bodies),
+        bodies,
         parameters,
     })
 }
@@ -198,11 +217,24 @@ fn warnings(
     equations: &MomentumEquations<'_>,
     fit: &MomentumFit,
     noise: Option<&RateNoise>,
-    estimator: MomentumEstimator,
+    estimator: &MomentumEstimator<'_>,
     chi: Option<f64>,
     free: f64,
+    bodies: &[BodyEstimate],
 ) -> Vec<String> {
     let mut out = equations.mechanism().warnings().to_vec();
+    let plain = matches!(estimator, MomentumEstimator::Ols);
+    if let MomentumEstimator::Consistent(wanted) = estimator {
+        out.extend(wanted.prior.note());
+    } else {
+        let impossible: Vec<_> = bodies.iter().filter(|b| !b.consistent).map(|b| b.name.as_str()).collect();
+        if !impossible.is_empty() {
+            out.push(format!(
+                "no body can have the values of {}: the estimator lmi finds some that bodies can have",
+                impossible.join(", ")
+            ));
+        }
+    }
     if fit.seen < equations.len() {
         // A direction of unit length has its main entries above this.
         let part = |i: &usize| fit.unseen.row(*i).norm() > 0.1;
@@ -221,16 +253,14 @@ fn warnings(
     if !fit.converged {
         out.push(format!("the likelihood did not settle in {} steps", fit.steps));
     }
-    if estimator == MomentumEstimator::Ols && noise.is_some() {
+    if plain && noise.is_some() {
         out.push(
             "least squares is biased by the noise of the rates: standard errors do not hold that; use eiv"
                 .into(),
         );
     }
     // Five standard deviations of χ²/free, and room for positions that were not exact.
-    if let Some(chi) =
-        chi.filter(|c| *c > 1.5 + 5.0 * (2.0 / free).sqrt() && estimator != MomentumEstimator::Ols)
-    {
+    if let Some(chi) = chi.filter(|c| *c > 1.5 + 5.0 * (2.0 / free).sqrt() && !plain) {
         out.push(format!(
             "residuals are {:.2} times what the stated noise explains: it may be larger, or the geometry or positions wrong",
             chi.sqrt()

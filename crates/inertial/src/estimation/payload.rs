@@ -7,12 +7,15 @@
 //! and with the payload, `R₁ x ≈ r₁` and `R₂ (x + [K π; 0]) ≈ r₂`. What is common (`x` or `δ`) is eliminated; ten unknowns
 //! remain, of which the robot shows those outside the null space of `K`.
 
+use std::collections::BTreeMap;
+
 use nalgebra::{DMatrix, DVector, Matrix4};
 
 use super::consistent::PriorKind;
 use super::equations::Equations;
 use super::identification::{BodyEstimate, Identification, ModelSize, ParameterEstimate, joints};
 use super::identify::{Estimator, IdentifyOptions};
+use super::least_squares::combinations;
 use super::payload_link::PayloadLink;
 use super::residuals::validate;
 use super::single_body::measured_prior;
@@ -98,7 +101,7 @@ pub fn identify_payload(
     let inertia = Inertia::from_parameters(&parameters);
     let base_parameters = combinations(link, &parameters, &fit.covariance)?;
     let mechanism = equations.mechanism();
-    let mut joint_estimates = joints(equations, mechanism, &unknowns);
+    let mut joint_estimates = joints(equations, mechanism, &unknowns, &[]);
     if let Unloaded::Model { free } = unloaded {
         // What the model says and this log was not asked about is no result.
         for (&(v, term), _) in equations.terms.iter().zip(free).filter(|(_, free)| !**free) {
@@ -112,7 +115,7 @@ pub fn identify_payload(
         }
     }
     Ok(Identification {
-        not_shown: Vec::new(),
+        not_shown: fit.not_shown,
         essential: None,
         covariance: Vec::new(),
         schema: "inertial/identification/1",
@@ -134,6 +137,7 @@ pub fn identify_payload(
         values: unknowns,
         singular_values: Vec::new(),
         motors: Vec::new(),
+        rotors: Vec::new(),
     })
 }
 
@@ -164,6 +168,8 @@ struct Fit {
     payload: DVector<f64>,
     covariance: DMatrix<f64>,
     seen: usize,
+    /// Combinations of its parameters that add to no force.
+    not_shown: Vec<BTreeMap<String, f64>>,
 }
 
 impl Problem {
@@ -318,6 +324,13 @@ impl Problem {
             common: common.map_or_else(|| DVector::zeros(0), |c| c.solve(&rest)),
             covariance: &payload.root * payload.root.transpose(),
             seen: payload.seen,
+            not_shown: combinations(&payload.svd.null_space(payload.seen), &payload.scale)
+                .into_iter()
+                .map(|(_, parts)| {
+                    let named = |(i, x): (usize, f64)| (format!("payload.{}", PARAMETER_NAMES[i]), x);
+                    parts.into_iter().map(named).collect()
+                })
+                .collect(),
             payload: values,
         })
     }
@@ -335,7 +348,7 @@ impl Problem {
             let taken = (a * &root).norm_squared() * self.weights[rows.channel].powi(2);
             let sum = &mut sums[rows.channel];
             sum.0 += (force - a * &solution).norm_squared();
-            sum.1 += rows.count - taken;
+            sum.1 += rows.count - taken * rows.count / rows.independent;
             sum.2 += force.norm_squared() / rows.count;
         }
         let least = LEAST_NOISE.powi(2) * sums.iter().map(|s| s.2).fold(0.0, f64::max);

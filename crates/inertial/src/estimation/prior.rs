@@ -54,6 +54,16 @@ impl Prior {
         }
         Ok(out)
     }
+
+    /// What people should know of it.
+    pub(super) fn note(&self) -> Option<String> {
+        (!self.guessed.is_empty()).then(|| {
+            format!(
+                "the model gives no inertia of {}: the prior takes them from the distances between joints",
+                self.guessed.join(", ")
+            )
+        })
+    }
 }
 
 /// Size and middle of each body, from the frames of the joints on it.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::equations::Equations;
-use super::summary::{Factor, Summary};
+use super::summary::{Factor, LAGS, Lag, Summary};
 use crate::{Error, Result};
 
 /// The residual of one coordinate.
@@ -17,13 +17,21 @@ pub struct Residual {
     pub relative_rms: f64,
     /// Root mean square against the unfiltered force.
     pub rms_raw: f64,
-    /// Durbin and Watson's statistic of residuals one independent sample apart (by the filter's band): about 2 where they are
-    /// white, towards 0 where one is like the one before it. Absent where no two samples are that far apart.
+    /// Durbin and Watson's statistic of residuals one independent sample apart (by the filter's band), less what the filter
+    /// alone would make of it: about 2 where they are white, towards 0 where one is like the one before it. Absent where no
+    /// two samples are that far apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durbin_watson: Option<f64>,
     /// Whether it differs from that of white residuals by less than five standard deviations (of chance: once in two million).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub white: Option<bool>,
+    /// Ljung and Box's statistic `Q = n (n + 2) Σ ρₖ²/(n − k)` of the correlations of residuals one to four independent
+    /// samples apart, less those that the filter alone makes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ljung_box: Option<f64>,
+    /// The probability that white noise has a larger one (chi-square with as many degrees of freedom as lags).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ljung_box_p: Option<f64>,
 }
 
 /// How well a model predicts what was measured; serialises to the object of `validate --json`.
@@ -46,23 +54,45 @@ pub(super) struct Sums {
     pub residual_raw: f64,
 }
 
+/// How white a residual is.
+struct Whiteness {
+    durbin_watson: f64,
+    white: bool,
+    ljung_box: Option<f64>,
+}
+
 impl Factor {
-    /// Durbin and Watson's statistic at the values of this coordinate's own unknowns, and whether it is that of white noise.
-    fn whiteness(&self, x: impl Fn(usize) -> f64, residual: f64) -> Option<(f64, bool)> {
-        if self.pairs == 0 || residual <= 0.0 {
+    /// How white the residual is at the values of this coordinate's own unknowns.
+    fn whiteness(&self, x: impl Fn(usize) -> f64, residual: f64) -> Option<Whiteness> {
+        if self.lags[0].pairs == 0 || residual <= 0.0 {
             return None;
         }
+        let variance = residual / self.count as f64;
         let n = self.unknowns();
-        let squares: f64 = (0..=n)
-            .map(|i| {
-                let row = self.steps.row(i);
-                (row[n] - (i.min(n)..n).map(|k| row[k] * x(k)).sum::<f64>()).powi(2)
-            })
-            .sum();
-        let statistic = (squares / self.pairs as f64) / (residual / self.count as f64);
-        // 2 (1 − ρ), and ρ of independent samples has the variance of their number.
-        let pairs = self.pairs as f64 * self.independent / self.count as f64;
-        Some((statistic, (statistic - 2.0).abs() * pairs.sqrt() < 10.0))
+        // `ρ − ρ₀`, from `E (r′ − r)² = 2 (1 − ρ) E r²`.
+        let correlation = |lag: &Lag| {
+            let squares: f64 = (0..=n)
+                .map(|i| {
+                    let row = lag.triangle.row(i);
+                    (row[n] - (i.min(n)..n).map(|k| row[k] * x(k)).sum::<f64>()).powi(2)
+                })
+                .sum();
+            let pairs = lag.pairs as f64;
+            1.0 - 0.5 * squares / (pairs * variance) - lag.expected / pairs
+        };
+        let first = correlation(&self.lags[0]);
+        let all = self.lags.iter().all(|lag| lag.pairs > 0);
+        let squares = self.lags.iter().enumerate().map(|(k, lag)| {
+            // Of n samples n − k pairs are k apart.
+            let (pairs, k) = (lag.independent.max(1.0), (k + 1) as f64);
+            (pairs + k) * (pairs + k + 2.0) / pairs * correlation(lag).powi(2)
+        });
+        Some(Whiteness {
+            durbin_watson: 2.0 * (1.0 - first),
+            // ρ of independent samples has the variance of their number.
+            white: first.abs() * self.lags[0].independent.sqrt() < 5.0,
+            ljung_box: all.then(|| squares.sum()),
+        })
     }
 
     /// At the values of this coordinate's own unknowns.
@@ -103,8 +133,10 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
             rms: mean(sums.residual),
             relative_rms: ratio(sums.residual, sums.tau),
             rms_raw: mean(sums.residual_raw),
-            durbin_watson: whiteness.map(|w| w.0),
-            white: whiteness.map(|w| w.1),
+            durbin_watson: whiteness.as_ref().map(|w| w.durbin_watson),
+            white: whiteness.as_ref().map(|w| w.white),
+            ljung_box: whiteness.as_ref().and_then(|w| w.ljung_box),
+            ljung_box_p: whiteness.and_then(|w| w.ljung_box).map(|q| chi_square_above(LAGS, q)),
         });
     }
     if joints.is_empty() {
@@ -120,4 +152,15 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
 
 fn ratio(residual: f64, tau: f64) -> f64 {
     if tau > 0.0 { (residual / tau).sqrt() } else { 0.0 }
+}
+
+/// The probability that chi-square with an even number of degrees of freedom is above `x`.
+fn chi_square_above(freedom: usize, x: f64) -> f64 {
+    let half = 0.5 * x;
+    let (mut sum, mut term) = (0.0, (-half).exp());
+    for k in 0..freedom / 2 {
+        sum += term;
+        term *= half / (k + 1) as f64;
+    }
+    sum
 }

@@ -37,6 +37,8 @@ pub struct RowFilter {
     every: usize,
     /// Time between samples.
     step: f64,
+    /// Samples of forces within that time, where they were taken at these instants.
+    sampled: Option<f64>,
 }
 
 impl RowFilter {
@@ -58,7 +60,7 @@ impl RowFilter {
         let sum: f64 = weights.iter().sum();
         weights.iter_mut().for_each(|w| *w /= sum);
         let every = (rate_hz / (RATE * cutoff_hz)).floor().max(1.0) as usize;
-        Ok(Self { columns: weights.clone(), weights, every, step: 1.0 / rate_hz })
+        Ok(Self { columns: weights.clone(), weights, every, step: 1.0 / rate_hz, sampled: None })
     }
 
     /// For forces that have passed a filter without phase, of the given gain at a frequency (Hz): columns pass it here.
@@ -87,6 +89,21 @@ impl RowFilter {
         // What is constant has passed the other filter unchanged.
         self.columns = (0..=2 * half).map(|k| side[k.abs_diff(half)] / sum).collect();
         self
+    }
+
+    /// For forces of which a sensor took so many samples in the time from one sample to the next, one of them at each sample.
+    /// A force that jumps with a speed's sign then jumps between two of the sensor's samples, and all that is known of where is
+    /// the middle between them.
+    pub fn sampled(mut self, times: usize) -> Self {
+        self.sampled = Some(times.max(1) as f64);
+        self
+    }
+
+    /// The correlation of two rows so many rows apart where the noise is white.
+    pub(super) fn correlation(&self, rows: usize) -> f64 {
+        let shift = rows * self.every;
+        let of = |shift: usize| self.weights.iter().zip(self.weights.iter().skip(shift)).map(|(a, b)| a * b);
+        of(shift).sum::<f64>() / of(0).sum::<f64>()
     }
 
     /// Weights of the samples around a row's centre, for forces.
@@ -122,6 +139,7 @@ impl RowFilter {
     }
 
     /// The sign of a speed, averaged over the neighbourhood of a sample: samples alone would place a jump half a step wrong.
+    /// It lies where the speed changes its sign, or where the sensor saw it ([`RowFilter::sampled`]).
     ///
     /// The speed is `v + a t`; the weight over two steps is `(9 − 15 u²)/8`, whose mean is one and whose spread is zero, so
     /// slow changes pass with gain one (to 1e-4 at the cut-off, 16 samples per period).
@@ -130,7 +148,10 @@ impl RowFilter {
         if v.abs() >= reach {
             return if v == 0.0 { 0.0 } else { v.signum() };
         }
-        let turn = v / reach;
+        let mut turn = v / reach;
+        if let Some(times) = self.sampled {
+            turn = ((turn * times).floor() + 0.5) / times;
+        }
         1.25 * turn * (1.8 - turn * turn)
     }
 
@@ -206,5 +227,33 @@ mod tests {
             assert!((filter.mean(v, a, bend) - fine(v, a, &bend)).abs() < 0.15, "{v} {a}");
         }
         assert_eq!(filter.sign(0.0, 0.0), 0.0);
+        // A sensor with four samples in each step sees the jump in the middle between two of them.
+        let seen = filter.clone().sampled(4);
+        let quarter = 0.25 / 16.0;
+        for (v, at) in [(0.1, 0.5), (0.9, 0.5), (1.1, 1.5), (-0.1, -0.5), (-3.2, -3.5), (4.0, 9.0)] {
+            let expected = if at > 4.0 { 1.0 } else { filter.sign(at * quarter, 1.0) };
+            assert!((seen.sign(v * quarter, 1.0) - expected).abs() < 1e-12, "{v}");
+        }
+    }
+
+    #[test]
+    fn rows_of_white_noise_are_correlated_as_stated() {
+        let filter = RowFilter::new(1.0, 16.0).unwrap();
+        assert!((filter.correlation(0) - 1.0).abs() < 1e-15);
+        // The transform of the squared gain, by its integral.
+        let gain = |f: f64| -> f64 {
+            let middle = filter.half() as f64;
+            let term = |(k, w): (usize, &f64)| w * (2.0 * PI * f / 16.0 * (k as f64 - middle)).cos();
+            filter.weights().iter().enumerate().map(term).sum()
+        };
+        let integral = |lag: usize| -> f64 {
+            let time = (lag * filter.every()) as f64 / 16.0;
+            let term = |f: f64| gain(f).powi(2) * (2.0 * PI * f * time).cos();
+            (0..8000).map(|k| term(0.001 * f64::from(k) + 5e-4)).sum()
+        };
+        for lag in 1..5 {
+            let found = filter.correlation(lag);
+            assert!((found - integral(lag) / integral(0)).abs() < 1e-4, "{lag}: {found}");
+        }
     }
 }

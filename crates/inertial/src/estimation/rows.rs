@@ -5,14 +5,15 @@ use std::ops::Range;
 use super::equations::{Channel, Equations};
 use super::measurements::{Huber, Measurements};
 use super::row_filter::RowFilter;
-use super::summary::Factor;
+use super::summary::{Factor, LAGS};
 use crate::Result;
 
 /// Samples whose rows are reduced at once: with some fifty columns they stay in a core's cache.
 pub(super) const BLOCK: usize = 256;
 
-/// Logs with more samples than this give every fourth difference only: how white a residual is needs no more.
+/// Logs with more samples than this give every sixteenth difference only: how white a residual is needs no more.
 const MANY: usize = 20_000;
+const SOME: usize = 16;
 
 /// Huber's bound in standard deviations: 95 % as good as least squares where noise is normal.
 const HUBER: f64 = 1.345;
@@ -160,19 +161,25 @@ impl<'d> Reduction<'d> {
         if let Some(huber) = self.data.huber {
             weigh(channel, &huber, huber.noise[row], rows, &mut self.block, &mut self.factors[row]);
         }
-        let pairs = self.differences(width);
+        let (share, every) = (self.data.independent_rows(), if self.data.len() > MANY { SOME } else { 1 });
+        for k in 0..LAGS {
+            let distance = ((k + 1) as f64 / share).round().max(1.0) as usize;
+            let pairs = self.differences(width, distance, every);
+            let lag = &mut self.factors[row].lags[k];
+            lag.triangle.absorb(&mut self.differences, pairs)?;
+            lag.pairs += pairs;
+            lag.independent += pairs as f64 * (share * every as f64).min(1.0);
+            // Of measurements that come filtered, nothing is known but how many of them are independent.
+            lag.expected += pairs as f64 * self.data.filter.map_or(0.0, |f| f.correlation(distance));
+        }
         let factor = &mut self.factors[row];
         factor.count += rows;
-        factor.pairs += pairs;
-        factor.steps.absorb(&mut self.differences, pairs)?;
         Ok(factor.triangle.absorb(&mut self.block, rows)?)
     }
 
-    /// Differences between rows one independent row apart, column by column; their number.
-    fn differences(&mut self, width: usize) -> usize {
+    /// Differences between rows some rows apart, column by column, beginning at every n-th row; their number.
+    fn differences(&mut self, width: usize, lag: usize, every: usize) -> usize {
         let (kept, out) = (&self.kept, &mut self.differences);
-        let lag = (1.0 / self.data.independent_rows()).round().max(1.0) as usize;
-        let every = if self.data.len() > MANY { 4 } else { 1 };
         let pair = |i: usize| kept[i..].binary_search(&(kept[i] + lag)).ok().map(|k| (i, i + k));
         let pairs: Vec<(usize, usize)> = (0..kept.len()).step_by(every).filter_map(pair).collect();
         out.clear();

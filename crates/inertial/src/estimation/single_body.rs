@@ -4,6 +4,8 @@
 //! ([`SensorMotion`]), so the body is a mechanism of one free link without gravity and its log an ordinary [`Summary`]: six
 //! forces per sample, ten parameters and six offsets. All that works on summaries works here.
 
+use std::ops::Range;
+
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
@@ -102,6 +104,16 @@ impl SensorMotion {
         self.acceleration.extend(proper.iter());
         self.angular_velocity.extend(velocity.angular.iter());
         self.angular_acceleration.extend(acceleration.angular.iter());
+    }
+
+    /// Some of its samples.
+    pub fn part(&self, range: Range<usize>) -> Self {
+        let part = |all: &[f64]| all[3 * range.start..3 * range.end].to_vec();
+        Self {
+            acceleration: part(&self.acceleration),
+            angular_velocity: part(&self.angular_velocity),
+            angular_acceleration: part(&self.angular_acceleration),
+        }
     }
 
     /// Number of samples.

@@ -33,18 +33,33 @@ pub(super) struct Factor {
     pub count: usize,
     /// Those of them that are independent.
     pub independent: f64,
-    /// The same factor of differences between rows one independent sample apart, for how white a residual is.
-    pub steps: Triangle,
-    /// Number of these differences.
-    pub pairs: usize,
+    /// What differences between rows one, two, … independent samples apart say, for how white a residual is.
+    pub lags: [Lag; LAGS],
     /// Sum of squared residuals, each at most Huber's bound: of robust passes only, and not kept in files.
     pub clipped: f64,
+}
+
+/// Differences between rows so many independent samples apart are kept at most.
+pub(super) const LAGS: usize = 4;
+
+/// Differences between rows some distance apart.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lag {
+    /// Their factor.
+    pub triangle: Triangle,
+    /// Their number.
+    pub pairs: usize,
+    /// As many independent ones they are worth.
+    pub independent: f64,
+    /// Sum of the correlations that the rows of white noise would have.
+    pub expected: f64,
 }
 
 impl Factor {
     pub fn new(width: usize) -> Self {
         let triangle = Triangle::new(width);
-        Self { steps: triangle.clone(), triangle, count: 0, independent: 0.0, pairs: 0, clipped: 0.0 }
+        let lag = || Lag { triangle: triangle.clone(), pairs: 0, independent: 0.0, expected: 0.0 };
+        Self { lags: std::array::from_fn(|_| lag()), triangle, count: 0, independent: 0.0, clipped: 0.0 }
     }
 
     /// Columns before the two of forces.
@@ -125,8 +140,12 @@ impl Summary {
             own.triangle.merge(&other.triangle)?;
             own.count += other.count;
             own.independent += other.independent;
-            own.steps.merge(&other.steps)?;
-            own.pairs += other.pairs;
+            for (own, other) in own.lags.iter_mut().zip(&other.lags) {
+                own.triangle.merge(&other.triangle)?;
+                own.pairs += other.pairs;
+                own.independent += other.independent;
+                own.expected += other.expected;
+            }
             own.clipped += other.clipped;
         }
         Ok(())
@@ -137,14 +156,17 @@ impl Summary {
         let mut out = self.clone();
         for factor in &mut out.factors {
             let (width, n) = (factor.triangle.width(), factor.unknowns());
-            let mut upper = factor.triangle.upper();
-            // The last two columns; row i begins at its diagonal.
-            let mut start = 0;
-            for i in 0..width {
-                (n.max(i)..width).for_each(|j| upper[start + j - i] *= -1.0);
-                start += width - i;
+            let differences = factor.lags.iter_mut().map(|lag| &mut lag.triangle);
+            for triangle in std::iter::once(&mut factor.triangle).chain(differences) {
+                let mut upper = triangle.upper();
+                // The last two columns; row i begins at its diagonal.
+                let mut start = 0;
+                for i in 0..width {
+                    (n.max(i)..width).for_each(|j| upper[start + j - i] *= -1.0);
+                    start += width - i;
+                }
+                *triangle = Triangle::from_upper(width, &upper)?;
             }
-            factor.triangle = Triangle::from_upper(width, &upper)?;
         }
         Ok(out)
     }
@@ -221,11 +243,17 @@ struct StoredFactor {
     width: usize,
     /// The factor on and above its diagonal, row after row.
     upper: Vec<f64>,
-    /// The same of differences, and their number; absent in files of before.
+    /// The same of differences; absent in files of before.
     #[serde(default)]
-    steps: Vec<f64>,
-    #[serde(default)]
+    lags: Vec<StoredLag>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredLag {
+    upper: Vec<f64>,
     pairs: usize,
+    independent: f64,
+    expected: f64,
 }
 
 impl From<Summary> for Stored {
@@ -235,8 +263,17 @@ impl From<Summary> for Stored {
             independent: f.independent,
             width: f.triangle.width(),
             upper: f.triangle.upper(),
-            steps: if f.pairs > 0 { f.steps.upper() } else { Vec::new() },
-            pairs: f.pairs,
+            lags: f
+                .lags
+                .iter()
+                .take_while(|lag| lag.pairs > 0)
+                .map(|lag| StoredLag {
+                    upper: lag.triangle.upper(),
+                    pairs: lag.pairs,
+                    independent: lag.independent,
+                    expected: lag.expected,
+                })
+                .collect(),
         };
         Self {
             schema: SCHEMA.into(),
@@ -261,13 +298,21 @@ impl TryFrom<Stored> for Summary {
             }
             let triangle = Triangle::from_upper(c.width, &c.upper).map_err(|e| e.to_string())?;
             let mut out = Factor::new(c.width);
-            if c.pairs > 0 {
-                out.steps = Triangle::from_upper(c.width, &c.steps).map_err(|e| e.to_string())?;
+            for (own, stored) in out.lags.iter_mut().zip(c.lags) {
+                if !(stored.independent >= 0.0 && stored.expected.is_finite()) {
+                    return Err("the counts of a channel are impossible".to_owned());
+                }
+                *own = Lag {
+                    triangle: Triangle::from_upper(c.width, &stored.upper).map_err(|e| e.to_string())?,
+                    pairs: stored.pairs,
+                    independent: stored.independent,
+                    expected: stored.expected,
+                };
             }
-            if !(triangle.is_finite() && out.steps.is_finite()) {
+            if !(triangle.is_finite() && out.lags.iter().all(|lag| lag.triangle.is_finite())) {
                 return Err("a factor is not finite".to_owned());
             }
-            Ok(Factor { triangle, count: c.count, independent: c.independent, pairs: c.pairs, ..out })
+            Ok(Factor { triangle, count: c.count, independent: c.independent, ..out })
         };
         Ok(Self {
             names: stored.unknowns,

@@ -8,7 +8,7 @@ use super::unknown;
 use crate::mechanism::read::file::{self, places};
 use crate::spatial::Inertia;
 use crate::{Error, Place, Result};
-use places::{EntryPlace, Places, is_json};
+use places::{DynamicsPlace, EntryPlace, JointPlace, Places, is_json};
 
 /// Replaces the inertials of the bodies that `inertias` names, and of rotors named `JOINT.rotor` (the second rotor of a
 /// joint is `JOINT.rotor2`). An entry without inertial gets one. Nothing else in the text changes.
@@ -25,6 +25,26 @@ use places::{EntryPlace, Places, is_json};
 /// # Ok::<(), inertial::Error>(())
 /// ```
 pub fn replace_inertials(text: &str, inertias: &[(&str, Inertia<f64>)]) -> Result<String> {
+    replace_values(text, inertias, &[])
+}
+
+/// New values of a joint's `dynamics`; absent ones stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct NewDynamics {
+    /// Viscous damping.
+    pub damping: Option<f64>,
+    /// Coulomb friction.
+    pub friction: Option<f64>,
+    /// Inertia added at the joint.
+    pub armature: Option<f64>,
+}
+
+/// The same, and new values of the `dynamics` of joints.
+pub fn replace_values(
+    text: &str,
+    inertias: &[(&str, Inertia<f64>)],
+    joints: &[(&str, NewDynamics)],
+) -> Result<String> {
     let described = file::read(text)?;
     let unplaced = || Error::syntax(Place::default(), "the entries of the file cannot be located");
     let places = Places::find(text).ok_or_else(unplaced)?;
@@ -37,6 +57,13 @@ pub fn replace_inertials(text: &str, inertias: &[(&str, Inertia<f64>)]) -> Resul
         let entry = entries.get(name).ok_or_else(|| unknown(name))?;
         edit(text, entry, inertia, &mut edits);
     }
+    for (name, new) in joints {
+        let joint = described.joints.iter().find(|j| j.name == *name);
+        let place = joint.and_then(|j| entries.get(j.child.as_str())?.joint.as_ref());
+        let place = place
+            .ok_or_else(|| Error::model(Place::default(), format!("the model has no joint \"{name}\"")))?;
+        edit_dynamics(text, place, new, &mut edits);
+    }
     edits.sort_by_key(|(range, _)| range.start);
     let mut out = String::with_capacity(text.len() + 64 * edits.len());
     let mut done = 0;
@@ -46,7 +73,55 @@ pub fn replace_inertials(text: &str, inertias: &[(&str, Inertia<f64>)]) -> Resul
         done = range.end;
     }
     out.push_str(&text[done..]);
+    // A table may be written in more ways than new keys can be put into: what was written is read again.
+    let read = if joints.is_empty() { described } else { file::read(&out)? };
+    for (name, new) in joints {
+        let found = read.joints.iter().find(|j| j.name == *name).map(|j| j.dynamics).unwrap_or_default();
+        let pairs =
+            [(new.damping, found.damping), (new.friction, found.friction), (new.armature, found.armature)];
+        if pairs.iter().any(|(new, found)| new.is_some_and(|x| x != *found)) {
+            return Err(Error::unsupported(
+                Place::default(),
+                format!("writing the dynamics of \"{name}\" where they stand in this file"),
+            ));
+        }
+    }
     Ok(out)
+}
+
+fn edit_dynamics(text: &str, joint: &JointPlace, new: &NewDynamics, edits: &mut Vec<(Range<usize>, String)>) {
+    let key = |name: &str| if is_json(text) { format!("\"{name}\": ") } else { format!("{name} = ") };
+    let place =
+        |of: fn(&DynamicsPlace) -> &Option<Range<usize>>| joint.dynamics.as_ref().and_then(|d| of(d).clone());
+    let mut missing = Vec::new();
+    for (name, value, place) in [
+        ("damping", new.damping, place(|d| &d.damping)),
+        ("friction", new.friction, place(|d| &d.friction)),
+        ("armature", new.armature, place(|d| &d.armature)),
+    ] {
+        match (value, place) {
+            (Some(value), Some(range)) => edits.push((range, format!("{value:?}"))),
+            // What is not there is zero.
+            (Some(value), None) if value != 0.0 => missing.push(format!("{}{value:?}", key(name))),
+            _ => {}
+        }
+    }
+    if missing.is_empty() {
+        return;
+    }
+    let (at, entry) = match &joint.dynamics {
+        Some(dynamics) => (dynamics.span.start, missing.join(", ")),
+        None => (joint.span.start, format!("{}{{ {} }}", key("dynamics"), missing.join(", "))),
+    };
+    if text[at..].starts_with('{') {
+        let comma = if text[at + 1..].trim_start().starts_with('}') { "" } else { ", " };
+        edits.push((at + 1..at + 1, format!("{entry}{comma}")));
+    } else {
+        // A table with a header of its own: on lines below it.
+        let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
+        let lines = if joint.dynamics.is_some() { missing.join("\n") } else { entry };
+        edits.push((end..end, format!("\n{lines}")));
+    }
 }
 
 fn edit(text: &str, entry: &EntryPlace, inertia: &Inertia<f64>, edits: &mut Vec<(Range<usize>, String)>) {

@@ -14,10 +14,10 @@ pub(in crate::mechanism) fn is_json(text: &str) -> bool {
 
 /// The entries of a file's lists.
 #[derive(Debug, Default, Deserialize)]
-#[serde(bound = "E: Deserialize<'de>")]
-pub(in crate::mechanism) struct Places<E = EntryPlace> {
+#[serde(bound = "B: Deserialize<'de>, E: Deserialize<'de>")]
+pub(in crate::mechanism) struct Places<B = EntryPlace, E = B> {
     #[serde(default = "Vec::new")]
-    pub bodies: Vec<E>,
+    pub bodies: Vec<B>,
     #[serde(default = "Vec::new")]
     pub loops: Vec<E>,
     #[serde(default = "Vec::new")]
@@ -26,11 +26,28 @@ pub(in crate::mechanism) struct Places<E = EntryPlace> {
     pub wheels: Vec<E>,
 }
 
-/// One entry, with its `inertial` if it has one.
+/// One entry, with its `inertial` if it has one, and where it is a body with its joint.
 #[derive(Debug)]
 pub(in crate::mechanism) struct EntryPlace {
     pub span: Range<usize>,
     pub inertial: Option<InertialPlace<Range<usize>>>,
+    pub joint: Option<JointPlace>,
+}
+
+/// A joint: itself, and its `dynamics` if it has some.
+#[derive(Debug)]
+pub(in crate::mechanism) struct JointPlace {
+    pub span: Range<usize>,
+    pub dynamics: Option<DynamicsPlace>,
+}
+
+/// The `dynamics` of a joint: itself, and the values of some of its keys.
+#[derive(Debug)]
+pub(in crate::mechanism) struct DynamicsPlace {
+    pub span: Range<usize>,
+    pub damping: Option<Range<usize>>,
+    pub friction: Option<Range<usize>>,
+    pub armature: Option<Range<usize>>,
 }
 
 /// An `inertial`: itself, and the values in it that stand for numbers.
@@ -47,6 +64,38 @@ pub(in crate::mechanism) struct InertialPlace<S> {
 #[serde(bound = "I: Deserialize<'de>")]
 struct Entry<I> {
     inertial: Option<I>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound = "I: Deserialize<'de>, J: Deserialize<'de>")]
+struct Body<I, J> {
+    inertial: Option<I>,
+    joint: Option<J>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound = "D: Deserialize<'de>")]
+struct Joint<D> {
+    dynamics: Option<D>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound = "S: Deserialize<'de>")]
+struct Dynamics<S> {
+    damping: Option<S>,
+    friction: Option<S>,
+    armature: Option<S>,
+}
+
+impl<S> Dynamics<S> {
+    fn places(self, span: Range<usize>, place: impl Fn(S) -> Range<usize>) -> DynamicsPlace {
+        DynamicsPlace {
+            span,
+            damping: self.damping.map(&place),
+            friction: self.friction.map(&place),
+            armature: self.armature.map(&place),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -79,11 +128,15 @@ impl<S> Inertial<S> {
     }
 }
 
-impl<E> Places<E> {
-    fn map(self, place: impl Fn(E) -> Option<EntryPlace>) -> Option<Places> {
-        let map = |list: Vec<E>| list.into_iter().map(&place).collect::<Option<Vec<_>>>();
+impl<B, E> Places<B, E> {
+    fn map(
+        self,
+        body: impl Fn(B) -> Option<EntryPlace>,
+        entry: impl Fn(E) -> Option<EntryPlace>,
+    ) -> Option<Places> {
+        let map = |list: Vec<E>| list.into_iter().map(&entry).collect::<Option<Vec<_>>>();
         Some(Places {
-            bodies: map(self.bodies)?,
+            bodies: self.bodies.into_iter().map(body).collect::<Option<Vec<_>>>()?,
             loops: map(self.loops)?,
             rotors: map(self.rotors)?,
             wheels: map(self.wheels)?,
@@ -98,32 +151,70 @@ impl Places {
     }
 
     fn in_json(text: &str) -> Option<Self> {
+        type Raw<'t> = &'t RawValue;
         let span = |raw: &RawValue| span_within(text, raw.get());
         let json = text.trim_start_matches('\u{feff}');
-        serde_json::from_str::<Places<&RawValue>>(json).ok()?.map(|entry| {
-            let inertial = serde_json::from_str::<Entry<&RawValue>>(entry.get()).ok()?.inertial;
-            let inertial = match inertial {
-                None => None,
-                Some(raw) => {
-                    let fields: Inertial<&RawValue> = serde_json::from_str(raw.get()).ok()?;
-                    Some(fields.places(span(raw), span))
-                }
+        let inertial = |raw: &RawValue| {
+            let fields: Inertial<Raw<'_>> = serde_json::from_str(raw.get()).ok()?;
+            Some(fields.places(span(raw), span))
+        };
+        let joint = |raw: &RawValue| {
+            let fields: Joint<Raw<'_>> = serde_json::from_str(raw.get()).ok()?;
+            let dynamics = |raw: &RawValue| {
+                let fields: Dynamics<Raw<'_>> = serde_json::from_str(raw.get()).ok()?;
+                Some(fields.places(span(raw), span))
             };
-            Some(EntryPlace { span: span(entry), inertial })
-        })
+            Some(JointPlace { span: span(raw), dynamics: given(fields.dynamics, dynamics)? })
+        };
+        serde_json::from_str::<Places<Raw<'_>>>(json).ok()?.map(
+            |raw| {
+                let body: Body<Raw<'_>, Raw<'_>> = serde_json::from_str(raw.get()).ok()?;
+                Some(EntryPlace {
+                    span: span(raw),
+                    inertial: given(body.inertial, inertial)?,
+                    joint: given(body.joint, joint)?,
+                })
+            },
+            |raw| {
+                let entry: Entry<Raw<'_>> = serde_json::from_str(raw.get()).ok()?;
+                Some(EntryPlace { span: span(raw), inertial: given(entry.inertial, inertial)?, joint: None })
+            },
+        )
     }
 
     fn in_toml(text: &str) -> Option<Self> {
         type Value = Spanned<IgnoredAny>;
-        toml::from_str::<Places<Spanned<Entry<Spanned<Inertial<Value>>>>>>(text).ok()?.map(|entry| {
-            let span = entry.span();
-            let inertial = entry.into_inner().inertial.map(|i| {
-                let span = i.span();
-                i.into_inner().places(span, |value| value.span())
+        type Inner = Spanned<Inertial<Value>>;
+        type Moved = Spanned<Joint<Spanned<Dynamics<Value>>>>;
+        let inertial = |i: Inner| {
+            let span = i.span();
+            i.into_inner().places(span, |value| value.span())
+        };
+        let joint = |j: Moved| {
+            let span = j.span();
+            let dynamics = j.into_inner().dynamics.map(|d| {
+                let span = d.span();
+                d.into_inner().places(span, |value| value.span())
             });
-            Some(EntryPlace { span, inertial })
-        })
+            JointPlace { span, dynamics }
+        };
+        toml::from_str::<Places<Spanned<Body<Inner, Moved>>, Spanned<Entry<Inner>>>>(text).ok()?.map(
+            |body| {
+                let (span, body) = (body.span(), body.into_inner());
+                Some(EntryPlace { span, inertial: body.inertial.map(inertial), joint: body.joint.map(joint) })
+            },
+            |entry| {
+                let span = entry.span();
+                Some(EntryPlace { span, inertial: entry.into_inner().inertial.map(inertial), joint: None })
+            },
+        )
     }
+}
+
+/// What a value that may be absent becomes; the outer `None` is a failure.
+#[allow(clippy::option_option)]
+fn given<T, U>(value: Option<T>, to: impl Fn(T) -> Option<U>) -> Option<Option<U>> {
+    value.map_or(Some(None), |value| to(value).map(Some))
 }
 
 /// Where `part`, a slice of `text`, stands in it.
