@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use common::{Folder, one_line, page, refused, run, run_with_input};
 use inertial::dynamics::{InverseDynamics, Workspace, body_accelerations};
 use inertial::mechanism::{BuildOptions, Mechanism, read};
-use inertial::spatial::{Inertia, Motion};
+use inertial::spatial::{Inertia, Motion, PARAMETER_NAMES, Parameters};
 use nalgebra::{Matrix3, Vector3, vector};
 
 /// An arm of three joints whose last link carries a sensor frame; friction as a model file gives it.
@@ -194,6 +194,16 @@ fn a_tool_behind_a_sensor() {
         // Differences of fourth order at 200 Hz.
         check(&result.json(), if alpha { 1e-5 } else { 1e-4 });
     }
+    // Data that were not fitted judge it: the end of the log, and another.
+    let held = call(&joints, &["--cutoff", "off", "--holdout", "0.3"]);
+    check(&held, 1e-5);
+    let samples = |found: &serde_json::Value| found["samples"].as_f64().unwrap();
+    assert!((samples(&held) / samples(&found) - 0.7).abs() < 1e-3);
+    let other = folder.file("other.csv", sensor_log(800, true, true));
+    for judged in [&held, &call(&joints, &["--cutoff", "off", "--validate", &other])] {
+        assert_eq!(judged["validation"][5]["joint"], "ft.tz");
+        assert!(judged["validation_relative_rms"].as_f64().unwrap() < 1e-5, "{judged}");
+    }
     // As text.
     let told = run(&["identify", &model, &joints, "--payload", "sensor"]);
     assert!(told.stdout.contains("payload") && told.stdout.contains("ft.tz"), "{}", told.stdout);
@@ -220,6 +230,37 @@ fn a_tool_from_torques() {
     assert_eq!(body["bodies"][0]["consistent"], true);
     page::with_curves(&path, &body, &["fit"], 1e-9);
     assert!(body["fit_relative_rms"].as_f64().unwrap() < 0.02, "{body}");
+    // What that is has names: adding any of it to the payload changes no torque.
+    let hidden = body["not_shown"].as_array().unwrap();
+    assert_eq!(hidden.len() as u64, 10 - body["excited"].as_u64().unwrap());
+    let arm = arm();
+    let [q, v, a] = motion(0.7);
+    let pose = arm.links().iter().find(|l| l.name == "sensor").unwrap().pose;
+    for direction in hidden {
+        let mut ten = Parameters::zeros();
+        for (name, x) in direction.as_object().unwrap() {
+            let place = PARAMETER_NAMES.iter().position(|n| format!("payload.{n}") == *name).unwrap();
+            ten[place] = x.as_f64().unwrap();
+        }
+        let added = Inertia::from_parameters(&ten).transformed(&pose).parameters();
+        let mut parameters = arm.parameters();
+        let mut torques = [[0.0; 3]; 2];
+        for tau in &mut torques {
+            let with = arm.clone().with_parameters(&parameters).unwrap();
+            let dynamics = InverseDynamics::new(&with);
+            dynamics.rnea(&mut dynamics.scratch(), &q, &v, &a, tau).unwrap();
+            parameters[20..].iter_mut().zip(added.iter()).for_each(|(x, y)| *x += y);
+        }
+        for j in 0..3 {
+            assert!((torques[0][j] - torques[1][j]).abs() < 1e-8 * ten.amax(), "{direction}");
+        }
+    }
+    // Data that were not fitted judge it.
+    for more in [&["--holdout", "0.3"][..], &["--validate", &loaded]] {
+        let judged = call(&[&["--estimator", "wls"], more].concat());
+        assert_eq!(judged["validation"].as_array().unwrap().len(), 3);
+        assert!(judged["validation_relative_rms"].as_f64().unwrap() < 1e-4, "{judged}");
+    }
     for found in [&alone, &both] {
         assert_eq!(found["rank"], found["excited"]);
         assert!(found["fit_relative_rms"].as_f64().unwrap() < 1e-4, "{found}");
@@ -246,7 +287,6 @@ fn bad_payload_calls_have_one_line() {
     assert!(line.contains("no link senzor; the nearest is sensor"), "{line}");
     let line = call(&log, &["--payload", "base"]);
     assert!(line.contains("never moves"), "{line}");
-    call(&log, &["--payload", "sensor", "--holdout", "0.2"]);
     call(&log, &["--payload", "sensor", "--prior", &model]);
     call(&log, &["--unloaded", &log]);
     let neither = folder.file("neither.csv", "t,q.a,q.b,q.c\n0,0,0,0\n1,1,1,1\n");
@@ -319,6 +359,28 @@ fn estimates_follow_a_stream() {
     let short = rows.lines().take(5).collect::<Vec<_>>().join("\n");
     let line = one_line(&run_with_input(&args, short.as_bytes()));
     assert!(line.contains("ended before a whole window"), "{line}");
+    // Other units are suspected as in whole logs.
+    let scaled = |columns: std::ops::Range<usize>, factor: f64| {
+        let row = |(i, line): (usize, &str)| {
+            let cell = |(k, x): (usize, &str)| match x.parse::<f64>() {
+                Ok(number) if i > 0 && columns.contains(&k) => format!("{}", factor * number),
+                _ => x.to_owned(),
+            };
+            line.split(',').enumerate().map(cell).collect::<Vec<_>>().join(",")
+        };
+        rows.lines().enumerate().map(row).collect::<Vec<_>>().join("\n")
+    };
+    let degrees = 180.0 / std::f64::consts::PI;
+    for (text, words) in [
+        (scaled(0..1, 1e3), "are these milliseconds?"),
+        (scaled(1..4, degrees), "are these degrees?"),
+        (scaled(4..7, degrees), "is it degrees per second"),
+    ] {
+        let line = one_line(&run_with_input(&args, text.as_bytes()));
+        assert!(line.contains(words) && line.starts_with("standard input: row "), "{line}");
+        let trusted = run_with_input(&[&args[..], &["--trust-units"]].concat(), text.as_bytes());
+        assert!(!trusted.stderr.contains(words), "{}", trusted.stderr);
+    }
     one_line(&run_with_input(&["identify", "-", "--follow", "-"], b""));
     refused(&["identify", &model, "--follow", "-", "--forget", "-3"]);
     refused(&["identify", &model]);

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
 #[path = "common/conic.rs"]
 mod conic;
-mod common;
 
 use common::logs::{FRICTION, Log, model, normal, simulate, true_values, truth_of};
 use common::python::run;

@@ -3,11 +3,11 @@
 use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
+use inertial::consistency::{DEFAULT_TOLERANCE, judge};
 use inertial::estimation::{
     Equations, Estimator, Gains, Identification, IdentifyOptions, KnownPayload, PayloadLink, Summary,
     identify,
 };
-use inertial::consistency::{DEFAULT_TOLERANCE, judge};
 use inertial::spatial::Inertia;
 use nalgebra::{Matrix3, Vector3};
 

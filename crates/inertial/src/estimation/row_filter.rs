@@ -141,17 +141,37 @@ impl RowFilter {
     /// The sign of a speed, averaged over the neighbourhood of a sample: samples alone would place a jump half a step wrong.
     /// It lies where the speed changes its sign, or where the sensor saw it ([`RowFilter::sampled`]).
     ///
-    /// The speed is `v + a t`; the weight over two steps is `(9 − 15 u²)/8`, whose mean is one and whose spread is zero, so
-    /// slow changes pass with gain one (to 1e-4 at the cut-off, 16 samples per period).
-    pub(super) fn sign(&self, v: f64, a: f64) -> f64 {
-        let reach = a.abs() * self.step;
-        if v.abs() >= reach {
-            return if v == 0.0 { 0.0 } else { v.signum() };
+    /// Speed and acceleration are those at the sample before, at this one and at the next; between them the speed is the
+    /// cubic that has both at its ends. The weight over two steps is `(9 − 15 u²)/8`, whose mean is one and whose spread is zero,
+    /// so slow changes pass with gain one (to 1e-4 at the cut-off, 16 samples per period).
+    pub(super) fn sign(&self, [before, now, after]: [[f64; 2]; 3]) -> f64 {
+        let [v, a] = now;
+        if v == 0.0 {
+            return 0.0;
         }
-        let mut turn = v / reach;
-        if let Some(times) = self.sampled {
-            turn = ((turn * times).floor() + 0.5) / times;
+        // Backwards in time accelerations have the opposite sign.
+        let after = self.part_before_turn(now, after);
+        let before = self.part_before_turn([v, -a], [before[0], -before[1]]);
+        v.signum() * (after + before - 1.0)
+    }
+
+    /// The part (twice the weight) of the step from one sample to another before the speed changes its sign: one where it
+    /// does not.
+    fn part_before_turn(&self, [v, a]: [f64; 2], [to_v, to_a]: [f64; 2]) -> f64 {
+        if v * to_v >= 0.0 {
+            return 1.0;
         }
+        let (a, to_a) = (a * self.step, to_a * self.step);
+        let cubic = |u: f64| {
+            let (rest, both) = (1.0 - u, u * (1.0 - u));
+            v * rest * rest * (1.0 + 2.0 * u) + to_v * u * u * (3.0 - 2.0 * u) + both * (a * rest - to_a * u)
+        };
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..30 {
+            let middle = 0.5 * (low + high);
+            *(if cubic(middle) * v > 0.0 { &mut low } else { &mut high }) = middle;
+        }
+        let turn = self.sampled.map_or(low, |times| ((low * times).floor() + 0.5) / times);
         1.25 * turn * (1.8 - turn * turn)
     }
 
@@ -220,19 +240,27 @@ mod tests {
             (0..n).map(value).sum::<f64>() * 2.0 / f64::from(n)
         };
         let bend = |v: f64| v.signum() * (-v.abs() / 0.02).exp();
+        let line = |v: f64, a: f64| [-1.0, 0.0, 1.0].map(|u| [v + a * u / 16.0, a]);
         for (v, a) in [(0.01, 1.0), (-0.03, 0.7), (0.02, -0.5), (0.5, 1.0), (0.3, 0.0)] {
             // The jump of 2 lies within a step of the fine sum.
-            assert!((filter.sign(v, a) - fine(v, a, &f64::signum)).abs() < 4e-4, "{v} {a}");
+            assert!((filter.sign(line(v, a)) - fine(v, a, &f64::signum)).abs() < 4e-4, "{v} {a}");
             // Sixteen points place the jump to an eighth of a step, which counts by at most 9/8.
             assert!((filter.mean(v, a, bend) - fine(v, a, &bend)).abs() < 0.15, "{v} {a}");
         }
-        assert_eq!(filter.sign(0.0, 0.0), 0.0);
+        assert_eq!(filter.sign([[0.0; 2]; 3]), 0.0);
+        // A cubic that turns twice, at −0.5 and at 0.25 steps.
+        let turning = [-1.0, 0.0, 1.0].map(|u: f64| {
+            let (v, slope) = ((u + 0.5) * (0.25 - u), -2.0 * u - 0.25);
+            [v, 16.0 * slope]
+        });
+        let part = |u: f64| 1.25 * u * (1.8 - u * u);
+        assert!((filter.sign(turning) - (part(0.5) + part(0.25) - 1.0)).abs() < 1e-8);
         // A sensor with four samples in each step sees the jump in the middle between two of them.
         let seen = filter.clone().sampled(4);
         let quarter = 0.25 / 16.0;
-        for (v, at) in [(0.1, 0.5), (0.9, 0.5), (1.1, 1.5), (-0.1, -0.5), (-3.2, -3.5), (4.0, 9.0)] {
-            let expected = if at > 4.0 { 1.0 } else { filter.sign(at * quarter, 1.0) };
-            assert!((seen.sign(v * quarter, 1.0) - expected).abs() < 1e-12, "{v}");
+        for (v, at) in [(0.1, 0.5), (0.9, 0.5), (1.1, 1.5), (-0.1, -0.5), (-3.2, -3.5), (4.1, 9.0)] {
+            let expected = if at > 4.0 { 1.0 } else { filter.sign(line(at * quarter, 1.0)) };
+            assert!((seen.sign(line(v * quarter, 1.0)) - expected).abs() < 1e-8, "{v}");
         }
     }
 

@@ -168,8 +168,13 @@ impl Feature {
         let along = |x: &[f64], s: usize| -> f64 {
             self.shaft.iter().map(|&(k, factor)| factor * x[s * nv + k]).sum()
         };
+        let last = data.len().saturating_sub(1);
+        let state = |s: usize| [along(data.v, s), along(data.a, s)];
         let sign = |s: usize| match (along(data.v, s), data.filter) {
-            (v, Some(filter)) => filter.sign(v, along(data.a, s)),
+            // At the ends there is no change of sign to be seen.
+            (_, Some(filter)) => {
+                filter.sign([state(s.saturating_sub(1)), state(s), state((s + 1).min(last))])
+            }
             (0.0, None) => 0.0,
             (v, None) => v.signum(),
         };
