@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::default_trait_access)]
 
+use inertial::mechanism::BuildOptions;
 use inertial::mechanism::read::file::read;
-use inertial::mechanism::write::file::replace_inertials;
+use inertial::mechanism::write::file::{NewDynamics, replace_inertials, write_bodies};
 use inertial::spatial::Inertia;
 use nalgebra::{Matrix3, vector};
 
@@ -75,4 +76,51 @@ fn toml_keeps_comments_and_every_style_of_table() {
             assert!(out.contains(comment), "{comment} lost in\n{out}");
         }
     }
+}
+
+/// Bodies of which parts are fixed together and rotors that load their carriers read back as they were wanted.
+#[test]
+fn bodies_and_rotors_read_back() {
+    let inertial = |mass: f64| {
+        format!(
+            "inertial = {{ mass = {mass}, com = [0.1, 0, 0.02], inertia = {{ ixx = 0.1, ixy = 0, ixz = 0, iyy = 0.2, iyz = 0.01, izz = 0.25 }} }}"
+        )
+    };
+    let text = format!(
+        "schema = \"inertial/mechanism/1\"\n\
+         [[bodies]]\nname = \"a\"\nparent = \"ground\"\njoint = {{ name = \"ja\", type = \"revolute\" }}\n{}\n\
+         [[bodies]]\nname = \"b\"\nparent = \"a\"\n\
+         joint = {{ name = \"jb\", type = \"revolute\", axis = [0, 1, 0], origin = {{ xyz = [0.3, 0, 0] }}, dynamics = {{ damping = 1 }} }}\n{}\n\
+         [[bodies]]\nname = \"plate\"\nparent = \"b\"\njoint = {{ name = \"weld\", type = \"fixed\", origin = {{ xyz = [0, 0, 0.2] }} }}\n{}\n\
+         [[rotors]]\njoint = \"jb\"\ncarrier = \"a\"\nratio = 50\naxis = [0, 1, 0]\nsymmetric = true\n\
+         inertial = {{ mass = 0.4, inertia = {{ ixx = 0.001, ixy = 0, ixz = 0, iyy = 0.002, iyz = 0, izz = 0.001 }} }}\n",
+        inertial(3.0),
+        inertial(2.0),
+        inertial(0.5)
+    );
+    let build = |text: &str| read(text).unwrap().build(&BuildOptions::default()).unwrap();
+    let before = build(&text);
+    for factor in [1.3, 0.2] {
+        let wanted: Vec<_> = before
+            .bodies()
+            .iter()
+            .map(|b| (b.name.as_str(), Inertia::from_parameters(&(b.inertia.parameters() * factor))))
+            .collect();
+        let friction = NewDynamics { damping: Some(0.3), friction: Some(0.7), armature: Some(0.05) };
+        let out =
+            write_bodies(&text, &BuildOptions::default(), &wanted, &[("jb", friction), ("ja", friction)]);
+        let after = build(&out.unwrap().text);
+        for (body, (name, wanted)) in after.bodies().iter().zip(&wanted) {
+            assert_eq!(body.name, *name);
+            let difference = (body.inertia.parameters() - wanted.parameters()).amax();
+            assert!(difference < 1e-14, "{name}: {difference}");
+        }
+        assert_eq!(after.armature(), [0.05, 0.05]);
+        for joint in after.joints() {
+            assert_eq!((joint.dynamics.damping, joint.dynamics.friction), (0.3, 0.7));
+        }
+    }
+    assert!(write_bodies(&text, &BuildOptions::default(), &[], &[("weld", NewDynamics::default())]).is_ok());
+    let unknown = write_bodies(&text, &BuildOptions::default(), &[], &[("jc", NewDynamics::default())]);
+    assert_eq!(unknown.unwrap_err().to_string(), "the model has no joint \"jc\"");
 }

@@ -4,7 +4,6 @@ use anyhow::{Context, Result};
 use inertial::estimation::JointEstimate;
 use inertial::mechanism::write::file::NewDynamics;
 use inertial::mechanism::{BodyKind, Mechanism, write};
-use inertial::spatial::Inertia;
 
 use super::Args;
 use crate::model::Model;
@@ -19,45 +18,30 @@ pub(super) fn written(
     joints: Option<&[JointEstimate]>,
 ) -> Result<String> {
     let with = mechanism.clone().with_parameters(parameters)?;
-    if !model.text.trim_start().starts_with('<') {
-        return written_mechanism(model, &with, joints);
-    }
     let parts = |b: &&inertial::mechanism::Body| b.kind != BodyKind::Massless;
     let bodies: Vec<_> = with.bodies().iter().filter(parts).map(|b| (b.name.as_str(), b.inertia)).collect();
-    let joints = joints.unwrap_or_default();
-    let known = |j: &&JointEstimate| j.viscous.is_some() || j.coulomb.is_some();
-    let friction = |j: &JointEstimate| write::urdf::Friction {
-        damping: j.viscous.unwrap_or(0.0),
-        friction: j.coulomb.unwrap_or(0.0),
-    };
-    let friction: Vec<_> = joints.iter().filter(known).map(|j| (j.name.as_str(), friction(j))).collect();
-    let written = write::urdf::write_bodies(&model.text, &args.options.build_options(), &bodies, &friction)
-        .with_context(|| model.label.clone())?;
-    written.notes.iter().for_each(|note| output::say(note));
-    if joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || j.offset.is_some()) {
-        output::say(
-            "a URDF has no place for offsets and reflected rotor inertias: they are in the result only",
-        );
-    }
-    Ok(written.text)
-}
-
-/// The text of a mechanism file with the identified inertias (of links fixed to each other, the first has all), friction and
-/// armatures.
-fn written_mechanism(model: &Model, with: &Mechanism, joints: Option<&[JointEstimate]>) -> Result<String> {
-    let mut inertias = Vec::new();
-    let bodies = with.bodies().iter().enumerate().filter(|(_, b)| b.kind == BodyKind::Link);
-    for (i, body) in bodies {
-        for link in with.links().iter().filter(|l| l.body == Some(i)) {
-            if link.name == body.name {
-                inertias.push((link.name.as_str(), body.inertia));
-            } else if link.inertia.is_some() {
-                inertias.push((link.name.as_str(), Inertia::zero()));
-            }
+    let options = args.options.build_options();
+    let written = if model.text.trim_start().starts_with('<') {
+        let joints = joints.unwrap_or_default();
+        if joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || j.offset.is_some()) {
+            output::say(
+                "a URDF has no place for offsets and reflected rotor inertias: they are in the result only",
+            );
         }
-    }
-    let joints = joints.map_or_else(Vec::new, |joints| dynamics(with, joints));
-    write::file::replace_values(&model.text, &inertias, &joints).with_context(|| model.label.clone())
+        let known = |j: &&JointEstimate| j.viscous.is_some() || j.coulomb.is_some();
+        let friction = |j: &JointEstimate| write::urdf::Friction {
+            damping: j.viscous.unwrap_or(0.0),
+            friction: j.coulomb.unwrap_or(0.0),
+        };
+        let friction: Vec<_> = joints.iter().filter(known).map(|j| (j.name.as_str(), friction(j))).collect();
+        write::urdf::write_bodies(&model.text, &options, &bodies, &friction)
+    } else {
+        let joints = joints.map_or_else(Vec::new, |joints| dynamics(&with, joints));
+        write::file::write_bodies(&model.text, &options, &bodies, &joints)
+    };
+    let written = written.with_context(|| model.label.clone())?;
+    written.notes.iter().for_each(|note| output::say(note));
+    Ok(written.text)
 }
 
 /// New dynamics of the joints, with which the written model predicts what was identified: an armature that was not estimated

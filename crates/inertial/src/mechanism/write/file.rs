@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use super::share::share;
 use super::unknown;
+use super::urdf::Written;
+use crate::mechanism::BuildOptions;
 use crate::mechanism::read::file::{self, places};
 use crate::spatial::Inertia;
 use crate::{Error, Place, Result};
@@ -87,6 +90,21 @@ pub fn replace_values(
         }
     }
     Ok(out)
+}
+
+/// The text with new inertias of bodies (by their names in the mechanism, in their frames, rotors too) and new dynamics of
+/// joints: reading it with the same options gives these values. Links that are fixed together share as
+/// [`super::urdf::write_bodies`] says.
+pub fn write_bodies(
+    text: &str,
+    options: &BuildOptions,
+    bodies: &[(&str, Inertia<f64>)],
+    joints: &[(&str, NewDynamics)],
+) -> Result<Written> {
+    let model = file::read(text)?;
+    let shares = share(&model, &model.rotor_names(), &model.build(options)?, bodies)?;
+    let links: Vec<_> = shares.links.iter().map(|(name, inertia)| (name.as_str(), *inertia)).collect();
+    Ok(Written { text: replace_values(text, &links, joints)?, notes: shares.notes })
 }
 
 fn edit_dynamics(text: &str, joint: &JointPlace, new: &NewDynamics, edits: &mut Vec<(Range<usize>, String)>) {
