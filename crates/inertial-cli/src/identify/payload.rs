@@ -245,12 +245,10 @@ fn from_torques(
     let mut loaded = Summary::empty(&equations);
     let (mut unloaded, mut kept) = (loaded.clone(), loaded.clone());
     let mut shown = Vec::new();
-    let all = |paths: &[String], role: Role| paths.iter().map(|path| (path.clone(), role)).collect::<Vec<_>>();
-    let logs = [
-        all(&args.logs, Role::Loaded),
-        all(&args.unloaded, Role::Unloaded),
-        all(&args.validate, Role::Kept),
-    ];
+    let all =
+        |paths: &[String], role: Role| paths.iter().map(|path| (path.clone(), role)).collect::<Vec<_>>();
+    let logs =
+        [all(&args.logs, Role::Loaded), all(&args.unloaded, Role::Unloaded), all(&args.validate, Role::Kept)];
     for (path, role) in logs.into_iter().flatten() {
         if let Some(summary) = saved_summary(&path)? {
             ensure!(
@@ -300,7 +298,7 @@ fn from_torques(
     }
     let pieces = shown.iter_mut().map(|(log, first, last)| {
         let parts = [(first, "fit", &result.fit), (last, "validation", &result.validation)];
-        let parts = parts.into_iter().filter(|(range, ..)| !range.is_empty());
+        let parts = parts.into_iter().filter(|(range, ..)| range.start < range.end);
         (log, parts.map(|(range, part, residuals)| Piece::new(range.clone(), part, residuals)).collect())
     });
     let curves = Curves::collect(&equations, &result.values, pieces.collect())?;

@@ -118,7 +118,7 @@ impl LeastSquares {
     /// The directions that the motion did not show, each with the unknown it is named after: adding any of them to the unknowns
     /// changes no prediction. Coefficients that rounding explains are left out.
     pub fn unseen_combinations(&self) -> Vec<(usize, Vec<(usize, f64)>)> {
-        combinations(&self.unseen, &self.scale)
+        named_directions(&self.unseen, &self.scale)
     }
 
     /// Standard errors of the unknowns.
@@ -128,7 +128,10 @@ impl LeastSquares {
 }
 
 /// Directions given by an orthonormal basis in scaled unknowns, each named after an unknown of its own, in their units.
-pub(super) fn combinations(unseen: &DMatrix<f64>, scale: &DVector<f64>) -> Vec<(usize, Vec<(usize, f64)>)> {
+pub(super) fn named_directions(
+    unseen: &DMatrix<f64>,
+    scale: &DVector<f64>,
+) -> Vec<(usize, Vec<(usize, f64)>)> {
     let mut basis = unseen.clone();
     let mut pivots = Vec::new();
     // Gauss and Jordan on columns: each direction gets an unknown of its own.

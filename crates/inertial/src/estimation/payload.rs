@@ -15,7 +15,7 @@ use super::consistent::PriorKind;
 use super::equations::Equations;
 use super::identification::{BodyEstimate, Identification, ModelSize, ParameterEstimate, joints};
 use super::identify::{Estimator, IdentifyOptions};
-use super::least_squares::combinations;
+use super::least_squares::named_directions;
 use super::payload_link::PayloadLink;
 use super::residuals::validate;
 use super::single_body::measured_prior;
@@ -324,7 +324,7 @@ impl Problem {
             common: common.map_or_else(|| DVector::zeros(0), |c| c.solve(&rest)),
             covariance: &payload.root * payload.root.transpose(),
             seen: payload.seen,
-            not_shown: combinations(&payload.svd.null_space(payload.seen), &payload.scale)
+            not_shown: named_directions(&payload.svd.null_space(payload.seen), &payload.scale)
                 .into_iter()
                 .map(|(_, parts)| {
                     let named = |(i, x): (usize, f64)| (format!("payload.{}", PARAMETER_NAMES[i]), x);
