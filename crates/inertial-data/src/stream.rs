@@ -219,7 +219,7 @@ impl<'m> FixedLag<'m> {
                     self.next -= 1;
                 }
                 if middle - self.began >= self.half {
-                    out.push(self.sample(middle, place())?);
+                    out.push(self.sample(middle, &place())?);
                 }
                 self.next += 1;
             }
@@ -228,7 +228,7 @@ impl<'m> FixedLag<'m> {
     }
 
     /// The sample in the middle of the window.
-    fn sample(&mut self, middle: f64, place: Place) -> Result<StreamSample> {
+    fn sample(&mut self, middle: f64, place: &Place) -> Result<StreamSample> {
         let window: Vec<&Row> = self.rows.iter().take_while(|r| r.t <= middle + self.half).collect();
         let count = window.len();
         let powers = |t: f64| {

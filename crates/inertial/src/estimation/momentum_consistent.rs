@@ -68,7 +68,7 @@ impl MomentumEquations<'_> {
         }
         let problem = self.problem(&(rows.matrix() / sigma), wanted)?;
         let found = problem.solve(wanted, |_, _| true)?;
-        self.finished(&problem, found, solution, None)
+        finished(&problem, &found, solution, None)
     }
 
     fn consistent_likelihood(
@@ -116,7 +116,7 @@ impl MomentumEquations<'_> {
             let Some(lower) = lower else {
                 let solution = Solution::new(&rows, n)?;
                 let chi = self.chi_squared(samples, noise, &problem.unknowns(&found.x))?;
-                let mut out = self.finished(&problem, found, solution, Some(chi))?;
+                let mut out = finished(&problem, &found, solution, Some(chi))?;
                 out.fit.steps = steps;
                 // Where no part of a step lowers the cost its digits are used up: as good as it gets if the step is small.
                 out.fit.converged &= length <= 100.0 * SETTLED;
@@ -130,22 +130,22 @@ impl MomentumEquations<'_> {
     fn problem(&self, factor: &DMatrix<f64>, wanted: &Consistency<'_>) -> Result<ConsistentProblem> {
         ConsistentProblem::of_bodies(self.mechanism(), &self.regrouping, 0, &[], factor, wanted)
     }
+}
 
-    fn finished(
-        &self,
-        problem: &ConsistentProblem,
-        found: optimize::Solution,
-        solution: Solution,
-        chi: Option<f64>,
-    ) -> Result<ConsistentMomentum> {
-        let values = problem.unknowns(&found.x);
-        let fit = solution.fit(problem.covariance(&found.x)?, chi);
-        Ok(ConsistentMomentum {
-            duality_gap: found.gap(),
-            fit: MomentumFit { values, converged: found.converged, ..fit },
-            parameters: found.x.as_slice().to_vec(),
-        })
-    }
+/// The estimate that a solved problem gives.
+fn finished(
+    problem: &ConsistentProblem,
+    found: &optimize::Solution,
+    solution: Solution,
+    chi: Option<f64>,
+) -> Result<ConsistentMomentum> {
+    let values = problem.unknowns(&found.x);
+    let fit = solution.fit(problem.covariance(&found.x)?, chi);
+    Ok(ConsistentMomentum {
+        duality_gap: found.gap(),
+        fit: MomentumFit { values, converged: found.converged, ..fit },
+        parameters: found.x.as_slice().to_vec(),
+    })
 }
 
 /// All parameters, and the base parameters that they make.
