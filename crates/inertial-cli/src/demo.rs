@@ -18,10 +18,26 @@ use crate::model::{Model, Summary};
 use crate::output::{self, Answer};
 use crate::report::Report;
 
+const HELP: &str = "\
+With the name of a model: can its bodies exist, what do its joints feel, what can any experiment
+reveal. Three demos go through the whole loop on robots whose truth is known:
+  arm           design, simulate and identify a seven-axis arm
+  quadruped     a robot that floats: what a simulated experiment finds
+  space-robot   two arms in orbit: a published experiment repeated, and improved
+
+Examples:
+  inertial demo
+  inertial demo arm
+  inertial demo quadruped
+  inertial demo space-robot
+  inertial demo four-bar
+  inertial demo --list";
+
 /// The main job, on a model that ships inside the program.
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
-    /// Which model; 'arm' identifies a seven-axis arm from a log whose truth is known
+    /// Which model or demo (see below); --list names the models
     #[arg(default_value = "arm7")]
     name: String,
     /// Name the models and stop; each is builtin:NAME for every command

@@ -96,6 +96,10 @@ pub struct Args {
     /// Friction that will be estimated
     #[arg(long, value_enum, default_value = "none")]
     friction: FrictionChoice,
+    /// Friction at rest above that of sliding that --friction stribeck is designed about: force (N m or N), speed (rad/s
+    /// or m/s), exponent [default: the model's Coulomb friction or 1, 0.1, 2]
+    #[arg(long, value_name = "F,V,D", value_delimiter = ',')]
+    stribeck: Option<Vec<f64>>,
     /// A constant offset of each joint's torque will be estimated
     #[arg(long)]
     offset: bool,
@@ -315,9 +319,19 @@ fn check(args: &Args) -> Result<()> {
         }
     }
     ensure!(
-        !matches!(args.friction, FrictionChoice::Asymmetric | FrictionChoice::Stribeck),
-        "--friction: designs know none, viscous, coulomb and coulomb+viscous"
+        !(args.offset && matches!(args.friction, FrictionChoice::Asymmetric)),
+        "--offset beside --friction asymmetric says nothing new: two frictions that differ are an offset"
     );
+    if let Some(s) = &args.stribeck {
+        ensure!(
+            matches!(args.friction, FrictionChoice::Stribeck),
+            "--stribeck: expected beside --friction stribeck"
+        );
+        ensure!(
+            s.len() == 3 && s.iter().all(|x| *x > 0.0 && x.is_finite()),
+            "--stribeck: expected three numbers above zero: force, speed, exponent"
+        );
+    }
     if let Some(corners) = &args.workspace {
         ensure!(corners.len() == 6, "--workspace has {} numbers, expected six", corners.len());
     }

@@ -71,8 +71,45 @@ fn other_robots_and_set_ups() {
     let robust =
         design("builtin:planar-2r", &["--robust", "builtin:planar-2r", "--robust-by", "worst", "--json"]);
     assert_eq!(robust.status, 0, "{}", robust.stderr);
-    let hung = design("builtin:quadruped", &["--base-motion", "0.1,0.3", "--json"]);
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let files = ["json", "csv", "yaml"].map(|end| path(&format!("hung.{end}")));
+    let out = ["--out", &files[0], "--out", &files[1], "--out", &files[2]];
+    let hung = design("builtin:quadruped", &[&["--base-motion", "0.1,0.3", "--json"][..], &out].concat());
     assert_eq!(hung.json()["rank"], hung.json()["structural_rank"]);
+    // The base moves the same from the coefficients and from samples of them.
+    let rate = hung.json()["rate"].to_string();
+    let logs = [&files[0], &files[1], &files[2]].map(|file| {
+        let log = run(&["simulate", "builtin:quadruped", file, "--rate", &rate, "--ignore-limits"]);
+        assert_eq!(log.status, 0, "{}", log.stderr);
+        let rows = log
+            .stdout
+            .lines()
+            .skip(1)
+            .flat_map(|l| l.split(',').map(|x| x.parse().unwrap()).collect::<Vec<f64>>());
+        rows.collect::<Vec<f64>>()
+    });
+    for (log, digits) in [(&logs[1], 1e-9), (&logs[2], 1e-6)] {
+        assert_eq!(log.len(), logs[0].len());
+        // Signs of quaternions are free; numbers in files are exact, times in ROS messages whole nanoseconds.
+        let apart =
+            log.iter().zip(&logs[0]).map(|(a, b)| (a - b).abs().min((a + b).abs())).fold(0.0, f64::max);
+        assert!(apart < digits * 1e3, "{apart}");
+    }
+    let asymmetric = design("builtin:planar-2r", &["--friction", "asymmetric", "--json"]);
+    let terms = |json: &serde_json::Value| -> Vec<String> {
+        let names = json["joint_terms"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap());
+        names.filter_map(|n| n.strip_prefix("joint1.")).map(str::to_owned).collect()
+    };
+    assert_eq!(terms(&asymmetric.json()), ["viscous", "coulomb_positive", "coulomb_negative"]);
+    let bent = ["--friction", "stribeck", "--stribeck", "2,0.2,2", "--noise", "tau=0.01", "--json"];
+    let json = design("builtin:planar-2r", &bent).json();
+    assert_eq!(terms(&json), ["viscous", "coulomb", "stribeck", "stribeck_velocity"]);
+    let speed =
+        json["joint_terms"].as_array().unwrap().iter().find(|t| t["name"] == "joint1.stribeck_velocity");
+    let speed = speed.unwrap();
+    assert_eq!(speed["value"], 0.2);
+    assert!(speed["relative"].as_f64().unwrap() < 0.1, "{speed}");
     let limited = design("builtin:arm7", &["--time-limit", "1e-3", "--json"]);
     assert_eq!(limited.json()["interrupted"], true);
 }
@@ -86,7 +123,7 @@ fn what_cannot_be_designed_is_told_in_one_line() {
             .replace("lower=\"-1\" upper=\"1\"", "lower=\"0.2\" upper=\"0.2\""),
     );
     let hinge = folder.file("hinge.urdf", common::urdf(&common::inertial("1", "0.1", "0.1", "0.1")));
-    let cases: [(&[&str], &str); 22] = [
+    let cases: [(&[&str], &str); 24] = [
         (&["design", &hinge, "--start", "5"], "the start of hinge is 5, outside of its limits"),
         (&["design", "builtin:quadruped"], "unknowns: combinations of torso."),
         (&["design", &hinge, "--duration", "1e-9"], "samples, expected 10 to 200000"),
@@ -94,7 +131,12 @@ fn what_cannot_be_designed_is_told_in_one_line() {
         (&["design", &hinge, "--margin", "1"], "expected a part from 0 to below 1"),
         (&["design", &hinge, "--workspace", "5,5,5"], "--workspace has 3 numbers, expected six"),
         (&["design", &hinge, "--workspace", "5,5,5,6,6,6"], "the limits allow no posture"),
-        (&["design", "builtin:planar-2r", "--friction", "stribeck"], "designs know none, viscous"),
+        (
+            &["design", "builtin:planar-2r", "--friction", "stribeck", "--stribeck", "1,2"],
+            "three numbers above zero",
+        ),
+        (&["design", "builtin:planar-2r", "--stribeck", "1,0.1,2"], "expected beside --friction stribeck"),
+        (&["design", "builtin:planar-2r", "--friction", "asymmetric", "--offset"], "says nothing new"),
         (&["design", &fixed], "the limits allow no motion: hinge may go from 0.2 to 0.2"),
         (&["design", "builtin:planar-2r", "--duration", "0"], "--duration 0: expected a number above zero"),
         (&["design", "builtin:planar-2r", "--duration", "1e7"], "more than an hour of motion"),

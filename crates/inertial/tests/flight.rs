@@ -6,7 +6,7 @@ mod common;
 
 use common::{Rng, assert_close};
 use inertial::excitation::cycloid::{SeededFlight, direction_combinations};
-use inertial::excitation::pruning::{PruneOptions, prune, select};
+use inertial::excitation::pruning::{PruneOptions, Reading, prune, select};
 use inertial::excitation::{
     Basis, Criterion, DefaultLimits, Design, Flight, FlightOptions, Instant, InstantGradient, design_flight,
 };
@@ -266,6 +266,8 @@ fn directions_and_pruning() {
     assert_eq!(all.len(), 256);
     assert!(all.iter().all(|d| d[0] == 1.0 && d.iter().all(|x| x.abs() == 1.0)));
     assert!((1..256).all(|i| all[i] != all[i - 1]) && direction_combinations(40).is_err());
+    // The last counts fastest: one interval each.
+    assert!((1..256).all(|i| all[i][8] == -all[i - 1][8]) && all[64][2] == -1.0 && all[63][2] == 1.0);
 
     let mut rng = Rng(5);
     let robot = robot(&mut rng, 2, |r| JointType::Revolute { axis: r.axis() });
@@ -276,9 +278,10 @@ fn directions_and_pruning() {
     assert!(seeds.cost < first.cost && seeds.range.iter().all(|r| *r > 0.0 && *r <= 0.2));
     let intervals = flight.intervals(&seeds, None).unwrap();
     assert_eq!(intervals.len(), 32);
-    let printed = prune(&intervals, 60, &PruneOptions { refresh: false, ..PruneOptions::default() }).unwrap();
-    let refreshed = prune(&intervals, 60, &PruneOptions::default()).unwrap();
+    let kept = |reading| prune(&intervals, 60, &PruneOptions { reading, ..PruneOptions::default() }).unwrap();
+    let [printed, refreshed, counted] = [Reading::Printed, Reading::Refreshed, Reading::Counted].map(kept);
     assert!(refreshed.len() <= printed.len(), "{} of {}", refreshed.len(), printed.len());
+    assert!(counted.len() < refreshed.len() && counted.is_sorted());
     // As printed every interval is better than the first: nothing is pruned.
     assert!(printed.len() >= 30);
 
@@ -296,4 +299,34 @@ fn directions_and_pruning() {
         told(&others[..8]) <= told(&ours)
     }));
     assert!(select(&intervals, 33).is_err());
+}
+
+/// Table 3's seeds on combinations in binary order excite as many parameters as figure 4 of the paper says.
+#[test]
+fn the_published_seeds_excite_what_the_paper_says() {
+    let robot =
+        inertial::mechanism::builtin::get("space-dual-arm").unwrap().build(&Default::default()).unwrap();
+    let columns = base_columns(&robot);
+    let mut first = direction_combinations(9).unwrap();
+    first.truncate(67);
+    let flight = SeededFlight::new(&robot, &columns, first, 1.0, 10.0).unwrap();
+    let rad = |x: [f64; 6]| x.map(f64::to_radians).to_vec();
+    let seeds = inertial::excitation::cycloid::Seeds {
+        start: rad([40.661, -109.403, -78.782, 125.089, -110.0, 51.228]),
+        range: rad([0.524, 2.51, 2.51, 2.513, 2.036, 2.5]),
+        condition: 0.0,
+        cost: 0.0,
+    };
+    let intervals = flight.intervals(&seeds, None).unwrap();
+    let significant = |length: usize| {
+        let mut sum = Triangle::new(columns.len());
+        intervals[..length].iter().for_each(|part| sum.merge(part).unwrap());
+        let values = inertial::linalg::singular_values(&sum.matrix()).unwrap();
+        values.iter().filter(|s| **s > values[0] / 300.0).count()
+    };
+    // Printed: 11, 20, 38, 46, 52. Which 67 were kept is not; the first two do not depend on it.
+    assert_eq!([1, 3].map(significant), [11, 20]);
+    for (length, said) in [(20, 38), (40, 46), (67, 52)] {
+        assert!(significant(length).abs_diff(said) <= 2, "{length}: {}", significant(length));
+    }
 }

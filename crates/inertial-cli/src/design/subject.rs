@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use inertial::estimation::{Equations, JointTerms, information_matrix};
-use inertial::excitation::{JointColumn, Room, Subject};
+use inertial::excitation::{JointColumn, Room, Stribeck, Subject};
 use inertial::identifiability::{AnalyzeOptions, Measured, Regrouping, Status, analyze};
 use inertial::mechanism::{Base, BodyKind, BuildOptions, DEFAULT_SNAP, JointType, Mechanism};
 use nalgebra::{DMatrix, Vector3};
@@ -93,9 +93,16 @@ fn terms(args: &Args, mechanism: &Mechanism) -> Vec<(usize, JointColumn)> {
         let has_rotor = mechanism.bodies().iter().filter(rotors).any(|b| b.joint == index);
         for v in joint.v_range() {
             let rotor = (wanted.rotor_inertia && !has_rotor) || mechanism.armature()[v] > 0.0;
+            let asymmetric = matches!(args.friction, FrictionChoice::Asymmetric);
+            let bent = matches!(args.friction, FrictionChoice::Stribeck);
+            let about = stribeck(args, joint.dynamics.friction);
             let choices = [
                 (wanted.viscous, JointColumn::Viscous),
                 (wanted.coulomb, JointColumn::Coulomb),
+                (asymmetric, JointColumn::CoulombPositive),
+                (asymmetric, JointColumn::CoulombNegative),
+                (bent, JointColumn::Stribeck(about)),
+                (bent, JointColumn::StribeckVelocity(about)),
                 (wanted.offset, JointColumn::Offset),
                 (rotor, JointColumn::RotorInertia),
             ];
@@ -105,10 +112,19 @@ fn terms(args: &Args, mechanism: &Mechanism) -> Vec<(usize, JointColumn)> {
     out
 }
 
+/// The friction at rest that a design is made about: given, or as large as the Coulomb friction of the model.
+fn stribeck(args: &Args, coulomb: f64) -> Stribeck {
+    match args.stribeck.as_deref() {
+        Some(&[force, speed, exponent]) => Stribeck { force, speed, exponent },
+        _ => Stribeck { force: if coulomb > 0.0 { coulomb } else { 1.0 }, speed: 0.1, exponent: 2.0 },
+    }
+}
+
 fn joint_terms(args: &Args) -> JointTerms {
+    use FrictionChoice::{Asymmetric, Both, Coulomb, Stribeck, Viscous};
     JointTerms {
-        viscous: matches!(args.friction, FrictionChoice::Viscous | FrictionChoice::Both),
-        coulomb: matches!(args.friction, FrictionChoice::Coulomb | FrictionChoice::Both),
+        viscous: matches!(args.friction, Viscous | Both | Asymmetric | Stribeck),
+        coulomb: matches!(args.friction, Coulomb | Both | Stribeck),
         offset: args.offset,
         rotor_inertia: args.options.wants_rotors(),
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use inertial::dynamics::ClosedMechanism;
-use inertial::excitation::{BASE_COORDINATES, Profile, Trajectory};
+use inertial::excitation::{BASE_COORDINATES, Profile, Trajectory, base_state};
 use inertial::mechanism::{Base, Joint, Mechanism};
 use inertial::simulation::Course;
 use inertial_data::{CsvReader, Log, nearest_hint};
@@ -237,6 +237,35 @@ impl Columns<'_> {
         Ok(Some(out))
     }
 
+    /// The base's motion as designs write it: `q.base.x … q.base.yaw`, with `dq.` and `ddq.` where they are there; those not
+    /// given rest. Pose, twist and its derivative, by column.
+    fn designed_base(&mut self) -> Result<Option<[Option<Vec<Vec<f64>>>; 3]>> {
+        let mut given = Vec::new();
+        for quantity in ["q", "dq", "ddq"] {
+            let columns = BASE_COORDINATES.map(|name| self.find(&[format!("{quantity}.{name}")]));
+            let columns = columns.into_iter().collect::<Result<Vec<_>>>()?;
+            given.push(columns.into_iter().map(|c| c.and_then(|c| c.into_iter().next())).collect::<Vec<_>>());
+        }
+        let some = |k: usize| given[k].iter().any(Option::is_some);
+        if !some(0) {
+            return Ok(None);
+        }
+        let (moves, turns) = (some(1), some(1) && some(2));
+        let mut out = [vec![Vec::new(); 7], vec![Vec::new(); 6], vec![Vec::new(); 6]];
+        for i in 0..self.log.len() {
+            let mut x = [[0.0; 6]; 3];
+            for (x, columns) in x.iter_mut().zip(&given) {
+                x.iter_mut().zip(columns).for_each(|(x, c)| *x = c.as_ref().map_or(0.0, |c| c[i]));
+            }
+            let (pose, twist, acceleration) = base_state(&x);
+            for (columns, row) in out.iter_mut().zip([&pose[..], &twist, &acceleration]) {
+                columns.iter_mut().zip(row).for_each(|(c, x)| c.push(*x));
+            }
+        }
+        let [pose, twist, acceleration] = out;
+        Ok(Some([Some(pose), moves.then_some(twist), turns.then_some(acceleration)]))
+    }
+
     fn missing(&self, name: &str) -> String {
         let unused: Vec<String> = (0..self.log.names().len())
             .filter(|k| !self.used.contains(k))
@@ -269,13 +298,18 @@ fn sampled<'m, 't>(
     for (j, joint) in mechanism.joints().iter().enumerate().filter(|(_, j)| j.follows.is_none()) {
         let independent = joint.v_range().any(|k| closed.independent().contains(&k));
         let names = columns.names("q", joint, &q_names);
-        let positions = columns.find(&names)?;
+        let mut positions = columns.find(&names)?;
         let mut velocities = columns.find(&columns.names("dq", joint, &v_names))?;
+        let mut accelerations = columns.find(&columns.names("ddq", joint, &v_names))?;
+        if columns.base(joint) && positions.is_none() && mode == Mode::InverseDynamics {
+            if let Some(designed) = columns.designed_base()? {
+                [positions, velocities, accelerations] = designed;
+            }
+        }
         if mode == Mode::ForwardDynamics && velocities.is_none() {
             // The start is at rest: later rows say nothing of the motion.
             velocities = Some(vec![vec![0.0; log.len()]; joint.joint_type.nv()]);
         }
-        let accelerations = columns.find(&columns.names("ddq", joint, &v_names))?;
         match positions {
             // What loops determine is not prescribed, even where it is written.
             _ if !independent => {}

@@ -73,6 +73,7 @@ class DesignOptions(ModelOptions, total=False):
     joints: Sequence[str]
     noise: Mapping[str, float]
     friction: str
+    stribeck: Sequence[float]
     offset: bool
     prior_summary: Any
     acceleration: float

@@ -12,13 +12,39 @@ use super::information::Evaluator;
 /// Speeds (rad/s or m/s) below this are rounding of rest, whose sign means nothing.
 const AT_REST: f64 = 1e-9;
 
-/// A term of a joint's own model that is linear in one unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Friction at rest above that of sliding, `F sign(v) exp(−(|v|/vₛ)^δ)`, as it is believed to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stribeck {
+    /// The force `F`.
+    pub force: f64,
+    /// The speed `vₛ`, above zero.
+    pub speed: f64,
+    /// The exponent `δ`.
+    pub exponent: f64,
+}
+
+impl Stribeck {
+    /// `(|v|/vₛ)^δ`.
+    fn power(&self, v: f64) -> f64 {
+        (v.abs() / self.speed).powf(self.exponent)
+    }
+}
+
+/// A term of a joint's own model that is linear in one unknown, or linearised in it.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum JointColumn {
     /// Viscous friction: the velocity.
     Viscous,
     /// Coulomb friction: the sign of the velocity.
     Coulomb,
+    /// Coulomb friction of forward motion: 1 where the velocity is above zero.
+    CoulombPositive,
+    /// Coulomb friction of backward motion: −1 where the velocity is below zero.
+    CoulombNegative,
+    /// Friction at rest above that of sliding: its force `F`.
+    Stribeck(Stribeck),
+    /// Its speed `vₛ`, in which the force is not linear: the derivative by it, about what is believed.
+    StribeckVelocity(Stribeck),
     /// A constant.
     Offset,
     /// Inertia at the joint: the acceleration.
@@ -31,27 +57,48 @@ impl JointColumn {
         match self {
             Self::Viscous => "viscous",
             Self::Coulomb => "coulomb",
+            Self::CoulombPositive => "coulomb_positive",
+            Self::CoulombNegative => "coulomb_negative",
+            Self::Stribeck(_) => "stribeck",
+            Self::StribeckVelocity(_) => "stribeck_velocity",
             Self::Offset => "offset",
             Self::RotorInertia => "rotor_inertia",
         }
     }
 
-    pub(super) fn value(self, v: f64, a: f64) -> f64 {
+    /// What the unknown multiplies at a velocity and an acceleration.
+    pub fn value(self, v: f64, a: f64) -> f64 {
+        let sign = if v.abs() < AT_REST { 0.0 } else { v.signum() };
         match self {
             Self::Viscous => v,
-            Self::Coulomb if v.abs() < AT_REST => 0.0,
-            Self::Coulomb => v.signum(),
+            Self::Coulomb => sign,
+            Self::CoulombPositive => sign.max(0.0),
+            Self::CoulombNegative => sign.min(0.0),
+            Self::Stribeck(s) => sign * (-s.power(v)).exp(),
+            Self::StribeckVelocity(s) => {
+                let x = s.power(v);
+                sign * s.force * s.exponent * x / s.speed * (-x).exp()
+            }
             Self::Offset => 1.0,
             Self::RotorInertia => a,
         }
     }
 
     /// Derivatives with respect to velocity and acceleration (of the sign: zero, as almost everywhere).
-    pub(super) fn slopes(self) -> [f64; 2] {
+    pub(super) fn slopes(self, v: f64) -> [f64; 2] {
         match self {
             Self::Viscous => [1.0, 0.0],
-            Self::Coulomb | Self::Offset => [0.0, 0.0],
             Self::RotorInertia => [0.0, 1.0],
+            Self::Stribeck(s) if v.abs() >= AT_REST => {
+                let x = s.power(v);
+                [-s.exponent * x / v.abs() * (-x).exp(), 0.0]
+            }
+            Self::StribeckVelocity(s) if v.abs() >= AT_REST => {
+                let x = s.power(v);
+                let slope = s.exponent * x / v.abs();
+                [s.force * s.exponent / s.speed * slope * (1.0 - x) * (-x).exp(), 0.0]
+            }
+            _ => [0.0, 0.0],
         }
     }
 }
@@ -235,7 +282,11 @@ impl Columns {
         self.values.truncate(self.base);
         self.values.extend(self.terms.iter().map(|&(v, term)| match term {
             JointColumn::Viscous => dynamics(v).damping,
-            JointColumn::Coulomb => dynamics(v).friction,
+            JointColumn::Coulomb | JointColumn::CoulombPositive | JointColumn::CoulombNegative => {
+                dynamics(v).friction
+            }
+            JointColumn::Stribeck(s) => s.force,
+            JointColumn::StribeckVelocity(s) => s.speed,
             JointColumn::Offset => 0.0,
             JointColumn::RotorInertia => mechanism.armature()[v],
         }));

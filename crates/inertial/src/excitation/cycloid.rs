@@ -16,15 +16,18 @@ const LEAST_RANGE: f64 = 0.02;
 /// Weight of the barrier that holds the ends of all intervals within the joints' limits (eq. 33).
 const BARRIER: f64 = 1e-3;
 
-/// All direction combinations of `n` coordinates, `2^(n−1)` of them: the first keeps its direction (the paper does not say
-/// which does; in its table 3 the first joint alone has a small range), the others count in binary, the second fastest.
+/// All direction combinations of `n` coordinates, `2^(n−1)` of them: the first keeps its direction, the others count in
+/// binary, the last fastest.
+///
+/// The paper states no order. With this one and the seeds of its table 3 the significant singular values grow as it prints: 11
+/// from one interval, 20 from three, 46 from forty. The second coordinate fastest gives 42 from forty.
 pub fn direction_combinations(n: usize) -> Result<Vec<Vec<f64>>> {
     if !(1..=MOST_COORDINATES).contains(&n) {
         return Err(Error::Numeric(format!(
             "{n} coordinates, expected 1 to {MOST_COORDINATES} for direction combinations"
         )));
     }
-    let sign = |number: usize, j: usize| if j == 0 || number >> (j - 1) & 1 == 0 { 1.0 } else { -1.0 };
+    let sign = |number: usize, j: usize| if j == 0 || number >> (n - 1 - j) & 1 == 0 { 1.0 } else { -1.0 };
     Ok((0..1usize << (n - 1)).map(|k| (0..n).map(|j| sign(k, j)).collect()).collect())
 }
 
@@ -120,13 +123,15 @@ impl<'m> SeededFlight<'m> {
         let mut x = start.to_vec();
         x.resize(2 * n, 0.9);
         // From ranges that fit: limits may not leave room for the greatest.
-        while self.barrier(&x, &mut vec![0.0; 2 * n]).is_infinite() {
-            x[n..].iter_mut().for_each(|x| *x *= 0.8);
-            if x[n] < 1e-3 {
-                return Err(Error::Numeric(
-                    "no ranges fit between the joints' limits and these starts, expected starts inside"
-                        .into(),
-                ));
+        for j in 0..n {
+            while !self.fits(&x, j) {
+                x[n + j] *= 0.8;
+                if x[n + j] < 1e-3 {
+                    return Err(Error::Numeric(format!(
+                        "no range of {} fits between its limits from the start {}, expected a start inside",
+                        self.flight.moved[j].name, x[j]
+                    )));
+                }
             }
         }
         let options = lbfgs::Options { steps, gain: 1e-4, ..lbfgs::Options::default() };
@@ -165,6 +170,21 @@ impl<'m> SeededFlight<'m> {
             }
         }
         Ok((found.cost + barrier, found.condition))
+    }
+
+    /// Whether joint `j` stays within its limits.
+    fn fits(&self, x: &[f64], j: usize) -> bool {
+        let (limits, range) = (&self.flight.moved[j].limits, self.ranges(x)[j]);
+        let inside = |gone: f64| {
+            let q = x[j] + gone * range;
+            q > limits.lower && q < limits.upper
+        };
+        let mut gone = 0.0;
+        inside(gone)
+            && self.directions.iter().all(|d| {
+                gone += d[j];
+                inside(gone)
+            })
     }
 
     fn range_slope(&self, x: &[f64], j: usize) -> f64 {

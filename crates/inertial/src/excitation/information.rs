@@ -144,11 +144,12 @@ impl<'a> Evaluator<'a> {
                         weights[e] = *x;
                     }
                     for (term, x) in row.terms.iter().zip(&product[row.entries.len()..]) {
-                        let [dv, da] = term.slopes();
                         let first = chunk.first + 4 * group;
                         for lane in 0..4.min(chunk.first + chunk.count - first) {
-                            gv[(first + lane) * nv + row.v] += dv * x.0[lane];
-                            ga[(first + lane) * nv + row.v] += da * x.0[lane];
+                            let at = (first + lane) * nv + row.v;
+                            let [dv, da] = term.slopes(states.v[at]);
+                            gv[at] += dv * x.0[lane];
+                            ga[at] += da * x.0[lane];
                         }
                     }
                 }

@@ -131,7 +131,7 @@ pub(super) fn movable(mechanism: &Mechanism) -> Vec<(String, usize, usize)> {
 
 /// Pose (x y z, quaternion), twist (linear, angular, in the base) and its derivative, from position, roll, pitch and yaw
 /// and their derivatives.
-pub(super) fn base_state([x, dx, ddx]: &[[f64; 6]; 3]) -> ([f64; 7], [f64; 6], [f64; 6]) {
+pub fn base_state([x, dx, ddx]: &[[f64; 6]; 3]) -> ([f64; 7], [f64; 6], [f64; 6]) {
     let [roll, pitch, yaw] = [x[3], x[4], x[5]];
     let rotation = rotation_from_rpy(roll, pitch, yaw);
     let linear = |x: &[f64; 6]| rotation.tr_mul(&Vector3::new(x[0], x[1], x[2]));

@@ -2,8 +2,10 @@
 //!
 //! Algorithm 1 of paper 002 goes through the intervals once and keeps one that adds a significant singular value, lowers the
 //! condition number, or comes within `u_max` that change neither. As printed it never refreshes what it compares with, so that
-//! nearly every interval counts as an improvement; with the refresh it prunes. Neither looks at what the noise makes of the
-//! estimate: [`select`] takes the intervals whose information has the greatest determinant, and exchanges until none improves it.
+//! nearly every interval counts as an improvement; with the refresh it still keeps most, because most lower the condition
+//! number a little. See [`Reading`] for the one that keeps about as many as were published. None looks at what the noise
+//! makes of the estimate: [`select`] takes the intervals whose information has the greatest determinant, and exchanges until
+//! none improves it.
 
 use nalgebra::DMatrix;
 
@@ -16,6 +18,20 @@ const MOST_PASSES: usize = 20;
 /// Part of the mean information that makes that of the first few intervals regular.
 const REGULAR: f64 = 1e-9;
 
+/// How algorithm 1 is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reading {
+    /// As printed: what it compares with is that of the first intervals for ever.
+    Printed,
+    /// What it compares with is refreshed when an interval is kept.
+    #[default]
+    Refreshed,
+    /// As the text beside it says of the significant singular values, refreshed: as many are enough "continuously for not
+    /// more than `u_max` times", so a run of intervals that add none goes on where they are pruned. The condition number
+    /// decides nothing.
+    Counted,
+}
+
 /// Algorithm 1's choices.
 #[derive(Debug, Clone, Copy)]
 pub struct PruneOptions {
@@ -23,13 +39,13 @@ pub struct PruneOptions {
     pub unchanged: usize,
     /// Singular values above this part of the largest are significant (`δ`).
     pub significant: f64,
-    /// Whether what it compares with is refreshed when an interval is kept; the printed algorithm does not.
-    pub refresh: bool,
+    /// How the algorithm is read.
+    pub reading: Reading,
 }
 
 impl Default for PruneOptions {
     fn default() -> Self {
-        Self { unchanged: 5, significant: 1.0 / 300.0, refresh: true }
+        Self { unchanged: 5, significant: 1.0 / 300.0, reading: Reading::default() }
     }
 }
 
@@ -52,14 +68,15 @@ pub fn prune(intervals: &[Triangle], rows: usize, options: &PruneOptions) -> Res
         with.merge(interval)?;
         let now = judge(&with, options.significant)?;
         let same = now.0 == before.0 && unchanged <= options.unchanged;
-        if now.0 > before.0 || now.1 < before.1 || same {
+        let better = options.reading != Reading::Counted && now.1 < before.1;
+        if now.0 > before.0 || better || same {
             out.push(i);
             kept = with;
             unchanged = if same { unchanged + 1 } else { 0 };
-            if options.refresh {
+            if options.reading != Reading::Printed {
                 before = now;
             }
-        } else {
+        } else if options.reading != Reading::Counted {
             unchanged = 0;
         }
     }

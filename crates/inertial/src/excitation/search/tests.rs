@@ -1,7 +1,9 @@
 //! Criteria, limits and information against differences and the regressor itself.
 
 use super::*;
-use crate::excitation::{Basis, Coordinate, DefaultLimits, JointColumn, Profile, coordinates, random_states};
+use crate::excitation::{
+    Basis, Coordinate, DefaultLimits, JointColumn, Profile, Stribeck, coordinates, random_states,
+};
 use crate::identifiability::{AnalyzeOptions, analyze};
 use crate::linalg::{Number, SplitMix};
 use crate::mechanism::{Base, BuildOptions, JointType, builtin};
@@ -18,6 +20,8 @@ const EVERY: [Criterion; 8] = [
     Criterion::Paper { weight: 3.0 },
 ];
 
+const BENT: Stribeck = Stribeck { force: 0.8, speed: 0.6, exponent: 1.5 };
+
 fn model(mechanism: &Mechanism) -> Model<'_> {
     let dynamics = InverseDynamics::new(mechanism);
     let regrouping = analyze(mechanism, &AnalyzeOptions::default()).unwrap().regrouping;
@@ -25,7 +29,14 @@ fn model(mechanism: &Mechanism) -> Model<'_> {
         let joint = mechanism.joints().iter().find(|j| j.v_range().contains(v)).unwrap();
         !matches!(joint.joint_type, JointType::Floating)
     };
-    let kinds = [JointColumn::Viscous, JointColumn::Offset, JointColumn::RotorInertia];
+    let kinds = [
+        JointColumn::Viscous,
+        JointColumn::Offset,
+        JointColumn::RotorInertia,
+        JointColumn::CoulombPositive,
+        JointColumn::Stribeck(BENT),
+        JointColumn::StribeckVelocity(BENT),
+    ];
     let terms: Vec<_> = (0..mechanism.nv()).filter(moving).flat_map(|v| kinds.map(|k| (v, k))).collect();
     let noise: Vec<f64> = (0..mechanism.nv()).map(|v| 0.1 + 0.02 * v as f64).collect();
     let columns = Columns::new(mechanism, &dynamics, &regrouping, &terms, &noise).unwrap();
@@ -132,6 +143,10 @@ fn check(task: &Task<'_>) {
 }
 
 /// The information against the regressor itself, one sample after the other.
+fn bent(v: f64, speed: f64) -> f64 {
+    v.signum() * (-(v.abs() / speed).powf(BENT.exponent)).exp()
+}
+
 #[test]
 fn information_is_that_of_the_stacked_regressor() {
     let arm = builtin::get("arm7").unwrap().build(&BuildOptions::default()).unwrap();
@@ -157,15 +172,23 @@ fn information_is_that_of_the_stacked_regressor() {
                     JointColumn::Viscous => v[w],
                     JointColumn::Offset => 1.0,
                     JointColumn::RotorInertia => a[w],
-                    JointColumn::Coulomb => v[w].signum(),
+                    JointColumn::CoulombPositive => f64::from(v[w] > 0.0),
+                    JointColumn::Stribeck(_) => bent(v[w], BENT.speed),
+                    // The derivative by the speed, times the force, by differences.
+                    JointColumn::StribeckVelocity(_) => {
+                        let h = 1e-5;
+                        let rise = bent(v[w], BENT.speed + h) - bent(v[w], BENT.speed - h);
+                        BENT.force * rise / (2.0 * h)
+                    }
+                    _ => unreachable!(),
                 };
             }
             row /= 0.1 + 0.02 * r as f64;
             expected += &row * row.transpose();
         }
     }
-    // Sums of a few hundred products, in another order.
-    assert!((&found - &expected).amax() < 1e-11 * expected.amax());
+    // Sums of a few hundred products, in another order; the differences by the Stribeck speed are right to 1e-9.
+    assert!((&found - &expected).amax() < 1e-9 * expected.amax());
     // The rotors of the joint on the ground and of the next, perpendicular to it, act like their links' inertia about
     // the axis.
     assert_eq!(m.columns.absorbed.len(), 2);
