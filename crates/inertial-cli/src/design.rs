@@ -41,7 +41,8 @@ stay weak, and why. --prior-summary FILE counts what earlier logs (identify --su
 already say: the motion then looks for what is not yet known.
 
 With --measured momentum the robot flies freely: the motion is of its joints and reaction wheels,
-velocities at knots, and shows what identify --measured momentum estimates from noisy rates.
+velocities at knots, and shows what identify --measured momentum estimates from noisy rates. A
+--workspace is then a box about the base, in its frame.
 
 --out NAME.csv writes t, q.J, dq.J, ddq.J; NAME.yaml a ROS JointTrajectory; NAME.json or NAME.toml
 the coefficients, which simulate reads. Give --out several times for several files. Ctrl-C and
@@ -217,7 +218,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let drawn = args.pictures.draw(&files, || {
         let designed = Designed {
             mechanism: &mechanism,
-            coordinates: &coordinates(&mechanism, &limits(args)),
+            coordinates: &shown(args, &mechanism),
             effort: &effort(&mechanism, args.margin),
             design: &found,
             rate: args.rate,
@@ -267,6 +268,19 @@ fn forces(args: &Args, model: &Model, mechanism: &Mechanism, watcher: &Watcher) 
         ..DesignOptions::default()
     };
     Ok(design(&subjects, &coordinates, &room, &options, &|p| watcher.step(p))?)
+}
+
+/// What moves the robot, its wheels in free flight included.
+fn shown(args: &Args, mechanism: &Mechanism) -> Vec<Coordinate> {
+    let limits = limits(args);
+    let wheels = mechanism.wheels().iter().map(|w| Coordinate {
+        name: w.name.clone(),
+        lower: f64::NEG_INFINITY,
+        upper: f64::INFINITY,
+        velocity: w.limits.velocity * (1.0 - limits.margin),
+        acceleration: f64::INFINITY,
+    });
+    coordinates(mechanism, &limits).into_iter().chain(wheels).collect()
 }
 
 fn limits(args: &Args) -> DefaultLimits {

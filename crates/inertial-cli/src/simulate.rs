@@ -260,7 +260,8 @@ fn measured(args: &Args, mechanism: &Mechanism) -> Result<MeasuredChoice> {
     if measured == MeasuredChoice::Momentum {
         ensure!(!args.forward, "--forward gives forces: --measured momentum takes motion");
         ensure!(floating, "--measured momentum needs a robot that flies (--base floating)");
-        run::check_wheels(mechanism, args.momentum.unwrap_or_default())?;
+        run::check_wheels(mechanism, args.momentum.unwrap_or_default())
+            .with_context(|| trajectory::label(&args.model))?;
     }
     Ok(measured)
 }

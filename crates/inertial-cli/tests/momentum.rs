@@ -235,6 +235,34 @@ fn bodies_that_can_exist() {
 }
 
 /// The whole way by three commands: design, simulate, identify.
+/// Torques and distances of a flight are limits like others, and its page shows joints and wheels.
+#[test]
+fn a_flight_has_limits_of_torque_and_room_and_a_page() {
+    let folder = Folder::new();
+    let mut model = without_limits(model());
+    for body in model["bodies"].as_array_mut().unwrap().iter_mut().skip(1) {
+        body["joint"]["limits"]["effort"] = json!(1.0);
+    }
+    let file = folder.file("robot.json", model.to_string());
+    let page = folder.path("page.html");
+    let quick =
+        ["--duration", "20", "--rate", "5", "--starts", "1", "--iterations", "2", "--link-radius", "0.01"];
+    let call = ["design", &file, "--measured", "momentum", "--json", "--report", page.to_str().unwrap()];
+    let designed = run(&[&call[..], &quick].concat());
+    assert_eq!(designed.status, 0, "{}", designed.stderr);
+    let json = designed.json();
+    let limits = json["limits"].as_array().unwrap();
+    let about = |words: &str| {
+        let named = limits.iter().filter(|l| l["limit"].as_str().unwrap().starts_with(words));
+        named.map(|l| l["used"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    let (torques, distances) = (about("the torque of j_"), about("the distance of"));
+    assert!(!torques.is_empty() && torques.iter().all(|used| *used > 0.0 && *used <= 1.0), "{torques:?}");
+    assert!(!distances.is_empty() && distances.iter().all(|left| *left >= 0.0), "{distances:?}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("wheel3") && page.contains("force by the model"));
+}
+
 #[test]
 fn another_robot_is_designed_flown_and_identified() {
     let folder = Folder::new();

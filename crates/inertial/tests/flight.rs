@@ -5,10 +5,12 @@
 mod common;
 
 use common::{Rng, assert_close};
+use inertial::dynamics::{Workspace, forward_kinematics, kinetic_energy};
 use inertial::excitation::cycloid::{SeededFlight, direction_combinations};
 use inertial::excitation::pruning::{PruneOptions, Reading, prune, select};
 use inertial::excitation::{
-    Basis, Criterion, DefaultLimits, Design, Flight, FlightOptions, Instant, InstantGradient, design_flight,
+    Basis, Criterion, DefaultLimits, Design, Flight, FlightOptions, Instant, InstantGradient, Room,
+    design_flight, flight_forces,
 };
 use inertial::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use inertial::linalg::Triangle;
@@ -185,6 +187,7 @@ fn a_design_keeps_the_limits_and_beats_its_start() {
         noise: vec![1e-4; robot.nv()],
         criterion: Criterion::D,
         limits: DefaultLimits { margin: 0.0, ..DefaultLimits::default() },
+        room: Room::default(),
         starts: 2,
         steps: 0,
         seed: 1,
@@ -329,4 +332,131 @@ fn the_published_seeds_excite_what_the_paper_says() {
     for (length, said) in [(20, 38), (40, 46), (67, 52)] {
         assert!(significant(length).abs_diff(said) <= 2, "{length}: {}", significant(length));
     }
+}
+
+/// What joints and wheels do is what the robot's energy gains; nothing pushes the base.
+#[test]
+fn forces_of_a_flight_do_its_work() {
+    let mut rng = Rng(8);
+    for joint in [simple as fn(&mut Rng) -> JointType, |r| JointType::Revolute { axis: r.axis() }] {
+        let robot = robot(&mut rng, 3, joint);
+        let basis = Basis::VelocityKnots { knots: (0..=4).map(f64::from).collect() };
+        let flight = Flight::new(&robot, &base_columns(&robot), basis, 4.0, 10.0).unwrap();
+        let limit = |i: usize| if flight.moved[i % flight.moved.len()].joint.is_some() { 0.4 } else { 20.0 };
+        let c: Vec<f64> = (0..flight.coefficients()).map(|i| limit(i) * rng.range(-1.0, 1.0)).collect();
+        let trajectory = flight.trajectory(&c).unwrap();
+        let rate = 1000.0;
+        let forces = flight_forces(&robot, &trajectory, rate).unwrap();
+        let flown = inertial::estimation::flown::Flown::new(&robot, &trajectory, rate).unwrap();
+        let (nq, nv, n) = (robot.nq(), robot.nv(), trajectory.joints().len());
+        let mut workspace = Workspace::new(&robot);
+        let (mut x, mut dx, mut ddx) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+        let (mut energies, mut powers) = (Vec::new(), Vec::new());
+        for (i, row) in forces.chunks_exact(nv + robot.wheels().len()).enumerate() {
+            let (q, v) = (&flown.q[i * nq..(i + 1) * nq], &flown.v[i * nv..(i + 1) * nv]);
+            trajectory.evaluate(i as f64 / rate, &mut x, &mut dx, &mut ddx);
+            let mut energy = kinetic_energy(&robot, &mut workspace, q, v).unwrap();
+            let mut power: f64 = row[6..nv].iter().zip(&v[6..]).map(|(f, v)| f * v).sum();
+            for (k, wheel) in robot.wheels().iter().enumerate() {
+                let spin = dx[trajectory.joints().iter().position(|j| *j == wheel.name).unwrap()];
+                let carried = workspace.velocities()[wheel.body].angular.dot(&wheel.axis);
+                energy += wheel.inertia * spin * (carried + 0.5 * spin);
+                power += row[nv + k] * spin;
+            }
+            assert!(row[..6].iter().all(|f| f.abs() < 1e-10), "the base is pushed: {:?}", &row[..6]);
+            energies.push(energy);
+            powers.push(power);
+        }
+        let most = powers.iter().fold(0.0f64, |m, p| m.max(p.abs()));
+        for i in 1..energies.len() - 1 {
+            let gained = (energies[i + 1] - energies[i - 1]) * rate / 2.0;
+            // Differences over a millisecond of waves of a second; their third derivative jumps at knots.
+            assert!((gained - powers[i]).abs() < 1e-4 * most, "{i}: {gained} {}", powers[i]);
+        }
+    }
+}
+
+/// Efforts and room that a free design exceeds are kept by one that knows them, at 1 kHz.
+#[test]
+fn a_flight_keeps_forces_and_room() {
+    let mut builder = inertial::mechanism::builtin::get("space-dual-arm-offset").unwrap();
+    let free = builder.build(&Default::default()).unwrap();
+    let parameters = regrouping(&free);
+    let options = FlightOptions {
+        duration: 24.0,
+        interval: 1.0,
+        rate: 5.0,
+        noise: vec![1e-4; free.nv()],
+        criterion: Criterion::D,
+        limits: DefaultLimits { acceleration: f64::INFINITY, ..DefaultLimits::default() },
+        room: Room::default(),
+        starts: 1,
+        steps: 4,
+        seed: 3,
+    };
+    let radius = 0.2;
+    let capsules = Room::along_links(&free, radius);
+    let room = Room {
+        pairs: Room::candidate_pairs(&free, &capsules),
+        capsules,
+        workspace: Some([Vector3::repeat(-3.2), Vector3::repeat(3.2)]),
+        ..Room::default()
+    };
+    // Highest force of each joint and wheel, by what every sample of a millisecond says.
+    let highest = |robot: &Mechanism, design: &Design| {
+        let forces = flight_forces(robot, &design.trajectory, 1000.0).unwrap();
+        let width = robot.nv() + robot.wheels().len();
+        (6..width)
+            .map(|k| forces.iter().skip(k).step_by(width).fold(0.0f64, |m, f| m.max(f.abs())))
+            .collect::<Vec<f64>>()
+    };
+    let unlimited = design_flight(&free, &parameters, &options, &|_| true).unwrap();
+    let exerted = highest(&free, &unlimited);
+    // Seven tenths of what it exerts.
+    let limits: Vec<f64> = exerted.iter().map(|f| 0.7 * f).collect();
+    let joints = builder.joints.iter_mut().filter(|j| j.joint_type.nv() == 1).map(|j| &mut j.limits.effort);
+    let efforts = joints.chain(builder.wheels.iter_mut().map(|w| &mut w.limits.effort));
+    efforts.zip(&limits).for_each(|(effort, limit)| *effort = *limit);
+    let robot = builder.build(&Default::default()).unwrap();
+    let held =
+        design_flight(&robot, &parameters, &FlightOptions { room: room.clone(), ..options.clone() }, &|_| {
+            true
+        })
+        .unwrap();
+    assert_eq!(held.certificate.rank, 52);
+    let margin = 1.0 - options.limits.margin;
+    for (force, limit) in highest(&robot, &held).iter().zip(&limits) {
+        assert!(*force <= margin * limit * (1.0 + 1e-12), "{force} of {limit}");
+    }
+    let torque = held.usage.iter().find(|u| u.limit.starts_with("the torque of")).unwrap();
+    assert!(torque.used <= 1.0 && torque.used > 0.5, "{torque:?}");
+    // Distances of the arms and the box, by points along the links.
+    let flown = inertial::estimation::flown::Flown::new(&robot, &held.trajectory, 1000.0).unwrap();
+    let mut workspace = Workspace::new(&robot);
+    let mut least = f64::INFINITY;
+    for q in flown.q.chunks_exact(robot.nq()).step_by(10) {
+        forward_kinematics(&robot, &mut workspace, q).unwrap();
+        let points: Vec<Vec<Vector3<f64>>> = room
+            .capsules
+            .iter()
+            .map(|c| {
+                let at = |k: i32| c.ends[0].lerp(&c.ends[1], f64::from(k) / 20.0);
+                (0..=20).map(|k| workspace.poses()[c.body.unwrap()].transform_point(&at(k))).collect()
+            })
+            .collect();
+        let inside = |p: &Vector3<f64>| p.iter().all(|x| x.abs() <= 3.2 - radius + 1e-12);
+        assert!(points.iter().flatten().all(inside));
+        for &(i, j) in &room.pairs {
+            for a in &points[i] {
+                for b in &points[j] {
+                    least = least.min((a - b).norm());
+                }
+            }
+        }
+    }
+    assert!(least >= 2.0 * radius - 1e-12, "{least}");
+    // No room at all.
+    let nowhere = Room { workspace: Some([Vector3::repeat(5.0), Vector3::repeat(6.0)]), ..room };
+    let refused = design_flight(&robot, &parameters, &FlightOptions { room: nowhere, ..options }, &|_| true);
+    assert!(refused.unwrap_err().to_string().contains("the limits allow no posture"));
 }

@@ -13,7 +13,7 @@ use inertial::estimation::momentum::{MomentumEquations, MomentumFit, RateNoise};
 use inertial::estimation::momentum_identification::{RateRule, integrate_rates};
 use inertial::excitation::cycloid::{SeededFlight, Seeds, direction_combinations};
 use inertial::excitation::pruning::{PruneOptions, Reading, prune};
-use inertial::excitation::{Basis, Criterion, DefaultLimits, FlightOptions, Trajectory, design_flight};
+use inertial::excitation::{Basis, Criterion, DefaultLimits, FlightOptions, Room, Trajectory, design_flight};
 use inertial::linalg::{Triangle, singular_values};
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism, builtin};
 use inertial::simulation::Sensors;
@@ -244,6 +244,7 @@ impl<'m> Robot<'m> {
             criterion: Criterion::Worst,
             // The published limits of speed alone.
             limits: DefaultLimits { acceleration: f64::INFINITY, margin: 0.0, ..DefaultLimits::default() },
+            room: Room::default(),
             starts: 2,
             steps: 120,
             seed: 1,

@@ -5,6 +5,7 @@ use inertial::excitation::{Design, FlightOptions, design_flight};
 use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
 use inertial::mechanism::{Base, Mechanism};
 
+use super::subject::room;
 use super::watch::Watcher;
 use super::{Args, TrajectoryChoice, criterion, limits};
 use crate::identify::FrictionChoice;
@@ -26,14 +27,10 @@ pub fn design(args: &Args, mechanism: &Mechanism, watcher: &Watcher) -> Result<D
         ("--joints", args.joints.is_some()),
         ("--prior-summary", !args.prior_summary.is_empty()),
         ("--start", args.start.is_some()),
-        ("--workspace", args.workspace.is_some()),
         ("--ground", args.ground.is_some()),
-        ("--link-radius", args.link_radius.is_some()),
-        ("--self-collision", args.self_collision),
         ("--base-motion", args.base_motion.is_some()),
         ("--robust", !args.robust.is_empty()),
         ("--harmonics", args.harmonics.is_some()),
-        ("a picture (--report, --plot, --plots)", args.pictures.wanted()),
     ];
     if let Some((name, _)) = forces_only.iter().find(|(_, given)| *given) {
         bail!("{name} is not for free flights (--measured momentum)");
@@ -60,6 +57,7 @@ pub fn design(args: &Args, mechanism: &Mechanism, watcher: &Watcher) -> Result<D
         noise,
         criterion: criterion(args),
         limits: limits(args),
+        room: room(args, mechanism)?,
         starts: args.starts,
         steps: args.iterations,
         seed: args.seed,

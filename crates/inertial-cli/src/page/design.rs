@@ -3,8 +3,9 @@
 use anyhow::Result;
 use inertial::consistency::significant;
 use inertial::dynamics::InverseDynamics;
-use inertial::excitation::{Coordinate, Design, Motion as States};
+use inertial::excitation::{Coordinate, Design, Motion as States, Trajectory as Course, flight_forces};
 use inertial::mechanism::Mechanism;
+use inertial::simulation::{FreeFlyer, PoseRule};
 use serde::Serialize;
 
 use super::{Page, Robot};
@@ -92,19 +93,69 @@ pub fn of_design(model: &Model, designed: &Designed<'_>, report: &impl Serialize
     Ok(page)
 }
 
-fn sampled(designed: &Designed<'_>) -> Result<(Trajectory, Motion)> {
-    let (mechanism, trajectory) = (designed.mechanism, &designed.design.trajectory);
-    let rate = designed.rate.min(POINTS / trajectory.duration());
+/// Positions and forces where the whole motion is given.
+fn prescribed(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
     let [q, v, a] = States::new(mechanism, trajectory)?.sample(rate)?;
     let (nq, nv) = (mechanism.nq().max(1), mechanism.nv().max(1));
-    let count = v.len() / nv;
-    let mut forces = vec![0.0; count * nv];
+    let mut forces = vec![0.0; v.len()];
     let dynamics = InverseDynamics::new(mechanism);
     let mut scratch = dynamics.scratch();
     for (s, tau) in forces.chunks_exact_mut(nv).enumerate() {
         let (q, own) = (&q[s * nq..(s + 1) * nq], s * nv..(s + 1) * nv);
         dynamics.rnea(&mut scratch, q, &v[own.clone()], &a[own], tau)?;
     }
+    Ok((q, forces))
+}
+
+/// Positions and forces where the base answers the motion of joints and wheels.
+fn flown(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+    let (nv, wheels) = (mechanism.nv(), mechanism.wheels().len());
+    let mut flyer = FreeFlyer::new(mechanism)?.with_rule(PoseRule::Trapezoid);
+    let names = (mechanism.position_names(), mechanism.velocity_names());
+    let places: Vec<_> = trajectory
+        .joints()
+        .iter()
+        .map(|name| {
+            let at = |all: &[String]| all.iter().position(|n| n == name);
+            (at(&names.0), at(&names.1), mechanism.wheels().iter().position(|w| w.name == *name))
+        })
+        .collect();
+    let n = places.len();
+    let (mut x, mut dx, mut ddx) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+    let (mut q, mut all) = (mechanism.assembly().to_vec(), Vec::new());
+    let mut now = 0.0;
+    for i in 0..trajectory.samples(rate)? {
+        let next = i as f64 / rate;
+        flyer.advance(now, next, &mut q, |t, q, v, wheels| {
+            trajectory.evaluate(t, &mut x, &mut dx, &mut ddx);
+            for (k, place) in places.iter().enumerate() {
+                match *place {
+                    (Some(iq), Some(iv), _) => (q[iq], v[iv]) = (x[k], dx[k]),
+                    (_, _, Some(w)) => wheels[w] = dx[k],
+                    _ => {}
+                }
+            }
+        })?;
+        now = next;
+        all.extend_from_slice(&q);
+    }
+    // The wheels' own torques have no place in the list of coordinates.
+    let forces = flight_forces(mechanism, trajectory, rate)?;
+    let joints = forces.chunks_exact(nv + wheels).flat_map(|row| row[..nv].to_vec()).collect();
+    Ok((all, joints))
+}
+
+fn sampled(designed: &Designed<'_>) -> Result<(Trajectory, Motion)> {
+    let (mechanism, trajectory) = (designed.mechanism, &designed.design.trajectory);
+    let rate = designed.rate.min(POINTS / trajectory.duration());
+    let (nq, nv) = (mechanism.nq().max(1), mechanism.nv().max(1));
+    let wheel = |name: &String| mechanism.wheels().iter().any(|w| w.name == *name);
+    let (q, forces) = if trajectory.joints().iter().any(wheel) {
+        flown(mechanism, trajectory, rate)?
+    } else {
+        prescribed(mechanism, trajectory, rate)?
+    };
+    let count = q.len() / nq;
     let joints = trajectory.joints().len();
     let mut states = vec![[vec![], vec![], vec![]]; joints];
     let mut now = [vec![0.0; joints], vec![0.0; joints], vec![0.0; joints]];

@@ -11,7 +11,7 @@ use crate::mechanism::{Limits, Mechanism};
 use crate::{Error, Result};
 
 /// Samples that one thread takes at once. Constant, so that sums do not depend on the number of threads.
-const PART: usize = 64;
+pub(super) const PART: usize = 64;
 
 /// One coordinate that a motion may move.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,7 @@ pub struct Flight<'m> {
     basis: Basis,
     duration: f64,
     /// For each sample the functions that are not zero, with their values and derivatives.
-    functions: Vec<Vec<(usize, f64, f64)>>,
+    functions: Vec<Vec<(usize, [f64; 3])>>,
 }
 
 impl<'m> Flight<'m> {
@@ -49,22 +49,14 @@ impl<'m> Flight<'m> {
     ) -> Result<Self> {
         Instant::new(mechanism, columns)?;
         check_wheels(mechanism)?;
-        let joints = mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type.nv() == 1);
-        let mut moved: Vec<Moved> = joints
-            .map(|j| Moved { name: j.name.clone(), joint: Some((j.q, j.v)), limits: j.limits })
-            .collect();
-        moved.extend(mechanism.wheels().iter().map(|w| Moved {
-            name: w.name.clone(),
-            joint: None,
-            limits: w.limits,
-        }));
+        let moved = moved(mechanism);
         // A trajectory checks basis, duration and rate.
         let names = moved.iter().map(|m| m.name.clone()).collect();
         let still = vec![vec![0.0; basis.len()]; moved.len()];
         let count = Trajectory::new(names, duration, basis.clone(), &still)?.samples(rate)?;
         let at = |t: usize| {
             let mut out = Vec::new();
-            basis.visit((t as f64 / rate).min(duration), |k, [x, dx, _]| out.push((k, x, dx)));
+            basis.visit((t as f64 / rate).min(duration), |k, x| out.push((k, x)));
             out
         };
         let functions = (0..count).map(at).collect();
@@ -95,21 +87,21 @@ impl<'m> Flight<'m> {
         Trajectory::new(names, self.duration, self.basis.clone(), &rows)
     }
 
-    /// Position and rate of coordinate `j` at sample `t`.
-    pub fn state(&self, coefficients: &[f64], t: usize, j: usize) -> (f64, f64) {
+    /// Position, rate and acceleration of coordinate `j` at sample `t`.
+    pub fn state(&self, coefficients: &[f64], t: usize, j: usize) -> [f64; 3] {
         let n = self.moved.len();
-        let functions = self.functions[t].iter();
-        functions.fold((0.0, 0.0), |(q, v), &(k, x, dx)| {
+        self.functions[t].iter().fold([0.0; 3], |sum, &(k, x)| {
             let c = coefficients[k * n + j];
-            (q + x * c, v + dx * c)
+            std::array::from_fn(|d| sum[d] + x[d] * c)
         })
     }
 
-    /// Adds to a gradient with respect to coefficients that with respect to position and rate of coordinate `j` at sample `t`.
-    pub fn add_gradient(&self, t: usize, j: usize, q: f64, v: f64, sum: &mut [f64]) {
+    /// Adds to a gradient with respect to coefficients that with respect to position, rate and acceleration of coordinate `j`
+    /// at sample `t`.
+    pub fn add_gradient(&self, t: usize, j: usize, state: [f64; 3], sum: &mut [f64]) {
         let n = self.moved.len();
-        for &(k, x, dx) in &self.functions[t] {
-            sum[k * n + j] += x * q + dx * v;
+        for &(k, x) in &self.functions[t] {
+            sum[k * n + j] += x[0] * state[0] + x[1] * state[1] + x[2] * state[2];
         }
     }
 
@@ -141,7 +133,7 @@ impl<'m> Flight<'m> {
                 for t in part * PART..count.min((part + 1) * PART) {
                     let mut wheel = 0;
                     for (j, moved) in self.moved.iter().enumerate() {
-                        let (position, rate) = self.state(coefficients, t, j);
+                        let [position, rate, _] = self.state(coefficients, t, j);
                         if let Some((q, v)) = moved.joint {
                             (state.q[q], state.v[v]) = (position, rate);
                         } else {
@@ -303,7 +295,7 @@ impl<'m> Flight<'m> {
                 wheel += 1;
                 (0.0, into.instant.wheels[wheel - 1])
             };
-            self.add_gradient(t, j, q, v, &mut into.sum);
+            self.add_gradient(t, j, [q, v, 0.0], &mut into.sum);
         }
     }
 
@@ -313,6 +305,19 @@ impl<'m> Flight<'m> {
             sum
         })
     }
+}
+
+/// What a motion of a free-flying robot may move: joints of one axis, then wheels.
+pub(super) fn moved(mechanism: &Mechanism) -> Vec<Moved> {
+    let joints = mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type.nv() == 1);
+    let joint = |j: &crate::mechanism::Joint| Moved {
+        name: j.name.clone(),
+        joint: Some((j.q, j.v)),
+        limits: j.limits,
+    };
+    let wheels =
+        mechanism.wheels().iter().map(|w| Moved { name: w.name.clone(), joint: None, limits: w.limits });
+    joints.map(joint).chain(wheels).collect()
 }
 
 /// Of [`Flight::published_cost`].

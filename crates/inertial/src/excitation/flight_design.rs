@@ -1,8 +1,8 @@
 //! Velocity knots for a free-flying robot that its sensors' noise disturbs least.
 //!
 //! The Cramér–Rao bound of the errors-in-variables estimate is the inverse of the information `Σ KᵀC⁻¹K`, which a [`Criterion`]
-//! judges as it does for arms. Rates are `limit · sin x`, so that they keep their limits by themselves; a logarithmic barrier
-//! keeps positions inside theirs.
+//! judges as it does for arms. Rates are `limit · sin x`, so that they keep their limits by themselves; logarithmic barriers
+//! keep positions, forces and distances inside theirs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,13 +11,15 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::basis::Basis;
 use super::certificate::{Certificate, Seen};
+use super::clearance::Room;
 use super::columns::{Columns, unit_diagonal};
 use super::criteria::Criterion;
 use super::design::{Design, Progress};
-use super::flight::Flight;
+use super::flight::{Flight, PART};
+use super::flight_limits::{FlightLimits, Memory};
 use super::limits::{DefaultLimits, Usage, coordinates};
 use super::plan::Coordinate;
-use super::starts::hidden;
+use super::starts::{BETWEEN_SAMPLES, TRIES, hidden};
 use super::trajectory::Trajectory;
 use crate::identifiability::Regrouping;
 use crate::linalg::SplitMix;
@@ -27,6 +29,9 @@ use crate::{Error, Result};
 
 /// Weight of the barrier per sample, joint and parameter: all together cost less than the information of one interval.
 const BARRIER: f64 = 1e-4;
+
+/// Forces and distances have a barrier from this part of their limit left on.
+const NEAR: f64 = 0.3;
 
 /// Steps of the first search from each start.
 const FIRST_STEPS: usize = 40;
@@ -49,6 +54,8 @@ pub struct FlightOptions {
     pub criterion: Criterion,
     /// Limits of joints that the robot's description does not give, and the margin to all; wheels have limits of speed alone.
     pub limits: DefaultLimits,
+    /// Room about the robot, in the frame of its base.
+    pub room: Room,
     /// Random starts.
     pub starts: usize,
     /// Steps of the final search.
@@ -115,7 +122,7 @@ pub fn design_flight(
         .into_par_iter()
         // The first start always has its motion; when the end was called for, the others need none.
         .filter(|k| *k == 0 || !ended.load(Ordering::Relaxed))
-        .map(|k| search(&problem.start(options.seed.wrapping_add(k as u64)), &first))
+        .map(|k| search(&problem.start(options.seed.wrapping_add(k as u64))?, &first))
         .collect::<Result<Vec<_>>>()?;
     let searches = starts.iter().map(|s| s.value / scale).collect();
     // `min_by` takes the first of equals: the same whichever thread was faster.
@@ -138,6 +145,8 @@ struct Problem<'a, 'm> {
     rates: Vec<f64>,
     /// Where positions must stay at samples, so that they stay within limits between them.
     bounds: Vec<(f64, f64)>,
+    /// Forces and room.
+    held: FlightLimits,
 }
 
 impl<'a, 'm> Problem<'a, 'm> {
@@ -179,12 +188,13 @@ impl<'a, 'm> Problem<'a, 'm> {
             bounds.push((low, high));
             all.push(c);
         }
-        Ok(Self { flight, columns, options, units: columns.scales(), coordinates: all, rates, bounds })
+        let held = FlightLimits::new(mechanism, &flight.moved, &options.room, options.limits.margin);
+        Ok(Self { flight, columns, options, units: columns.scales(), coordinates: all, rates, bounds, held })
     }
 
     /// Refuses what random motion cannot show.
     fn reachable(&self) -> Result<()> {
-        let coefficients = self.coefficients(&self.start(self.options.seed));
+        let coefficients = self.coefficients(&self.start(self.options.seed)?);
         let information = self.flight.information(&coefficients, &self.options.noise)?;
         let seen = Seen::new(&unit_diagonal(&information))?;
         if seen.rank == self.columns.len() {
@@ -195,35 +205,98 @@ impl<'a, 'm> Problem<'a, 'm> {
     }
 
     /// A random start: anywhere in the limits, at any rates, shrunk until it stays inside.
-    fn start(&self, seed: u64) -> Vec<f64> {
+    fn start(&self, seed: u64) -> Result<Vec<f64>> {
         let mut source = SplitMix::new(seed);
         let mut uniform = || (source.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let n = self.rates.len();
-        let mut x: Vec<f64> = (0..self.flight.coefficients())
-            .map(|i| {
-                let (low, high) = self.bounds[i % n];
-                let part = uniform();
-                if i >= n {
-                    return 2.0 * part - 1.0; // arcs of the sine away from its flat ends
-                }
-                match (low.is_finite(), high.is_finite()) {
-                    (true, true) => low + (high - low) * (0.25 + 0.5 * part),
-                    (true, false) => low + 1.0 + part,
-                    (false, true) => high - 1.0 - part,
-                    (false, false) => std::f64::consts::PI * (2.0 * part - 1.0),
-                }
-            })
-            .collect();
-        while !self.inside(&self.coefficients(&x)) {
-            x[n..].iter_mut().for_each(|x| *x *= 0.5);
+        for _ in 0..TRIES {
+            let mut x: Vec<f64> = (0..self.flight.coefficients())
+                .map(|i| {
+                    let (low, high) = self.bounds[i % n];
+                    let part = uniform();
+                    if i >= n {
+                        return 2.0 * part - 1.0; // arcs of the sine away from its flat ends
+                    }
+                    match (low.is_finite(), high.is_finite()) {
+                        (true, true) => low + (high - low) * (0.25 + 0.5 * part),
+                        (true, false) => low + 1.0 + part,
+                        (false, true) => high - 1.0 - part,
+                        (false, false) => std::f64::consts::PI * (2.0 * part - 1.0),
+                    }
+                })
+                .collect();
+            while !self.inside(&self.coefficients(&x)) {
+                x[n..].iter_mut().for_each(|x| *x *= 0.5);
+            }
+            // At rest only room can be exceeded: another posture may have it.
+            let rest = self.coefficients(&[&x[..n], &vec![0.0; x.len() - n][..]].concat());
+            if self.hold(&rest, None)?.is_infinite() {
+                continue;
+            }
+            while self.hold(&self.coefficients(&x), None)?.is_infinite() {
+                x[n..].iter_mut().for_each(|x| *x *= 0.5);
+            }
+            return Ok(x);
         }
-        x
+        Err(Error::Numeric(format!(
+            "the limits allow no posture: none of {TRIES} has the room that is asked for"
+        )))
+    }
+
+    /// The barrier of forces and room, whose gradient with respect to the coefficients it adds; infinite where one is
+    /// exceeded.
+    fn hold(&self, coefficients: &[f64], gradient: Option<&mut [f64]>) -> Result<f64> {
+        if self.held.is_empty() {
+            return Ok(0.0);
+        }
+        let (count, n, wanted) = (self.flight.samples(), self.rates.len(), gradient.is_some());
+        let parts = (0..count.div_ceil(PART)).into_par_iter().map(|part| {
+            let mut memory = Memory::new(&self.held)?;
+            let (mut left, mut slopes) = (vec![0.0; self.held.len()], vec![0.0; self.held.len()]);
+            let (mut row, mut back) = (vec![[0.0; 3]; n], vec![[0.0; 3]; n]);
+            let (mut value, mut sum) = (0.0, vec![0.0; if wanted { coefficients.len() } else { 0 }]);
+            for t in part * PART..count.min((part + 1) * PART) {
+                for (j, row) in row.iter_mut().enumerate() {
+                    *row = self.flight.state(coefficients, t, j);
+                }
+                memory.left(&row, &mut left)?;
+                slopes.fill(0.0);
+                let mut any = false;
+                for (left, slope) in left.iter().zip(&mut slopes) {
+                    let left = left - BETWEEN_SAMPLES;
+                    if left <= 0.0 {
+                        return Ok((f64::INFINITY, sum));
+                    }
+                    if left < NEAR {
+                        // With its slope zero at NEAR: most samples then cost nothing.
+                        value += BARRIER * ((left - NEAR) / NEAR - (left / NEAR).ln());
+                        *slope = BARRIER * (NEAR.recip() - left.recip());
+                        any = true;
+                    }
+                }
+                if any && wanted {
+                    back.fill([0.0; 3]);
+                    memory.pull(&row, &slopes, &mut back)?;
+                    for (j, back) in back.iter().enumerate() {
+                        self.flight.add_gradient(t, j, *back, &mut sum);
+                    }
+                }
+            }
+            Ok((value, sum))
+        });
+        let parts = parts.collect::<Result<Vec<_>>>()?;
+        if let Some(gradient) = gradient {
+            for (_, sum) in &parts {
+                gradient.iter_mut().zip(sum).for_each(|(g, x)| *g += x);
+            }
+        }
+        Ok(parts.iter().map(|p| p.0).sum())
     }
 
     fn inside(&self, coefficients: &[f64]) -> bool {
         (0..self.flight.samples()).all(|t| {
             self.bounds.iter().enumerate().all(|(j, &(low, high))| {
-                let (q, _) = self.flight.state(coefficients, t, j);
+                let [q, ..] = self.flight.state(coefficients, t, j);
                 q > low && q < high
             })
         })
@@ -238,7 +311,10 @@ impl<'a, 'm> Problem<'a, 'm> {
         let n = self.rates.len();
         let coefficients = self.coefficients(x);
         gradient.fill(0.0);
-        let barrier = self.barrier(&coefficients, gradient);
+        let mut barrier = self.barrier(&coefficients, gradient);
+        if barrier.is_finite() {
+            barrier += self.hold(&coefficients, Some(gradient))?;
+        }
         if !barrier.is_finite() {
             return Ok(f64::INFINITY);
         }
@@ -267,7 +343,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             self.bounds.iter().enumerate().filter(|(_, b)| b.0.is_finite() || b.1.is_finite())
         {
             for t in 0..self.flight.samples() {
-                let (q, _) = self.flight.state(coefficients, t, j);
+                let [q, ..] = self.flight.state(coefficients, t, j);
                 if !(q > low && q < high) {
                     return f64::INFINITY;
                 }
@@ -279,29 +355,46 @@ impl<'a, 'm> Problem<'a, 'm> {
                         slope += sign * BARRIER / distance;
                     }
                 }
-                self.flight.add_gradient(t, j, slope, 0.0, gradient);
+                self.flight.add_gradient(t, j, [slope, 0.0, 0.0], gradient);
             }
         }
         sum
     }
 
     fn design(&self, x: &[f64], searches: Vec<f64>) -> Result<Design> {
-        let coefficients = self.coefficients(x);
+        let (coefficients, least) = self.within(self.coefficients(x))?;
         let information = self.flight.information(&coefficients, &self.options.noise)?;
         let trajectory = self.flight.trajectory(&coefficients)?;
         Ok(Design {
             criterion: self.options.criterion.evaluate(&information, &self.units, (0.0, 0))?.value,
             searches,
             certificate: Certificate::new(self.columns, &information)?,
-            usage: self.usage(&trajectory)?,
+            usage: self.usage(&trajectory, &least)?,
             trajectory,
             held: Vec::new(),
             absorbed: Vec::new(),
         })
     }
 
+    /// The motion, made slower about its start until it keeps forces and room at every sample of the check; and the least
+    /// that it leaves of each.
+    fn within(&self, full: Vec<f64>) -> Result<(Vec<f64>, Vec<f64>)> {
+        let n = self.rates.len();
+        let (mut coefficients, mut spare) = (full.clone(), 0.0);
+        while spare < 1.0 {
+            let least = self.held.least(&self.flight.trajectory(&coefficients)?, CHECK_RATE)?;
+            if least.iter().all(|left| *left >= 0.0) {
+                return Ok((coefficients, least));
+            }
+            spare = if spare == 0.0 { 1e-3 } else { 1.5 * spare };
+            let slower = |(i, x): (usize, &f64)| if i < n { *x } else { (1.0 - spare) * x };
+            coefficients = full.iter().enumerate().map(slower).collect();
+        }
+        Err(Error::Numeric("the motion does not stay within the limits between its samples".into()))
+    }
+
     /// How much of the limits the motion uses, the fullest first.
-    fn usage(&self, trajectory: &Trajectory) -> Result<Vec<Usage>> {
+    fn usage(&self, trajectory: &Trajectory, least: &[f64]) -> Result<Vec<Usage>> {
         let n = self.coordinates.len();
         let (mut q, mut v, mut a) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
         let mut most = vec![[f64::NEG_INFINITY; 4]; n];
@@ -327,7 +420,13 @@ impl<'a, 'm> Problem<'a, 'm> {
                 }
             }
         }
+        // Distances are not parts of a limit: in metres they come last, the nearest first.
+        let (mut rooms, forces): (Vec<_>, Vec<_>) =
+            self.held.usage(least).into_iter().enumerate().partition(|(i, _)| self.held.is_room(*i));
+        all.extend(forces.into_iter().map(|f| f.1));
         all.sort_by(|a, b| b.used.total_cmp(&a.used));
+        rooms.sort_by(|a, b| a.1.used.total_cmp(&b.1.used));
+        all.extend(rooms.into_iter().map(|r| r.1));
         Ok(all)
     }
 }

@@ -185,6 +185,11 @@ impl<'m> Instant<'m> {
         self.twists[0]
     }
 
+    /// The inverse of the whole robot's inertia in the base's frame, angular first.
+    pub(super) fn inverse_inertia(&self) -> &Matrix6<f64> {
+        &self.inverse
+    }
+
     fn regressor(&mut self) {
         let mut body = usize::MAX;
         let mut block = nalgebra::SMatrix::<f64, 6, 10>::zeros();

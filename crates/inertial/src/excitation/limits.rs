@@ -96,8 +96,9 @@ pub(super) fn split(coordinates: &[Coordinate]) -> Result<(Vec<Coordinate>, Vec<
         return Err(Error::Numeric(match held.first() {
             None => "the robot has no joint that a trajectory could move".into(),
             Some(c) => format!(
-                "the limits allow no motion: {} may go from {} to {} at a speed of at most {}",
-                c.name, c.lower, c.upper, c.velocity
+                "the limits allow no motion: {} may go from {} to {} at a speed of at most {} and an acceleration of at \
+                 most {}",
+                c.name, c.lower, c.upper, c.velocity, c.acceleration
             ),
         }));
     }

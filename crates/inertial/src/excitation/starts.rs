@@ -16,7 +16,7 @@ use crate::{Error, Result};
 pub(super) const BETWEEN_SAMPLES: f64 = 2e-3;
 
 /// Postures and motions that are tried before limits are said to allow none.
-const TRIES: usize = 300;
+pub(super) const TRIES: usize = 300;
 
 /// Random states, within the coordinates' limits where these are given.
 pub(super) fn random_states(
