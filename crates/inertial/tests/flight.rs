@@ -368,9 +368,10 @@ fn forces_of_a_flight_do_its_work() {
             powers.push(power);
         }
         let most = powers.iter().fold(0.0f64, |m, p| m.max(p.abs()));
-        for i in 1..energies.len() - 1 {
+        // Power bends at knots, each second: differences across them say nothing.
+        for i in (1..energies.len() - 1).filter(|i| i % 1000 != 0) {
             let gained = (energies[i + 1] - energies[i - 1]) * rate / 2.0;
-            // Differences over a millisecond of waves of a second; their third derivative jumps at knots.
+            // Differences over a millisecond of waves of a second.
             assert!((gained - powers[i]).abs() < 1e-4 * most, "{i}: {gained} {}", powers[i]);
         }
     }
