@@ -301,10 +301,12 @@ fn sampled<'m, 't>(
         let mut positions = columns.find(&names)?;
         let mut velocities = columns.find(&columns.names("dq", joint, &v_names))?;
         let mut accelerations = columns.find(&columns.names("ddq", joint, &v_names))?;
-        if columns.base(joint) && positions.is_none() && mode == Mode::InverseDynamics {
-            if let Some(designed) = columns.designed_base()? {
-                [positions, velocities, accelerations] = designed;
-            }
+        if columns.base(joint)
+            && positions.is_none()
+            && mode == Mode::InverseDynamics
+            && let Some(designed) = columns.designed_base()?
+        {
+            [positions, velocities, accelerations] = designed;
         }
         if mode == Mode::ForwardDynamics && velocities.is_none() {
             // The start is at rest: later rows say nothing of the motion.

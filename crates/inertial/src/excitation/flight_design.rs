@@ -362,7 +362,7 @@ impl<'a, 'm> Problem<'a, 'm> {
     }
 
     fn design(&self, x: &[f64], searches: Vec<f64>) -> Result<Design> {
-        let (coefficients, least) = self.within(self.coefficients(x))?;
+        let (coefficients, least) = self.within(&self.coefficients(x))?;
         let information = self.flight.information(&coefficients, &self.options.noise)?;
         let trajectory = self.flight.trajectory(&coefficients)?;
         Ok(Design {
@@ -378,9 +378,9 @@ impl<'a, 'm> Problem<'a, 'm> {
 
     /// The motion, made slower about its start until it keeps forces and room at every sample of the check; and the least
     /// that it leaves of each.
-    fn within(&self, full: Vec<f64>) -> Result<(Vec<f64>, Vec<f64>)> {
+    fn within(&self, full: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         let n = self.rates.len();
-        let (mut coefficients, mut spare) = (full.clone(), 0.0);
+        let (mut coefficients, mut spare) = (full.to_vec(), 0.0);
         while spare < 1.0 {
             let least = self.held.least(&self.flight.trajectory(&coefficients)?, CHECK_RATE)?;
             if least.iter().all(|left| *left >= 0.0) {
