@@ -131,7 +131,9 @@ class Scene {
         const box = body[name];
         if (!box || !this.shown[name]) continue;
         const corners = boxCorners(box).map((p) => place(pose, p));
-        for (const quad of BOX_FACES) face(quad.map((k) => corners[k]), paint, paint, strong ? 0.5 : 0.16, strong ? 2 : 1);
+        // One that is larger than the robot would cover it: its edges do.
+        const fill = norm(box.half) > 0.5 * this.size && !strong ? null : paint;
+        for (const quad of BOX_FACES) face(quad.map((k) => corners[k]), fill, paint, strong ? 0.5 : 0.16, strong ? 2 : 1);
         const centre = place(pose, box.centre);
         ball(face, centre, 0.6 * radius, () => paint);
         if (strong) {

@@ -6,8 +6,8 @@
 //! sensors read during a motion ([`simulation`]) → their [`estimation`] from logs.
 //!
 //! All of it rests on one fact: forces are linear in the inertial parameters,
-//! $$\tau = Y(q, \dot q, \ddot q) \pi = Y_b(q, \dot q, \ddot q) \beta, \qquad \beta = K \pi,$$
-//! and of the parameters $\pi$ only the combinations $\beta$, the base parameters, ever show.
+//! $$\tau = Y(q, \dot q, \ddot q) \pi,$$
+//! and of the parameters $\pi$ only the combinations $\beta = K \pi$, the base parameters, ever show.
 //!
 //! Conventions used everywhere:
 //! - spatial vectors are `[angular; linear]`, in body coordinates, at the body frame's origin;

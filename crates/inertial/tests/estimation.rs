@@ -12,6 +12,7 @@ use inertial::estimation::{
     Carried, Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares,
     PayloadLink, Prior, Summary, Term, Weighting, identify, identify_fleet, validate,
 };
+use inertial::linalg::Svd;
 use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism};
 use inertial::spatial::{Inertia, PseudoInertia};
 use nalgebra::{DMatrix, DVector, Matrix3, vector};
@@ -408,14 +409,11 @@ fn a_fleet_with_payloads_is_one_least_squares_problem() {
     // What no motion shows of a payload has the least norm, and no part in its combinations.
     let qr = a.qr();
     qr.q_tr_mul(&mut b);
-    let svd = qr.r().svd(true, true);
-    let solution = svd.solve(&b.rows(0, width).into_owned(), 1e-9).unwrap();
-    let v_t = svd.v_t.as_ref().unwrap();
+    let svd = Svd::new(&qr.r()).unwrap();
+    let rank_of_all = svd.rank(1e-9).rank;
+    let solution = svd.solve(&b.rows(0, width).into_owned(), rank_of_all, 0.0);
     let covariance = |row: &DVector<f64>| -> f64 {
-        (0..svd.singular_values.len())
-            .filter(|&i| svd.singular_values[i] > 1e-9 * svd.singular_values[0])
-            .map(|i| (v_t.row(i).dot(&row.transpose()) / svd.singular_values[i]).powi(2))
-            .sum()
+        (0..rank_of_all).map(|i| (svd.v.column(i).dot(row) / svd.values[i]).powi(2)).sum()
     };
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-7, "{found} {expected}");
     // Noise is estimated from some thousand forces: to a few percent.

@@ -47,6 +47,7 @@ pub enum Arithmetic {
 /// assert!((product - tau[0]).abs() < 1e-12);
 /// # Ok::<(), inertial::Error>(())
 /// ```
+#[allow(clippy::doc_markdown, reason = "formulas have indices")]
 #[derive(Debug, Clone)]
 pub struct InverseDynamics {
     pub(super) tables: Tables,

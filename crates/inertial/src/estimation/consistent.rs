@@ -20,6 +20,8 @@
 //! parameters, [`Method::Manifold`] in `(m, c, Q, L)` (paper 001, for any number of bodies), [`Method::LogCholesky`] in the
 //! logarithms of a triangular factor.
 
+#![allow(clippy::doc_markdown, reason = "formulas have indices")]
+
 use nalgebra::{DMatrix, DVector};
 
 use super::bounds::Bounds;

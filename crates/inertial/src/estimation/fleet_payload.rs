@@ -15,6 +15,7 @@
 use nalgebra::{DMatrix, DVector};
 use serde::Serialize;
 
+use super::consistent::PriorKind;
 use super::equations::{Channel, Equations};
 use super::identification::{BodyEstimate, ParameterEstimate};
 use super::identify::{Estimator, IdentifyOptions};
@@ -168,7 +169,7 @@ impl Loaded {
                 let scale = self.spread.sqrt().recip();
                 // Bounds and other distances are those of links.
                 let plain =
-                    IdentifyOptions { bounds: None, prior_kind: Default::default(), ..options.clone() };
+                    IdentifyOptions { bounds: None, prior_kind: PriorKind::default(), ..options.clone() };
                 possible_body(matrix * scale, rest * scale, &prior, &plain, effect.seen == 10)?.0
             }
         };

@@ -217,33 +217,7 @@ impl SingleBody {
         if motion.is_empty() {
             return Ok(Summary::empty(equations));
         }
-        self.measured(equations, motion, measured, |data| Summary::new(equations, data))
-    }
-
-    /// A log as the equations take it.
-    fn measured<T>(
-        &self,
-        equations: &Equations<'_>,
-        motion: &SensorMotion,
-        measured: &Wrenches<'_>,
-        work: impl FnOnce(&Measurements<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let count = motion.len();
-        let mut q = Vec::with_capacity(7 * count);
-        (0..count).for_each(|_| q.extend([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]));
-        let side_by_side = |linear: &[f64], angular: &[f64]| -> Vec<f64> {
-            let pairs = linear.chunks_exact(3).zip(angular.chunks_exact(3));
-            pairs.flat_map(|(l, a)| [l[0], l[1], l[2], a[0], a[1], a[2]]).collect()
-        };
-        // Seen from a frame that moves along with its origin: no velocity, all of the acceleration.
-        let v = side_by_side(&vec![0.0; 3 * count], &motion.angular_velocity);
-        let a = side_by_side(&motion.acceleration, &motion.angular_acceleration);
-        let samples = Samples::new(&equations.dynamics, count, &q, &v, &a)?;
-        let mut data = Measurements::new(samples, &v, &a, measured.wrench);
-        data.tau_raw = measured.raw;
-        data.keep = measured.keep;
-        data.independent = measured.independent;
-        work(&data)
+        with_measurements(equations, motion, measured, |data| Summary::new(equations, data))
     }
 
     /// The six readings that a result of [`SingleBody::identify`] predicts for each sample, in the sensor's own sign; `summary` is
@@ -257,7 +231,7 @@ impl SingleBody {
     ) -> Result<Vec<f64>> {
         let sign = sign(&LeastSquares::new(equations, summary, Weighting::Weighted)?);
         let none = vec![0.0; 6 * motion.len()];
-        let mut out = self.measured(equations, motion, &Wrenches::new(&none), |data| {
+        let mut out = with_measurements(equations, motion, &Wrenches::new(&none), |data| {
             Ok(equations.predict(data, &result.values)?.force)
         })?;
         out.iter_mut().for_each(|x| *x *= sign);
@@ -311,6 +285,31 @@ impl SingleBody {
         }
         Ok(out)
     }
+}
+
+/// A log as the equations take it.
+fn with_measurements<T>(
+    equations: &Equations<'_>,
+    motion: &SensorMotion,
+    measured: &Wrenches<'_>,
+    work: impl FnOnce(&Measurements<'_>) -> Result<T>,
+) -> Result<T> {
+    let count = motion.len();
+    let mut q = Vec::with_capacity(7 * count);
+    (0..count).for_each(|_| q.extend([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]));
+    let side_by_side = |linear: &[f64], angular: &[f64]| -> Vec<f64> {
+        let pairs = linear.chunks_exact(3).zip(angular.chunks_exact(3));
+        pairs.flat_map(|(l, a)| [l[0], l[1], l[2], a[0], a[1], a[2]]).collect()
+    };
+    // Seen from a frame that moves along with its origin: no velocity, all of the acceleration.
+    let v = side_by_side(&vec![0.0; 3 * count], &motion.angular_velocity);
+    let a = side_by_side(&motion.acceleration, &motion.angular_acceleration);
+    let samples = Samples::new(&equations.dynamics, count, &q, &v, &a)?;
+    let mut data = Measurements::new(samples, &v, &a, measured.wrench);
+    data.tau_raw = measured.raw;
+    data.keep = measured.keep;
+    data.independent = measured.independent;
+    work(&data)
 }
 
 /// Minus one where the readings are those of the wrench on the sensor: the mass is negative.

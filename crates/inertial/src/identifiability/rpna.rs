@@ -10,6 +10,8 @@
 //!   with $\Phi$ the joint's modes and $K_-$ the parent's span. The number of base parameters is what all these leave,
 //!   $$r = \sum_i \operatorname{rank} N_i.$$
 
+#![allow(clippy::doc_markdown, reason = "formulas have indices")]
+
 use nalgebra::{Matrix3, SVector, Vector3};
 use num_traits::Zero;
 
