@@ -40,7 +40,9 @@ pub fn run(args: &Args, link: &str) -> Result<Answer> {
     );
     let exists = mechanism.links().iter().any(|l| l.name == link);
     let names: Vec<&str> = mechanism.links().iter().map(|l| l.name.as_str()).collect();
-    ensure!(exists, "{}: has no link {link}; there are {}", model.label, names.join(", "));
+    let near = inertial::nearest_hint(link, names.iter().copied());
+    let known = if near.is_empty() { format!("; there are {}", names.join(", ")) } else { near };
+    ensure!(exists, "{}: has no link {link}{known}", model.label);
     let sensed = match args.logs.first() {
         Some(path) if args.unloaded.is_empty() && saved_summary(path)?.is_none() => has_sensor(path)?,
         _ => false,
