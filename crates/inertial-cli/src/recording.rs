@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result, bail, ensure};
 use inertial::dynamics::{
-    ClosedMechanism, ClosedSamples, InverseDynamics, Samples, Workspace, forward_kinematics, frame_jacobian,
+    ClosedMechanism, InverseDynamics, Samples, Workspace, forward_kinematics, frame_jacobian,
 };
 use inertial::estimation::{Equations, Huber, Measurements, Prediction, RowFilter, Summary};
 use inertial::mechanism::{Base, BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder};
@@ -218,13 +218,11 @@ impl Recording {
             .copied()
             .collect();
         let dynamics = InverseDynamics::new(mechanism);
-        let mut data = if let Some(closed) = equations.closed() {
-            let samples = ClosedSamples::new(closed, count, q, &log.v, &log.a)?;
-            Measurements::closed(samples, &log.v, &log.a, &forces.tau)
-        } else {
-            let samples = Samples::new(&dynamics, count, q, &log.v, &log.a)?;
-            Measurements::new(samples, &log.v, &log.a, &forces.tau)
+        let samples = match equations.closed() {
+            Some(closed) => Samples::closed(closed, count, q, &log.v, &log.a)?,
+            None => Samples::new(&dynamics, count, q, &log.v, &log.a)?,
         };
+        let mut data = Measurements::new(samples, &log.v, &log.a, &forces.tau);
         data.tau_raw = Some(&forces.raw);
         data.keep = Some(&forces.keep);
         data.columns = (self.formulas > 0).then_some(&columns[..]);

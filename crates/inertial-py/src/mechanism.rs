@@ -1,6 +1,6 @@
 //! A mechanism in Python: names, parameters, regressors.
 
-use inertial::dynamics::{ClosedMechanism, ClosedSamples, InverseDynamics, Samples};
+use inertial::dynamics::{ClosedMechanism, InverseDynamics, Samples};
 use inertial::mechanism as model;
 use numpy::{
     IntoPyArray, PyArray1, PyArray3, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods,
@@ -252,7 +252,7 @@ fn closed_regressors(
     let mut workspace = closed.workspace();
     let mut tree = vec![0.0; count * closed.mechanism().nq()];
     closed.follow(&mut workspace, closed.assembled(), q, &mut tree)?;
-    let samples = ClosedSamples::new(closed, count, &tree, v, a)?;
+    let samples = Samples::closed(closed, count, &tree, v, a)?;
     let size = closed.dof() * columns;
     closed.packed_regressors(&mut workspace, &samples, |chunk| {
         let chunk = chunk.regressors;

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use inertial::dynamics::{ClosedSamples, InverseDynamics, Samples};
+use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{self, Equations, Measurements};
 use inertial::mechanism::Mechanism;
 use inertial_cli::Session;
@@ -81,7 +81,7 @@ fn measured<T>(
     if let Some(closed) = equations.closed() {
         let mut tree = vec![0.0; count * equations.mechanism().nq()];
         closed.follow(&mut closed.workspace(), closed.assembled(), q, &mut tree)?;
-        return take(&Measurements::closed(ClosedSamples::new(closed, count, &tree, v, a)?, v, a, tau));
+        return take(&Measurements::new(Samples::closed(closed, count, &tree, v, a)?, v, a, tau));
     }
     let dynamics = InverseDynamics::new(equations.mechanism());
     take(&Measurements::new(Samples::new(&dynamics, count, q, v, a)?, v, a, tau))

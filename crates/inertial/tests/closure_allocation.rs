@@ -8,7 +8,7 @@ mod machines;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use inertial::dynamics::{ClosedMechanism, ClosedSamples, Frame};
+use inertial::dynamics::{ClosedMechanism, Frame, Samples};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
@@ -59,7 +59,7 @@ fn samples_allocate_nothing() {
             if can_follow {
                 closed.follow(&mut ws, closed.assembled(), &start, &mut followed)?;
             }
-            let samples = ClosedSamples::new(&closed, 1, &q, &v, &a)?;
+            let samples = Samples::closed(&closed, 1, &q, &v, &a)?;
             closed.packed_regressors(&mut ws, &samples, |_| ())?;
             closed.base_wrench(&mut ws, &q, &v, &a).map(|_| ())
         };

@@ -8,7 +8,7 @@ mod machines;
 use std::path::PathBuf;
 
 use common::{Rng, assert_close, reference_regressor, reference_rnea};
-use inertial::dynamics::{ClosedMechanism, ClosedSamples, ClosedWorkspace, Frame, Workspace};
+use inertial::dynamics::{ClosedMechanism, ClosedWorkspace, Frame, Samples, Workspace};
 use inertial::mechanism::read::{model, no_includes};
 use inertial::mechanism::{BodyKind, BuildOptions, JointType, Mechanism, MechanismBuilder};
 use inertial::spatial::{Force, Inertia};
@@ -307,7 +307,7 @@ fn packed_regressors_of_many_samples_are_those_of_each_sample() {
         let states: Vec<State> = (0..count).map(|_| state(&closed, &mut ws, &mut rng)).collect();
         let join = |part: fn(&State) -> &Vec<f64>| states.iter().flat_map(part).copied().collect::<Vec<_>>();
         let (q, v, a) = (join(|s| &s.q), join(|s| &s.v), join(|s| &s.a));
-        let samples = ClosedSamples::new(&closed, count, &q, &v, &a).unwrap();
+        let samples = Samples::closed(&closed, count, &q, &v, &a).unwrap();
         let mut seen = 0;
         let mut other = closed.workspace();
         closed

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Features, Rng, cases, reference_rnea};
-use inertial::dynamics::{ClosedSamples, InverseDynamics, Samples, Workspace, base_wrench};
+use inertial::dynamics::{InverseDynamics, Samples, Workspace, base_wrench};
 use inertial::estimation::{
     Equations, Estimator, Huber, Identification, IdentifyOptions, JointTerms, LeastSquares, Measurements,
     Summary, Term, Weighting, identify, identify_robust,
@@ -36,16 +36,11 @@ struct Log {
 impl Log {
     fn summary(&self, equations: &Equations<'_>, huber: Option<Huber<'_>>) -> Summary {
         let dynamics = InverseDynamics::new(equations.mechanism());
-        let mut data = match equations.closed() {
-            Some(closed) => {
-                let samples = ClosedSamples::new(closed, self.count, &self.q, &self.v, &self.a).unwrap();
-                Measurements::closed(samples, &self.v, &self.a, &self.tau)
-            }
-            None => {
-                let samples = Samples::new(&dynamics, self.count, &self.q, &self.v, &self.a).unwrap();
-                Measurements::new(samples, &self.v, &self.a, &self.tau)
-            }
+        let samples = match equations.closed() {
+            Some(closed) => Samples::closed(closed, self.count, &self.q, &self.v, &self.a),
+            None => Samples::new(&dynamics, self.count, &self.q, &self.v, &self.a),
         };
+        let mut data = Measurements::new(samples.unwrap(), &self.v, &self.a, &self.tau);
         data.independent = self.independent;
         data.huber = huber;
         Summary::new(equations, &data).unwrap()

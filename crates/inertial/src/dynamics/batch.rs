@@ -2,6 +2,7 @@
 
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
+use super::closure::ClosedMechanism;
 use super::inverse::{InverseDynamics, Memory, Scratch};
 use super::packed::PackedLayout;
 use super::regressor::{self, Sink};
@@ -16,13 +17,16 @@ const LANES: usize = 4;
 /// Bytes of packed regressors that stay in a core's own cache while they are used.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// States of a mechanism, one after the other: `q` has `nq` numbers per sample, `v` and `a` have `nv`.
+/// States of a mechanism, one after the other: `q` has `nq` numbers per sample, `v` and `a` have `nv`, or one for each
+/// independent coordinate where there are loops.
 #[derive(Debug, Clone, Copy)]
 pub struct Samples<'a> {
-    count: usize,
-    q: &'a [f64],
-    v: &'a [f64],
-    a: &'a [f64],
+    pub(super) count: usize,
+    nq: usize,
+    nv: usize,
+    pub(super) q: &'a [f64],
+    pub(super) v: &'a [f64],
+    pub(super) a: &'a [f64],
 }
 
 impl<'a> Samples<'a> {
@@ -34,10 +38,32 @@ impl<'a> Samples<'a> {
         v: &'a [f64],
         a: &'a [f64],
     ) -> Result<Self> {
-        expect_len("q of the samples", q.len(), count * dynamics.nq())?;
-        expect_len("v of the samples", v.len(), count * dynamics.nv())?;
-        expect_len("a of the samples", a.len(), count * dynamics.nv())?;
-        Ok(Self { count, q, v, a })
+        Self::of(count, [dynamics.nq(), dynamics.nv()], q, v, a)
+    }
+
+    /// `count` samples of a mechanism with loops: `q` has the numbers of the tree, which close the loops (see
+    /// [`ClosedMechanism::follow`]); `v` and `a` those of the independent coordinates.
+    pub fn closed(
+        closed: &ClosedMechanism<'_>,
+        count: usize,
+        q: &'a [f64],
+        v: &'a [f64],
+        a: &'a [f64],
+    ) -> Result<Self> {
+        Self::of(count, [closed.mechanism().nq(), closed.dof()], q, v, a)
+    }
+
+    fn of(count: usize, [nq, nv]: [usize; 2], q: &'a [f64], v: &'a [f64], a: &'a [f64]) -> Result<Self> {
+        expect_len("q of the samples", q.len(), count * nq)?;
+        expect_len("v of the samples", v.len(), count * nv)?;
+        expect_len("a of the samples", a.len(), count * nv)?;
+        Ok(Self { count, nq, nv, q, v, a })
+    }
+
+    /// Refuses samples of another mechanism.
+    pub(super) fn fit(&self, nq: usize, nv: usize) -> Result<()> {
+        expect_len("q of a sample", self.nq, nq)?;
+        expect_len("v of a sample", self.nv, nv)
     }
 
     /// How many.
@@ -56,10 +82,12 @@ impl<'a> Samples<'a> {
     }
 
     /// Samples `first..first + count`, both within these.
-    pub(crate) fn part(&self, dynamics: &InverseDynamics, first: usize, count: usize) -> Self {
-        let (nq, nv, end) = (dynamics.nq(), dynamics.nv(), first + count);
+    pub(crate) fn part(&self, first: usize, count: usize) -> Self {
+        let (nq, nv, end) = (self.nq, self.nv, first + count);
         Self {
             count,
+            nq,
+            nv,
             q: &self.q[first * nq..end * nq],
             v: &self.v[first * nv..end * nv],
             a: &self.a[first * nv..end * nv],
@@ -131,7 +159,7 @@ impl InverseDynamics {
             if data.len() < len {
                 data.resize(len, Four::default());
             }
-            self.pack(scratch, &samples.part(self, first, count), &mut data[..len]);
+            self.pack(scratch, &samples.part(first, count), &mut data[..len]);
             consume(PackedChunk { first, count, layout: self.layout(), data: &data[..len] });
         }
         scratch.packed = data;
@@ -157,7 +185,7 @@ impl InverseDynamics {
         out.par_chunks_mut(step * size).enumerate().for_each_init(
             || self.scratch(),
             |scratch, (k, out)| {
-                self.stack(scratch, &samples.part(self, k * step, out.len() / size), out);
+                self.stack(scratch, &samples.part(k * step, out.len() / size), out);
             },
         );
         Ok(())
@@ -183,8 +211,7 @@ impl InverseDynamics {
     }
 
     pub(super) fn matches(&self, scratch: &Scratch, samples: &Samples<'_>) -> Result<()> {
-        expect_len("q of the samples", samples.q.len(), samples.count * self.nq())?;
-        expect_len("v of the samples", samples.v.len(), samples.count * self.nv())?;
+        samples.fit(self.nq(), self.nv())?;
         self.fits(scratch)
     }
 
@@ -207,7 +234,7 @@ impl InverseDynamics {
             packed.resize(self.layout().len(), Four::default());
         }
         for (first, out) in (0..samples.count).step_by(LANES).zip(out.chunks_mut(LANES * size.max(1))) {
-            let part = samples.part(self, first, LANES.min(samples.count - first));
+            let part = samples.part(first, LANES.min(samples.count - first));
             let group = &mut packed[..self.layout().len()];
             self.pack(scratch, &part, group);
             let layout = self.layout();

@@ -33,7 +33,7 @@ pub use aba::forward_dynamics;
 pub use adjoint::RegressorGradient;
 pub use batch::{PackedChunk, Samples};
 pub use bias::bias_forces;
-pub use closure::{ClosedChunk, ClosedMechanism, ClosedSamples, ClosedWorkspace, MotionKind};
+pub use closure::{ClosedChunk, ClosedMechanism, ClosedWorkspace, MotionKind};
 pub use crba::mass_matrix;
 pub use energy::{kinetic_energy, kinetic_energy_regressor, potential_energy, potential_energy_regressor};
 pub use gravity::{gravity_forces, gravity_regressor};

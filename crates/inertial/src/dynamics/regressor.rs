@@ -50,39 +50,20 @@ impl<L: Lane> Columns<L> {
     /// Entries of the mode `[z; l]`: `l · force + z · moment` for each of the ten parameters.
     #[inline(always)]
     fn full(&self, z: Vec3<L>, l: Vec3<L>) -> [L; 10] {
-        let h = cross_add(self.d, z, tr_mul(&self.b, l));
-        let i = &self.inertia;
-        [
-            dot(l, self.d),
-            h[0],
-            h[1],
-            h[2],
-            dot(z, i[0]),
-            dot(z, i[1]),
-            dot(z, i[2]),
-            dot(z, i[3]),
-            dot(z, i[4]),
-            dot(z, i[5]),
-        ]
+        self.entries(dot(l, self.d), cross_add(self.d, z, tr_mul(&self.b, l)), z)
     }
 
     /// Entries of the mode `[z; 0]`.
     #[inline(always)]
     fn angular(&self, z: Vec3<L>) -> [L; 10] {
-        let h = cross(self.d, z);
-        let i = &self.inertia;
-        [
-            L::splat(0.0),
-            h[0],
-            h[1],
-            h[2],
-            dot(z, i[0]),
-            dot(z, i[1]),
-            dot(z, i[2]),
-            dot(z, i[3]),
-            dot(z, i[4]),
-            dot(z, i[5]),
-        ]
+        self.entries(L::splat(0.0), cross(self.d, z), z)
+    }
+
+    #[inline(always)]
+    fn entries(&self, mass: L, moment: Vec3<L>, z: Vec3<L>) -> [L; 10] {
+        let [hx, hy, hz] = moment;
+        let [xx, xy, xz, yy, yz, zz] = self.inertia.map(|column| dot(z, column));
+        [mass, hx, hy, hz, xx, xy, xz, yy, yz, zz]
     }
 
     /// Entries of the mode `[0; l]`.

@@ -1,12 +1,13 @@
 //! Joint terms that base parameters already act like.
 
 use super::equations::Equations;
-use super::least_squares::{Solution, information};
+use super::least_squares::information;
 use super::measurements::Measurements;
+use super::solution::Solution;
 use super::summary::Summary;
 use super::terms::Term;
 use crate::Result;
-use crate::dynamics::{ClosedSamples, Samples};
+use crate::dynamics::Samples;
 use crate::linalg::{SplitMix, Triangle};
 
 impl Equations<'_> {
@@ -57,12 +58,11 @@ impl Equations<'_> {
         let v: Vec<f64> = (0..count * nv).map(|_| 3.0 * next()).collect();
         let a: Vec<f64> = (0..count * nv).map(|_| 10.0 * next()).collect();
         let tau = vec![0.0; count * self.channels.len()];
-        let mut data = match self.closed() {
-            Some(closed) => {
-                Measurements::closed(ClosedSamples::new(closed, count, &q, &v, &a)?, &v, &a, &tau)
-            }
-            None => Measurements::new(Samples::new(&self.dynamics, count, &q, &v, &a)?, &v, &a, &tau),
+        let samples = match self.closed() {
+            Some(closed) => Samples::closed(closed, count, &q, &v, &a)?,
+            None => Samples::new(&self.dynamics, count, &q, &v, &a)?,
         };
+        let mut data = Measurements::new(samples, &v, &a, &tau);
         let columns: Vec<f64> = (0..count * self.joint_model().columns.len()).map(|_| next()).collect();
         data.columns = Some(&columns);
         Summary::new(self, &data)

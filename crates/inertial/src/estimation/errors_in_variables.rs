@@ -8,7 +8,7 @@
 use nalgebra::DVector;
 
 use super::momentum::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
-use super::momentum_rows::Solution;
+use super::solution::Solution;
 use crate::Result;
 use crate::linalg::Triangle;
 
@@ -39,7 +39,7 @@ impl MomentumEquations<'_> {
         let mut steps = 0;
         loop {
             let rows = self.likelihood_rows(samples, count, noise, &values)?;
-            let solution = Solution::new(&rows, self.len())?;
+            let solution = Solution::of_factor(&rows.matrix(), None)?;
             let step = &solution.values;
             let length = (rows.matrix().columns(0, self.len()) * step).norm();
             let lower = if length <= SETTLED || steps == MOST_STEPS {

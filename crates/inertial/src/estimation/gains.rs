@@ -8,8 +8,9 @@ use nalgebra::{DMatrix, DVector};
 
 use super::equations::Equations;
 use super::identification::Identification;
-use super::least_squares::{LEAST_NOISE, Solution};
+use super::least_squares::LEAST_NOISE;
 use super::payload_link::PayloadLink;
+use super::solution::Solution;
 use super::summary::Summary;
 use crate::linalg::Triangle;
 use crate::mechanism::JointType;

@@ -3,13 +3,10 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::equations::Equations;
+use super::solution::Solution;
 use super::summary::Summary;
-use crate::linalg::{Svd, Triangle};
+use crate::linalg::Triangle;
 use crate::{Error, Result};
-
-/// Singular values of unit columns below this, relative to the largest, are directions that the motion did not show:
-/// what measured motion shows at all lies above 1e-5, what it cannot show at rounding (1e-12 after long sums).
-const UNSEEN: f64 = 1e-8;
 
 /// The noise of a joint is taken as at least so much of the largest joint's force: weights stay finite on data without
 /// noise, and a joint without any force does not count for more than the others.
@@ -212,16 +209,6 @@ pub(super) fn stacked(
     Ok(out)
 }
 
-/// One weighted solution.
-pub(super) struct Solution {
-    pub values: DVector<f64>,
-    /// Pseudo-inverse of `AᵀA`.
-    pub inverse: DMatrix<f64>,
-    seen: usize,
-    unseen: DMatrix<f64>,
-    scale: DVector<f64>,
-}
-
 impl Solution {
     fn new(
         equations: &Equations<'_>,
@@ -230,39 +217,6 @@ impl Solution {
         only: Option<&[bool]>,
     ) -> Result<Self> {
         Self::of_factor(&stacked(equations, summary, weights, true)?.matrix(), only)
-    }
-
-    /// Of the factor `[A b]`.
-    pub fn of_factor(all: &DMatrix<f64>, only: Option<&[bool]>) -> Result<Self> {
-        let n = all.ncols() - 1;
-        let b = all.column(n).into_owned();
-        let mut a = all.columns(0, n).into_owned();
-        // Columns in units of their own size: ranks must not depend on kilograms against kilogram metres squared.
-        let norms: DVector<f64> = DVector::from_fn(n, |j, _| a.column(j).norm());
-        let largest = norms.iter().copied().fold(0.0, f64::max);
-        if largest == 0.0 {
-            return Err(Error::Numeric(
-                "the log holds no motion and no force that would show a parameter".into(),
-            ));
-        }
-        let scale = DVector::from_fn(n, |j, _| {
-            let counts = norms[j] > UNSEEN * largest && only.is_none_or(|only| only[j]);
-            if counts { norms[j].recip() } else { 0.0 }
-        });
-        for (mut column, s) in a.column_iter_mut().zip(scale.iter()) {
-            column *= *s;
-        }
-        let svd = Svd::new(&a)?;
-        let seen = svd.rank(UNSEEN).rank;
-        let values = svd.solve(&b, seen, 0.0).component_mul(&scale);
-        let mut root = svd.v.columns(0, seen).into_owned();
-        for j in 0..seen {
-            root.column_mut(j).unscale_mut(svd.values[j]);
-        }
-        for (mut row, s) in root.row_iter_mut().zip(scale.iter()) {
-            row *= *s;
-        }
-        Ok(Self { values, inverse: &root * root.transpose(), seen, unseen: svd.null_space(seen), scale })
     }
 
     /// Noise of each coordinate, with the degrees of freedom that the fit took from it (the trace of its part of the hat

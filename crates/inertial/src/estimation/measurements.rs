@@ -6,13 +6,13 @@ use super::equations::Equations;
 use super::row_filter::RowFilter;
 use super::rows::{BLOCK, Reduction, Rows, Visitor};
 use super::summary::Factor;
-use crate::dynamics::{ClosedSamples, PackedChunk, Samples, Workspace, base_wrench_regressor};
+use crate::dynamics::{PackedChunk, Samples, Workspace, base_wrench_regressor};
 use crate::{Error, Result};
 
 /// Measured motion and forces, sample after sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Measurements<'a> {
-    motion: Motion<'a>,
+    samples: Samples<'a>,
     pub(super) v: &'a [f64],
     pub(super) a: &'a [f64],
     pub(super) tau: &'a [f64],
@@ -42,27 +42,13 @@ pub struct Huber<'a> {
     pub noise: &'a [f64],
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Motion<'a> {
-    Open(Samples<'a>),
-    Closed(ClosedSamples<'a>),
-}
-
 impl<'a> Measurements<'a> {
-    /// All samples count, and are independent; `v` and `a` are those of the samples, `nv` numbers each. `tau` has the forces
-    /// of as many coordinates, and where the wrench on a fixed base is measured six more numbers.
+    /// All samples count, and are independent; `v` and `a` are those of the samples: `nv` numbers each, or one for each
+    /// independent coordinate where there are loops. `tau` has the forces of as many coordinates, and where the wrench on a
+    /// fixed base is measured six more numbers.
     pub fn new(samples: Samples<'a>, v: &'a [f64], a: &'a [f64], tau: &'a [f64]) -> Self {
-        Self::of(Motion::Open(samples), v, a, tau)
-    }
-
-    /// The same for a mechanism with loops: `v`, `a` and `tau` are those of its independent coordinates.
-    pub fn closed(samples: ClosedSamples<'a>, v: &'a [f64], a: &'a [f64], tau: &'a [f64]) -> Self {
-        Self::of(Motion::Closed(samples), v, a, tau)
-    }
-
-    fn of(motion: Motion<'a>, v: &'a [f64], a: &'a [f64], tau: &'a [f64]) -> Self {
         Self {
-            motion,
+            samples,
             v,
             a,
             tau,
@@ -78,10 +64,7 @@ impl<'a> Measurements<'a> {
 
     /// Number of samples.
     pub fn len(&self) -> usize {
-        match self.motion {
-            Motion::Open(samples) => samples.len(),
-            Motion::Closed(samples) => samples.len(),
-        }
+        self.samples.len()
     }
 
     /// Whether there is none.
@@ -91,10 +74,7 @@ impl<'a> Measurements<'a> {
 
     /// Positions of all samples.
     pub fn q(&self) -> &'a [f64] {
-        match self.motion {
-            Motion::Open(samples) => samples.q(),
-            Motion::Closed(samples) => samples.q(),
-        }
+        self.samples.q()
     }
 
     /// Numbers per position.
@@ -126,11 +106,6 @@ impl<'a> Measurements<'a> {
         if let Some(huber) = self.huber {
             expect("values of a robust pass", huber.values.len(), equations.len())?;
             expect("noise of a robust pass", huber.noise.len(), rows)?;
-        }
-        if matches!(self.motion, Motion::Closed(_)) != equations.closed().is_some() {
-            return Err(Error::Numeric(
-                "mechanisms with loops take samples of their independent coordinates, others of all".into(),
-            ));
         }
         if self.beyond[0] + self.beyond[1] > count {
             return Err(Error::Numeric("more samples beyond the rows than there are samples".into()));
@@ -185,23 +160,22 @@ impl<'a> Measurements<'a> {
                 }
             }
         };
-        match (self.motion, equations.closed()) {
-            (Motion::Open(samples), _) => {
+        match equations.closed() {
+            None => {
                 let dynamics = &equations.dynamics;
                 let mut scratch = dynamics.scratch();
                 for start in (from..to).step_by(BLOCK) {
-                    let part = samples.part(dynamics, start, BLOCK.min(to - start));
+                    let part = self.samples.part(start, BLOCK.min(to - start));
                     dynamics.packed_regressors(&mut scratch, &part, |chunk| take(start, chunk))?;
                 }
             }
-            (Motion::Closed(samples), Some(closed)) => {
+            Some(closed) => {
                 let mut workspace = closed.workspace();
                 for start in (from..to).step_by(BLOCK) {
-                    let part = samples.part(closed, start, BLOCK.min(to - start));
+                    let part = self.samples.part(start, BLOCK.min(to - start));
                     closed.packed_regressors(&mut workspace, &part, |chunk| take(start, chunk.regressors))?;
                 }
             }
-            (Motion::Closed(_), None) => {}
         }
         failed?;
         if equations.channels.len() > joints {

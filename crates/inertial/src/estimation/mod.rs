@@ -37,6 +37,7 @@ mod robust;
 mod row_filter;
 mod rows;
 mod single_body;
+mod solution;
 mod stribeck;
 mod summary;
 mod terms;

@@ -13,7 +13,8 @@
 use nalgebra::{DMatrix, DVector, Matrix6, Vector6};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
-use super::momentum_rows::{Rows, Sampled, Solution, covariance_root, whitening};
+use super::momentum_rows::{Rows, Sampled, covariance_root, whitening};
+use super::solution::Solution;
 use crate::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use crate::linalg::Triangle;
 use crate::mechanism::{Base, Mechanism};
@@ -135,7 +136,7 @@ impl<'m> MomentumEquations<'m> {
         let count = self.check(samples, noise)?;
         let model = self.mechanism;
         let rows = self.plain_rows(samples, count)?;
-        let solution = Solution::new(&rows, self.len())?;
+        let solution = Solution::of_factor(&rows.matrix(), None)?;
         let Some(noise) = noise else {
             let free = (6 * count).saturating_sub(solution.seen).max(1) as f64;
             let residual = rows.at(self.len(), self.len()).powi(2);
@@ -178,7 +179,7 @@ impl<'m> MomentumEquations<'m> {
             }
             Ok(())
         })?;
-        let solution = Solution::new(&weighted, n)?;
+        let solution = Solution::of_factor(&weighted.matrix(), None)?;
         let (r, s) = (weighted.matrix(), excess.matrix());
         let (a, b) = (r.columns(0, n), r.column(n));
         // In the basis of the motion's own singular directions the correction is a small part of the identity.

@@ -13,7 +13,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::consistent::{Consistency, ConsistentProblem, LEAST_NOISE};
 use super::momentum::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
-use super::momentum_rows::Solution;
+use super::solution::Solution;
 use crate::optimize;
 use crate::{Error, Result};
 
@@ -59,7 +59,7 @@ impl MomentumEquations<'_> {
     ) -> Result<ConsistentMomentum> {
         let count = self.check(samples, None)?;
         let rows = self.plain_rows(samples, count)?;
-        let solution = Solution::new(&rows, self.len())?;
+        let solution = Solution::of_factor(&rows.matrix(), None)?;
         let free = (6 * count).saturating_sub(solution.seen).max(1) as f64;
         let size = (samples.momentum.iter().map(|x| x * x).sum::<f64>() / (6 * count) as f64).sqrt();
         let sigma = (rows.at(self.len(), self.len()).abs() / free.sqrt()).max(LEAST_NOISE * size);
@@ -114,7 +114,7 @@ impl MomentumEquations<'_> {
                 }
             };
             let Some(lower) = lower else {
-                let solution = Solution::new(&rows, n)?;
+                let solution = Solution::of_factor(&rows.matrix(), None)?;
                 let chi = self.chi_squared(samples, noise, &problem.unknowns(&found.x))?;
                 let mut out = finished(&problem, &found, solution, Some(chi))?;
                 out.fit.steps = steps;

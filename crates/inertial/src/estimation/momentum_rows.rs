@@ -1,15 +1,13 @@
 //! What single samples of momentum say, and how their rows become a solution.
 
-use nalgebra::{DMatrix, DVector, Matrix6, SMatrix, Vector6};
+use nalgebra::{DMatrix, Matrix6, SMatrix, Vector6};
 
 use super::momentum::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
+use super::solution::Solution;
 use crate::dynamics::{Frame, Workspace, mass_matrix, momentum_regressor};
-use crate::linalg::{Svd, Triangle};
+use crate::linalg::Triangle;
 use crate::mechanism::Mechanism;
 use crate::{Error, Result};
-
-/// Singular values of unit columns below this, relative to the largest, are directions that the motion did not show.
-const UNSEEN: f64 = 1e-8;
 
 /// What one sample says; the memory of one thread.
 pub(super) struct Sampled {
@@ -223,45 +221,7 @@ impl Rows {
     }
 }
 
-/// The solution of the rows that a factor of `[A | b]` stands for.
-pub(super) struct Solution {
-    pub values: DVector<f64>,
-    /// `V/s` in the unknowns' units: `rootᵀ AᵀA root = 1` in the directions seen.
-    pub root: DMatrix<f64>,
-    /// Pseudo-inverse of `AᵀA`.
-    pub inverse: DMatrix<f64>,
-    pub seen: usize,
-    pub unseen: DMatrix<f64>,
-}
-
 impl Solution {
-    pub(super) fn new(factor: &Triangle, n: usize) -> Result<Self> {
-        let all = factor.matrix();
-        let b = all.column(n).into_owned();
-        let mut a = all.columns(0, n).into_owned();
-        // Columns in units of their own size: ranks must not depend on kilograms against kilogram metres squared.
-        let norms = DVector::from_fn(n, |j, _| a.column(j).norm());
-        let largest = norms.iter().copied().fold(0.0, f64::max);
-        if largest == 0.0 {
-            return Err(Error::Numeric("the log holds no motion that would show a parameter".into()));
-        }
-        let scale = norms.map(|s| if s > UNSEEN * largest { s.recip() } else { 0.0 });
-        for (mut column, s) in a.column_iter_mut().zip(scale.iter()) {
-            column *= *s;
-        }
-        let svd = Svd::new(&a)?;
-        let seen = svd.rank(UNSEEN).rank;
-        let values = svd.solve(&b, seen, 0.0).component_mul(&scale);
-        let mut root = svd.v.columns(0, seen).into_owned();
-        for j in 0..seen {
-            root.column_mut(j).unscale_mut(svd.values[j]);
-        }
-        for (mut row, s) in root.row_iter_mut().zip(scale.iter()) {
-            row *= *s;
-        }
-        Ok(Self { values, inverse: &root * root.transpose(), root, seen, unseen: svd.null_space(seen) })
-    }
-
     pub(super) fn fit(self, covariance: DMatrix<f64>, chi_squared: Option<f64>) -> MomentumFit {
         MomentumFit {
             values: self.values,

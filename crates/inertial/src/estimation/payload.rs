@@ -19,6 +19,7 @@ use super::least_squares::named_directions;
 use super::payload_link::PayloadLink;
 use super::residuals::validate;
 use super::single_body::measured_prior;
+use super::solution::UNSEEN;
 use super::summary::Summary;
 use super::terms::Term;
 use crate::linalg::{Svd, Triangle};
@@ -27,9 +28,6 @@ use crate::optimize::manifold::Principal;
 use crate::optimize::{Cone, ConicLeastSquares, Options, chart};
 use crate::spatial::{Inertia, PARAMETER_NAMES, Parameters, PseudoInertia};
 use crate::{Error, Result};
-
-/// Singular values of unit columns below this, relative to the largest, are directions that the motion did not show.
-const UNSEEN: f64 = 1e-8;
 
 /// Least noise, relative to the largest joint's force: weights stay finite on data without noise.
 const LEAST_NOISE: f64 = 1e-9;

@@ -154,7 +154,7 @@ impl<'a> Evaluator<'a> {
                     }
                 }
             }
-            let samples = samples.part(dynamics, chunk.first, chunk.count);
+            let samples = samples.part(chunk.first, chunk.count);
             part.iter_mut().for_each(|p| p.resize(chunk.count * nv, 0.0));
             let [pq, pv, pa] = &mut part;
             if let Err(e) = back.run(dynamics, scratch_back, &samples, weights, [pq, pv, pa]) {

@@ -1,4 +1,4 @@
-//! A problem over possible bodies as scripts/oracle_cvxpy.py reads it.
+//! A problem over possible bodies as `scripts/oracle_cvxpy.py` reads it.
 
 use inertial::estimation::consistent::ConsistentProblem;
 use serde_json::{Value, json};

@@ -14,58 +14,6 @@ const LANES: usize = 4;
 /// Bytes of a chunk that stay in a core's own cache while they are used.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// States of a mechanism with loops, one after the other: `q` has the `nq` numbers of the tree, which close the loops
-/// (see [`ClosedMechanism::follow`]); `v` and `a` have `dof` numbers, those of the independent coordinates.
-#[derive(Debug, Clone, Copy)]
-pub struct ClosedSamples<'a> {
-    count: usize,
-    q: &'a [f64],
-    v: &'a [f64],
-    a: &'a [f64],
-}
-
-impl<'a> ClosedSamples<'a> {
-    /// `count` samples.
-    pub fn new(
-        closed: &ClosedMechanism<'_>,
-        count: usize,
-        q: &'a [f64],
-        v: &'a [f64],
-        a: &'a [f64],
-    ) -> Result<Self> {
-        expect_len("q of the samples", q.len(), count * closed.mechanism().nq())?;
-        expect_len("v of the samples", v.len(), count * closed.dof())?;
-        expect_len("a of the samples", a.len(), count * closed.dof())?;
-        Ok(Self { count, q, v, a })
-    }
-
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Positions of all samples.
-    pub(crate) fn q(&self) -> &'a [f64] {
-        self.q
-    }
-
-    /// Samples `first..first + count`, both within these.
-    pub(crate) fn part(&self, closed: &ClosedMechanism<'_>, first: usize, count: usize) -> Self {
-        let (nq, dof, end) = (closed.mechanism().nq(), closed.dof(), first + count);
-        Self {
-            count,
-            q: &self.q[first * nq..end * nq],
-            v: &self.v[first * dof..end * dof],
-            a: &self.a[first * dof..end * dof],
-        }
-    }
-}
-
 /// Torque regressors `GᵀY` of consecutive samples, and the motion of the tree that they belong to.
 ///
 /// Friction and rotors of joints that follow from others act on the independent coordinates through `G`: a term `t(v, a)` of tree
@@ -230,7 +178,7 @@ impl ClosedMechanism<'_> {
     ///
     /// ```
     /// # use inertial::Result;
-    /// use inertial::dynamics::{ClosedMechanism, ClosedSamples};
+    /// use inertial::dynamics::{ClosedMechanism, Samples};
     /// use inertial::mechanism::builtin;
     ///
     /// let four_bar = builtin::get("four-bar")?.build(&Default::default())?;
@@ -247,7 +195,7 @@ impl ClosedMechanism<'_> {
     ///
     /// let parameters = four_bar.parameters();
     /// let mut torque = Vec::new();
-    /// closed.packed_regressors(&mut workspace, &ClosedSamples::new(&closed, 100, &q, &v, &a)?, |chunk| {
+    /// closed.packed_regressors(&mut workspace, &Samples::closed(&closed, 100, &q, &v, &a)?, |chunk| {
     ///     let groups: Vec<_> = chunk.regressors.groups().collect();
     ///     for s in 0..chunk.regressors.count {
     ///         let row = closed.layout().row(0).iter();
@@ -263,11 +211,10 @@ impl ClosedMechanism<'_> {
     pub fn packed_regressors(
         &self,
         workspace: &mut ClosedWorkspace,
-        samples: &ClosedSamples<'_>,
+        samples: &Samples<'_>,
         consume: impl FnMut(ClosedChunk<'_>),
     ) -> Result<()> {
-        expect_len("q of the samples", samples.q.len(), samples.count * self.mechanism().nq())?;
-        expect_len("v of the samples", samples.v.len(), samples.count * self.dof())?;
+        samples.fit(self.mechanism().nq(), self.dof())?;
         // Taken out while the workspace is in use, and put back whatever happens.
         let mut memory = std::mem::take(&mut workspace.batch);
         let done = self.pack_chunks(workspace, &mut memory, samples, consume);
@@ -279,7 +226,7 @@ impl ClosedMechanism<'_> {
         &self,
         workspace: &mut ClosedWorkspace,
         memory: &mut Memory,
-        samples: &ClosedSamples<'_>,
+        samples: &Samples<'_>,
         mut consume: impl FnMut(ClosedChunk<'_>),
     ) -> Result<()> {
         let (nv, dof, len) = (self.mechanism().nv(), self.dof(), self.layout().len());
@@ -318,7 +265,7 @@ impl ClosedMechanism<'_> {
         &self,
         workspace: &mut ClosedWorkspace,
         memory: &mut Memory,
-        samples: &ClosedSamples<'_>,
+        samples: &Samples<'_>,
         first: usize,
         group: usize,
         lanes: usize,

@@ -15,8 +15,8 @@ mod solve;
 use nalgebra::DMatrix;
 
 use self::assemble::{Assembly, Candidate, Left};
+pub use self::batch::ClosedChunk;
 use self::batch::Projection;
-pub use self::batch::{ClosedChunk, ClosedSamples};
 use self::constraints::Constraints;
 pub use self::motions::MotionKind;
 use super::{InverseDynamics, Scratch, Workspace};
