@@ -294,7 +294,7 @@ fn from_torques(
     let mut result = identify_payload(&equations, &carrier, &loaded, known, &options)
         .with_context(|| args.logs.join(", "))?;
     if kept.samples > 0 {
-        let judged = validate(&equations, &kept, &result.values)?;
+        let judged = validate(&equations, &kept, &result.values).context("--holdout, --validate")?;
         result.validation_relative_rms = Some(judged.relative_rms);
         result.validation = judged.joints;
     }

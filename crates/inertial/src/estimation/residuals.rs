@@ -140,7 +140,11 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
         });
     }
     if joints.is_empty() {
-        return Err(Error::Numeric("no force was measured: nothing to compare with".into()));
+        return Err(Error::Numeric(
+            "no force is left to compare with: none was measured, or all samples are near standstill or the ends of the \
+             log, which must then be longer"
+                .into(),
+        ));
     }
     Ok(Validation {
         schema: "inertial/validation/1",
