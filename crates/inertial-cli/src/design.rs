@@ -257,10 +257,7 @@ fn forces(args: &Args, model: &Model, mechanism: &Mechanism, watcher: &Watcher) 
         duration: args.duration,
         rate: args.rate,
         criterion: criterion(args),
-        robust: match args.robust_by {
-            RobustChoice::Mean => Robust::Mean,
-            RobustChoice::Worst => Robust::Worst,
-        },
+        robust: robust(args),
         start: start(args, &coordinates)?,
         starts: args.starts,
         iterations: args.iterations,
@@ -268,6 +265,13 @@ fn forces(args: &Args, model: &Model, mechanism: &Mechanism, watcher: &Watcher) 
         ..DesignOptions::default()
     };
     Ok(design(&subjects, &coordinates, &room, &options, &|p| watcher.step(p))?)
+}
+
+fn robust(args: &Args) -> Robust {
+    match args.robust_by {
+        RobustChoice::Mean => Robust::Mean,
+        RobustChoice::Worst => Robust::Worst,
+    }
 }
 
 /// What moves the robot, its wheels in free flight included.

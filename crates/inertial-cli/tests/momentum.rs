@@ -326,7 +326,7 @@ fn flights_that_cannot_be_designed_are_told_in_one_line() {
     let stuck = with("stuck.json", &|m| {
         m["bodies"][2]["joint"]["limits"] = json!({"lower": 0.1, "upper": 0.1, "velocity": 0.5});
     });
-    let cases: [(&str, &[&str], &str); 12] = [
+    let cases: [(&str, &[&str], &str); 13] = [
         (&bare, &[], "no reaction wheels"),
         (&flat, &[], "lie in one plane"),
         (&endless, &[], "wheel1 has no limit of its speed"),
@@ -341,6 +341,7 @@ fn flights_that_cannot_be_designed_are_told_in_one_line() {
         (&file, &["--noise", "dq"], "COLUMN=NUMBER"),
         (&file, &["--trajectory", "fourier"], "free flights are designed with velocity"),
         (&file, &["--ground", "0"], "--ground is not for free flights"),
+        (&file, &["--robust", "builtin:puma560"], "expected the same robot with other values"),
         (&file, &["--criterion", "paper"], "expected another for velocity knots"),
         ("builtin:puma560", &[], "needs a robot that flies"),
     ];

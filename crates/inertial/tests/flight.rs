@@ -9,7 +9,7 @@ use inertial::dynamics::{Workspace, forward_kinematics, kinetic_energy};
 use inertial::excitation::cycloid::{SeededFlight, direction_combinations};
 use inertial::excitation::pruning::{PruneOptions, Reading, prune, select};
 use inertial::excitation::{
-    Basis, Criterion, DefaultLimits, Design, Flight, FlightOptions, Instant, InstantGradient, Room,
+    Basis, Criterion, DefaultLimits, Design, Flight, FlightOptions, Instant, InstantGradient, Robust, Room,
     design_flight, flight_forces,
 };
 use inertial::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
@@ -186,6 +186,8 @@ fn a_design_keeps_the_limits_and_beats_its_start() {
         rate: 5.0,
         noise: vec![1e-4; robot.nv()],
         criterion: Criterion::D,
+        others: Vec::new(),
+        robust: Robust::Mean,
         limits: DefaultLimits { margin: 0.0, ..DefaultLimits::default() },
         room: Room::default(),
         starts: 2,
@@ -389,6 +391,8 @@ fn a_flight_keeps_forces_and_room() {
         rate: 5.0,
         noise: vec![1e-4; free.nv()],
         criterion: Criterion::D,
+        others: Vec::new(),
+        robust: Robust::Mean,
         limits: DefaultLimits { acceleration: f64::INFINITY, ..DefaultLimits::default() },
         room: Room::default(),
         starts: 1,
@@ -460,4 +464,58 @@ fn a_flight_keeps_forces_and_room() {
     let nowhere = Room { workspace: Some([Vector3::repeat(5.0), Vector3::repeat(6.0)]), ..room };
     let refused = design_flight(&robot, &parameters, &FlightOptions { room: nowhere, ..options }, &|_| true);
     assert!(refused.unwrap_err().to_string().contains("the limits allow no posture"));
+}
+
+/// A motion for what the robot may be: the criterion is that of all guesses, and better in their worst case than a motion for
+/// one of them.
+#[test]
+fn guesses_count_together() {
+    let get =
+        |name: &str| inertial::mechanism::builtin::get(name).unwrap().build(&Default::default()).unwrap();
+    let (guess, truth) = (get("space-dual-arm-offset"), get("space-dual-arm"));
+    let parameters = regrouping(&guess);
+    let mut options = FlightOptions {
+        duration: 24.0,
+        interval: 1.0,
+        rate: 5.0,
+        noise: vec![1e-4; guess.nv()],
+        criterion: Criterion::D,
+        others: Vec::new(),
+        robust: Robust::Mean,
+        limits: DefaultLimits { acceleration: f64::INFINITY, ..DefaultLimits::default() },
+        room: Room::default(),
+        starts: 1,
+        steps: 10,
+        seed: 3,
+    };
+    let design = |options: &FlightOptions| design_flight(&guess, &parameters, options, &|_| true);
+    let alone = design(&options).unwrap();
+    // The mean logarithm of standard errors, by a factorisation.
+    let value = |design: &Design, robot: &Mechanism| {
+        let motion = &design.trajectory;
+        let flight = Flight::new(robot, &parameters.base, motion.basis().clone(), 24.0, 5.0).unwrap();
+        let n = flight.moved.len();
+        let mut c = vec![0.0; flight.coefficients()];
+        for j in 0..n {
+            motion.coefficients(j).enumerate().for_each(|(k, x)| c[k * n + j] = x);
+        }
+        let r = flight.factor(&c, Some(&options.noise)).unwrap();
+        -(0..parameters.base.len()).map(|i| r.at(i, i).abs().ln()).sum::<f64>() / parameters.base.len() as f64
+    };
+    let both = |design: &Design| [&guess, &truth].map(|robot| value(design, robot));
+    options.others = vec![truth.clone()];
+    let mean = design(&options).unwrap();
+    let [a, b] = both(&mean);
+    // Rounding of an information matrix of condition 1e6 in the mean of 52 logarithms.
+    assert!((mean.criterion - 0.5 * (a + b)).abs() < 1e-8, "{} {a} {b}", mean.criterion);
+    let [c, d] = both(&alone);
+    assert!(a + b < c + d, "{a} {b} {c} {d}");
+    options.robust = Robust::Worst;
+    let worst = design(&options).unwrap();
+    let [a, b] = both(&worst);
+    // A smooth maximum: below the true one by at most ln 2 over its sharpness of 30.
+    assert!(worst.criterion <= a.max(b) + 1e-8 && worst.criterion > a.max(b) - 2f64.ln() / 30.0 - 1e-8);
+    assert!(a.max(b) < c.max(d), "{a} {b} {c} {d}");
+    options.others = vec![robot(&mut Rng(4), 3, simple)];
+    assert!(design(&options).unwrap_err().to_string().contains("expected the same robot"));
 }

@@ -13,7 +13,9 @@ use inertial::estimation::momentum::{MomentumEquations, MomentumFit, RateNoise};
 use inertial::estimation::momentum_identification::{RateRule, integrate_rates};
 use inertial::excitation::cycloid::{SeededFlight, Seeds, direction_combinations};
 use inertial::excitation::pruning::{PruneOptions, Reading, prune};
-use inertial::excitation::{Basis, Criterion, DefaultLimits, FlightOptions, Room, Trajectory, design_flight};
+use inertial::excitation::{
+    Basis, Criterion, DefaultLimits, FlightOptions, Robust, Room, Trajectory, design_flight,
+};
 use inertial::linalg::{Triangle, singular_values};
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism, builtin};
 use inertial::simulation::Sensors;
@@ -242,6 +244,8 @@ impl<'m> Robot<'m> {
             rate: RATE,
             noise: self.noise.rates.clone(),
             criterion: Criterion::Worst,
+            others: Vec::new(),
+            robust: Robust::Mean,
             // The published limits of speed alone.
             limits: DefaultLimits { acceleration: f64::INFINITY, margin: 0.0, ..DefaultLimits::default() },
             room: Room::default(),

@@ -1,15 +1,16 @@
 //! Designs for robots that fly freely.
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use inertial::excitation::{Design, FlightOptions, design_flight};
 use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
 use inertial::mechanism::{Base, Mechanism};
 
 use super::subject::room;
 use super::watch::Watcher;
-use super::{Args, TrajectoryChoice, criterion, limits};
+use super::{Args, TrajectoryChoice, criterion, limits, robust};
 use crate::identify::FrictionChoice;
 use crate::identify::momentum::rate_noise;
+use crate::model::Model;
 use crate::options::Setting;
 
 /// Noise of all rates where none is given: the motion is the best for any that is in these proportions.
@@ -29,7 +30,6 @@ pub fn design(args: &Args, mechanism: &Mechanism, watcher: &Watcher) -> Result<D
         ("--start", args.start.is_some()),
         ("--ground", args.ground.is_some()),
         ("--base-motion", args.base_motion.is_some()),
-        ("--robust", !args.robust.is_empty()),
         ("--harmonics", args.harmonics.is_some()),
     ];
     if let Some((name, _)) = forces_only.iter().find(|(_, given)| *given) {
@@ -56,6 +56,8 @@ pub fn design(args: &Args, mechanism: &Mechanism, watcher: &Watcher) -> Result<D
         rate: args.rate,
         noise,
         criterion: criterion(args),
+        others: others(args)?,
+        robust: robust(args),
         limits: limits(args),
         room: room(args, mechanism)?,
         starts: args.starts,
@@ -63,4 +65,10 @@ pub fn design(args: &Args, mechanism: &Mechanism, watcher: &Watcher) -> Result<D
         seed: args.seed,
     };
     Ok(design_flight(mechanism, &analysis.regrouping, &options, &|p| watcher.step(p))?)
+}
+
+/// What else the robot may be.
+fn others(args: &Args) -> Result<Vec<Mechanism>> {
+    let build = |path: &String| Model::load(path)?.build(&args.options.build_options());
+    args.robust.iter().map(|path| build(path).with_context(|| format!("--robust {path}"))).collect()
 }

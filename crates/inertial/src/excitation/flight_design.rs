@@ -13,12 +13,13 @@ use super::basis::Basis;
 use super::certificate::{Certificate, Seen};
 use super::clearance::Room;
 use super::columns::{Columns, unit_diagonal};
-use super::criteria::Criterion;
+use super::criteria::{Criterion, Value};
 use super::design::{Design, Progress};
-use super::flight::{Flight, PART};
+use super::flight::{Flight, PART, moved};
 use super::flight_limits::{FlightLimits, Memory};
 use super::limits::{DefaultLimits, Usage, coordinates};
 use super::plan::Coordinate;
+use super::search::Robust;
 use super::starts::{BETWEEN_SAMPLES, TRIES, hidden};
 use super::trajectory::Trajectory;
 use crate::identifiability::Regrouping;
@@ -52,6 +53,10 @@ pub struct FlightOptions {
     pub noise: Vec<f64>,
     /// What is made small.
     pub criterion: Criterion,
+    /// Further guesses of the same robot's parameters, all of which the motion shall suit; forces are those of the first.
+    pub others: Vec<Mechanism>,
+    /// How they count.
+    pub robust: Robust,
     /// Limits of joints that the robot's description does not give, and the margin to all; wheels have limits of speed alone.
     pub limits: DefaultLimits,
     /// Room about the robot, in the frame of its base.
@@ -91,7 +96,9 @@ pub fn design_flight(
     }
     let knots = (0..=intervals as usize).map(|k| k as f64 * options.duration / intervals).collect();
     let basis = Basis::VelocityKnots { knots };
-    let flight = Flight::new(mechanism, &regrouping.base, basis, options.duration, options.rate)?;
+    let fly =
+        |mechanism| Flight::new(mechanism, &regrouping.base, basis.clone(), options.duration, options.rate);
+    let flight = fly(mechanism)?;
     if 6 * flight.samples() < flight.parameters() {
         return Err(Error::Numeric(format!(
             "{} samples of six momenta cannot show {} parameters: expected a longer motion or a higher rate",
@@ -100,7 +107,18 @@ pub fn design_flight(
         )));
     }
     let columns = Columns::named(mechanism, regrouping)?;
-    let problem = Problem::new(mechanism, &flight, &columns, options)?;
+    let mut problem = Problem::new(mechanism, &flight, &columns, options)?;
+    for other in &options.others {
+        let moves = |m: &Mechanism| moved(m).into_iter().map(|m| m.name).collect::<Vec<_>>();
+        if mechanism.parameter_names() != other.parameter_names() || moves(mechanism) != moves(other) {
+            return Err(Error::Numeric(format!(
+                "{} has other bodies, joints or wheels than {}: expected the same robot with other values",
+                other.name(),
+                mechanism.name()
+            )));
+        }
+        problem.others.push((fly(other)?, Columns::named(other, regrouping)?.scales()));
+    }
     problem.reachable()?;
     let told = Mutex::new((0usize, f64::INFINITY));
     let ended = AtomicBool::new(false);
@@ -136,6 +154,8 @@ pub fn design_flight(
 /// The search's function.
 struct Problem<'a, 'm> {
     flight: &'a Flight<'m>,
+    /// The same motion of the other guesses, with their units.
+    others: Vec<(Flight<'a>, Vec<f64>)>,
     columns: &'a Columns,
     options: &'a FlightOptions,
     /// Units of the base parameters in which relative errors count.
@@ -189,7 +209,18 @@ impl<'a, 'm> Problem<'a, 'm> {
             all.push(c);
         }
         let held = FlightLimits::new(mechanism, &flight.moved, &options.room, options.limits.margin);
-        Ok(Self { flight, columns, options, units: columns.scales(), coordinates: all, rates, bounds, held })
+        let others = Vec::new();
+        Ok(Self {
+            flight,
+            others,
+            columns,
+            options,
+            units: columns.scales(),
+            coordinates: all,
+            rates,
+            bounds,
+            held,
+        })
     }
 
     /// Refuses what random motion cannot show.
@@ -318,22 +349,38 @@ impl<'a, 'm> Problem<'a, 'm> {
         if !barrier.is_finite() {
             return Ok(f64::INFINITY);
         }
-        let noise = &self.options.noise;
-        let information = self.flight.information(&coefficients, noise)?;
-        let judged = self.options.criterion.evaluate(&information, &self.units, (0.0, 0))?;
-        if !judged.value.is_finite() {
+        let (value, judged) = self.judge(&coefficients)?;
+        if !value.is_finite() {
             return Ok(f64::INFINITY);
         }
-        let slope = self.flight.information_gradient(&coefficients, noise, &judged.slope)?;
         // In units of one parameter, as the barrier is.
         let scale = self.columns.len() as f64;
-        for (i, (g, s)) in gradient.iter_mut().zip(slope).enumerate() {
-            *g += scale * s;
-            if i >= n {
-                *g *= self.rates[i % n] * x[i].cos();
-            }
+        for ((flight, _), (judged, weight)) in self.flights().zip(&judged) {
+            let slope = flight.information_gradient(&coefficients, &self.options.noise, &judged.slope)?;
+            gradient.iter_mut().zip(slope).for_each(|(g, s)| *g += scale * weight * s);
         }
-        Ok(scale * judged.value + barrier)
+        for (i, g) in gradient.iter_mut().enumerate().skip(n) {
+            *g *= self.rates[i % n] * x[i].cos();
+        }
+        Ok(scale * value + barrier)
+    }
+
+    /// The motion of every guess, with its units.
+    fn flights(&self) -> impl Iterator<Item = (&Flight<'_>, &[f64])> {
+        let others = self.others.iter().map(|(flight, units)| (flight, &units[..]));
+        std::iter::once((self.flight, &self.units[..])).chain(others)
+    }
+
+    /// The criterion of all guesses together, and of each with its weight.
+    fn judge(&self, coefficients: &[f64]) -> Result<(f64, Vec<(Value, f64)>)> {
+        let one = |(flight, units): (&Flight<'_>, &[f64])| {
+            let information = flight.information(coefficients, &self.options.noise)?;
+            self.options.criterion.evaluate(&information, units, (0.0, 0))
+        };
+        let judged = self.flights().map(one).collect::<Result<Vec<_>>>()?;
+        let values: Vec<f64> = judged.iter().map(|v| v.value).collect();
+        let (value, weights) = self.options.robust.combine(&values);
+        Ok((value, judged.into_iter().zip(weights).collect()))
     }
 
     /// The barrier, whose gradient with respect to the coefficients it adds.
@@ -366,7 +413,7 @@ impl<'a, 'm> Problem<'a, 'm> {
         let information = self.flight.information(&coefficients, &self.options.noise)?;
         let trajectory = self.flight.trajectory(&coefficients)?;
         Ok(Design {
-            criterion: self.options.criterion.evaluate(&information, &self.units, (0.0, 0))?.value,
+            criterion: self.judge(&coefficients)?.0,
             searches,
             certificate: Certificate::new(self.columns, &information)?,
             usage: self.usage(&trajectory, &least)?,

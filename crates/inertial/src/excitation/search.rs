@@ -46,6 +46,22 @@ pub enum Robust {
     Worst,
 }
 
+impl Robust {
+    /// The objective of several criteria, and the weight of each in its derivative.
+    pub(super) fn combine(self, values: &[f64]) -> (f64, Vec<f64>) {
+        let count = values.len() as f64;
+        match self {
+            Self::Mean => (values.iter().sum::<f64>() / count, vec![count.recip(); values.len()]),
+            Self::Worst => {
+                let worst = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let parts: Vec<f64> = values.iter().map(|v| (SHARPNESS * (v - worst)).exp()).collect();
+                let sum: f64 = parts.iter().sum();
+                (worst + (sum / count).ln() / SHARPNESS, parts.iter().map(|p| p / sum).collect())
+            }
+        }
+    }
+}
+
 /// What a constraint is about.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Limit {
@@ -217,23 +233,8 @@ impl<'t> Search<'t> {
             }
             values.push(self.task.criterion.evaluate(&information, &model.scales, energy)?);
         }
-        let count = values.len() as f64;
-        let worst = values.iter().fold(f64::NEG_INFINITY, |m, v| m.max(v.value));
-        let weights: Vec<f64> = match self.task.robust {
-            Robust::Mean => values.iter().map(|_| count.recip()).collect(),
-            Robust::Worst => {
-                let parts: Vec<f64> = values.iter().map(|v| (SHARPNESS * (v.value - worst)).exp()).collect();
-                let sum: f64 = parts.iter().sum();
-                parts.iter().map(|p| p / sum).collect()
-            }
-        };
-        let objective = match self.task.robust {
-            Robust::Mean => values.iter().map(|v| v.value).sum::<f64>() / count,
-            Robust::Worst => {
-                let sum: f64 = values.iter().map(|v| (SHARPNESS * (v.value - worst)).exp()).sum();
-                worst + (sum / count).ln() / SHARPNESS
-            }
-        };
+        let (objective, weights) =
+            self.task.robust.combine(&values.iter().map(|v| v.value).collect::<Vec<_>>());
         Ok((objective, values.into_iter().zip(weights).collect()))
     }
 
