@@ -18,7 +18,7 @@ use inertial::estimation::{
 };
 use inertial::mechanism::{BodyKind, BuildOptions, DEFAULT_SNAP, Mechanism, Shape, ShapeSpec, builtin};
 use inertial::spatial::{Inertia, Pose, PseudoInertia};
-use nalgebra::{DVector, Rotation3, Vector3};
+use nalgebra::{DMatrix, DVector, Rotation3, Vector3};
 
 /// A log of few noisy samples, its summary and the least-squares noise.
 fn poor(mechanism: &Mechanism, equations: &Equations<'_>, count: usize, rng: &mut Rng) -> Summary {
@@ -213,6 +213,11 @@ fn standard_errors_of_the_consistent_estimate_hold() {
     let truth = DVector::from_vec(true_values(&equations));
     let clean = simulate(&mechanism, FRICTION, 600, &mut rng);
     let prior = Prior::new(&mechanism).unwrap();
+    let columns: Vec<DVector<f64>> = (0..mechanism.parameter_count())
+        .map(|j| (0..mechanism.parameter_count()).map(|i| f64::from(u8::from(i == j))).collect::<Vec<_>>())
+        .map(|unit| DVector::from_vec(equations.regrouping.regroup(&unit).unwrap()))
+        .collect();
+    let regroup = DMatrix::from_columns(&columns);
     let noise = [0.05, 0.02];
     let (mut chi, mut freedom) = (0.0, 0.0);
     for _ in 0..DRAWS {
@@ -223,6 +228,11 @@ fn standard_errors_of_the_consistent_estimate_hold() {
         let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
         let found =
             ConsistentFit::new(&equations, &summary, &squares, &Consistency::new(&prior, 1e-3)).unwrap();
+        // Two ways to the same errors: those of base parameters, and those of all parameters regrouped.
+        let regrouped = &regroup * &found.parameter_covariance * regroup.transpose();
+        let own = found.covariance.view((0, 0), regrouped.shape()).into_owned();
+        // Rounding of covariances in which a prior of weight 1e-3 stands beside data of 1e6.
+        assert!((&regrouped - &own).norm() < 1e-6 * own.norm(), "{regrouped} {own}");
         let error = DVector::from_vec(found.values) - &truth;
         chi += error.dot(&found.covariance.clone().cholesky().unwrap().solve(&error));
         freedom += truth.len() as f64;

@@ -44,14 +44,27 @@ pub(super) fn text(result: &Identification) -> String {
     out
 }
 
-/// A table of the bodies.
+/// A table of the bodies, with standard errors where the estimator has them.
 pub(super) fn bodies(bodies: &[BodyEstimate]) -> String {
+    let errors = bodies.iter().any(|b| b.mass_std_error.is_some());
+    let point = |x: [f64; 3], digits: usize| x.map(|x| significant(x, digits)).join(" ");
     let rows = bodies.iter().map(|b| {
+        let mass_error = b.mass_std_error.map_or("-".into(), |e| significant(e, 2));
+        let com_error = b.com_std_error.map_or("-".into(), |e| point(e, 2));
         let verdict = if b.consistent { "yes" } else { "no" };
-        let com = b.com.map(|x| significant(x, 3)).join(" ");
-        [b.name.clone(), significant(b.mass, 5), com, verdict.to_owned()]
+        let [name, mass, com] = [b.name.clone(), significant(b.mass, 5), point(b.com, 3)];
+        if errors {
+            vec![name, mass, mass_error, com, com_error, verdict.to_owned()]
+        } else {
+            vec![name, mass, com, verdict.to_owned()]
+        }
     });
-    output::table(["body", "mass (kg)", "centre of mass (m)", "can exist"], 2, rows)
+    if errors {
+        let header = ["body", "mass (kg)", "its error", "centre of mass (m)", "its error", "can exist"];
+        output::wide_table(&header, rows)
+    } else {
+        output::wide_table(&["body", "mass (kg)", "centre of mass (m)", "can exist"], rows)
+    }
 }
 
 /// A table of the joints' own terms: those that were asked for.

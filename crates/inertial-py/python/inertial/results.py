@@ -138,6 +138,8 @@ class Body(Result):
     name: str
     mass: float
     com: list[float]
+    mass_std_error: float | None
+    com_std_error: list[float] | None
     inertia: dict[str, float]
     consistent: bool
     pseudo_inertia_min_eigenvalue: float

@@ -116,6 +116,8 @@ pub struct ConsistentFit {
     /// least squares where the data are strong and as wide as the prior where they are silent. Constraints that hold with
     /// equality would only make it smaller and are not counted.
     pub covariance: DMatrix<f64>,
+    /// The same of all inertial parameters: where only combinations are shown, each alone is as uncertain as the prior leaves it.
+    pub parameter_covariance: DMatrix<f64>,
     /// Cost reached.
     pub cost: f64,
     /// No possible parameters have a cost below this.
@@ -158,6 +160,8 @@ impl ConsistentFit {
             },
             values: values.as_slice().to_vec(),
             covariance: problem.covariance(&solution.x)?,
+            parameter_covariance: problem
+                .parameter_covariance(&solution.x, equations.regrouping.parameters)?,
             cost: solution.cost,
             lower_bound: solution.lower_bound,
             steps: solution.steps,
@@ -333,6 +337,16 @@ impl ConsistentProblem {
 
     /// Of the unknowns, at the estimate `x`.
     pub(super) fn covariance(&self, x: &DVector<f64>) -> Result<DMatrix<f64>> {
+        self.covariance_of(x, &self.to_unknowns)
+    }
+
+    /// Of the `count` inertial parameters, which come first.
+    pub(super) fn parameter_covariance(&self, x: &DVector<f64>, count: usize) -> Result<DMatrix<f64>> {
+        self.covariance_of(x, &DMatrix::identity(count, x.len()))
+    }
+
+    /// Of what `map` makes of parameters and terms.
+    fn covariance_of(&self, x: &DVector<f64>, map: &DMatrix<f64>) -> Result<DMatrix<f64>> {
         let mut information = self.conic.gram.clone();
         for cone in self.conic.cones.iter().filter(|c| c.prior_weight > 0.0) {
             if let Some(factor) = cone.matrix(x).cholesky() {
@@ -345,7 +359,7 @@ impl ConsistentProblem {
         for (i, j) in (0..x.len()).flat_map(|i| (0..x.len()).map(move |j| (i, j))) {
             information[(i, j)] *= scale[i] * scale[j];
         }
-        let map = &self.to_unknowns * DMatrix::from_diagonal(&scale);
+        let map = map * DMatrix::from_diagonal(&scale);
         let mut columns = map.transpose();
         // Data without noise count more than the prior by more than the digits of a number: what of it rounding has made
         // negative is taken as that rounding.

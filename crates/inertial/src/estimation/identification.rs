@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nalgebra::DMatrix;
 use serde::Serialize;
 
 use super::equations::Equations;
@@ -10,7 +11,7 @@ use super::residuals::Residual;
 use super::terms::{Motor, Term};
 use crate::Result;
 use crate::consistency::{DEFAULT_TOLERANCE, judge};
-use crate::mechanism::{BodyKind, Mechanism};
+use crate::mechanism::{Body, BodyKind, Mechanism};
 use crate::spatial::Inertia;
 
 /// The mechanism in numbers.
@@ -45,6 +46,13 @@ pub struct BodyEstimate {
     pub mass: f64,
     /// Centre of mass in the body's frame (m); the origin where the mass is zero.
     pub com: [f64; 3],
+    /// Standard error of the mass, the prior's part in it: as large as the prior allows where the motion shows the mass only
+    /// together with other parameters. Absent where the estimator has no prior.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mass_std_error: Option<f64>,
+    /// Those of the centre of mass, alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub com_std_error: Option<[f64; 3]>,
     /// Inertia about the centre of mass.
     pub inertia: Tensor,
     /// Whether a body can have these values.
@@ -62,6 +70,8 @@ impl BodyEstimate {
             name: name.to_owned(),
             mass: inertia.mass,
             com: inertia.com().map_or([0.0; 3], Into::into),
+            mass_std_error: None,
+            com_std_error: None,
             inertia: Tensor {
                 ixx: t[(0, 0)],
                 ixy: t[(0, 1)],
@@ -211,14 +221,26 @@ pub struct Identification {
     pub(super) rotors: Vec<(usize, f64)>,
 }
 
-pub(super) fn bodies(mechanism: &Mechanism) -> Result<Vec<BodyEstimate>> {
+/// All bodies with mass; with their standard errors where the covariance of the parameters is known.
+pub(super) fn bodies(mechanism: &Mechanism, covariance: Option<&DMatrix<f64>>) -> Result<Vec<BodyEstimate>> {
     let with_mass = |kind: &BodyKind| matches!(kind, BodyKind::Link | BodyKind::Rotor);
-    mechanism
-        .bodies()
-        .iter()
-        .filter(|b| with_mass(&b.kind))
-        .map(|body| BodyEstimate::new(&body.name, &body.inertia))
-        .collect()
+    let one = |(index, body): (usize, &Body)| {
+        let mut out = BodyEstimate::new(&body.name, &body.inertia)?;
+        let block = mechanism.parameter_blocks().iter().find(|b| b.body == index && b.len == 10);
+        if let Some((covariance, block)) = covariance.zip(block) {
+            let at = |i: usize, j: usize| covariance[(block.offset + i, block.offset + j)];
+            out.mass_std_error = Some(at(0, 0).max(0.0).sqrt());
+            // Of c = h/m, to first order.
+            let com = |k: usize| {
+                let c = out.com[k];
+                let variance = at(k + 1, k + 1) - 2.0 * c * at(0, k + 1) + c * c * at(0, 0);
+                variance.max(0.0).sqrt() / out.mass
+            };
+            out.com_std_error = (out.mass > 0.0).then(|| std::array::from_fn(com));
+        }
+        Ok(out)
+    };
+    mechanism.bodies().iter().enumerate().filter(|(_, b)| with_mass(&b.kind)).map(one).collect()
 }
 
 /// `rotors` are inertias, by row, that act like those of links.

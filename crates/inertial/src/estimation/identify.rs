@@ -212,7 +212,7 @@ fn estimate(
         squares = essential.fit.clone();
     }
     let prior = options.prior(mechanism)?;
-    let (parameters, values, gap, std_errors, rotors) = match options.consistency(&prior) {
+    let (parameters, values, gap, std_errors, rotors, spread) = match options.consistency(&prior) {
         None => {
             let values = squares.values.as_slice().to_vec();
             // What the model gives of rotors is not the links'.
@@ -220,7 +220,7 @@ fn estimate(
             equations.known_rotors().for_each(|(_, effect, given)| base.axpy(-given, effect, 1.0));
             let parameters = equations.regrouping.expand(base.as_slice(), &mechanism.parameters())?;
             let rotors = equations.known_rotors().map(|(row, _, given)| (row, given)).collect();
-            (parameters, values, None, squares.std_errors(), rotors)
+            (parameters, values, None, squares.std_errors(), rotors, None)
         }
         Some(wanted) => {
             warnings.extend(prior.note());
@@ -233,7 +233,7 @@ fn estimate(
                 ));
             }
             let (gap, std_errors) = (fit.cost - fit.lower_bound, fit.std_errors());
-            (fit.parameters, fit.values, Some(gap), std_errors, fit.rotors)
+            (fit.parameters, fit.values, Some(gap), std_errors, fit.rotors, Some(fit.parameter_covariance))
         }
     };
     let fit = validate(equations, summary, &values)?;
@@ -254,7 +254,7 @@ fn estimate(
         samples: summary.samples,
         rank: equations.rank(),
         excited: equations.rank() - hidden,
-        bodies: bodies(&estimated)?,
+        bodies: bodies(&estimated, spread.as_ref())?,
         joints: joints(equations, &estimated, &values, &rotors),
         base_parameters: base_parameters
             .map(|((name, &value), std_error)| ParameterEstimate::new(name.clone(), value, std_error))

@@ -174,7 +174,7 @@ pub fn identify_momentum(
         None => equations.regrouping.expand(fit.values.as_slice(), &mechanism.parameters())?,
     };
     let estimated = mechanism.clone().with_parameters(&parameters)?;
-    let bodies = bodies(&estimated)?;
+    let bodies = bodies(&estimated, None)?;
     let count = samples.momentum.len() / 6;
     let free = (6 * count).saturating_sub(fit.seen).max(1) as f64;
     let chi = fit.chi_squared.map(|c| c / free);
