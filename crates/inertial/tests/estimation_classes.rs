@@ -127,16 +127,13 @@ fn assert_truth(equations: &Equations<'_>, log: &Log, what: &str) {
     let mut error: Vec<f64> = found.values.iter().zip(&truth).map(|(x, y)| x - y).collect();
     let unseen = found.unseen_combinations();
     assert_eq!(unseen.len() + found.seen, equations.len());
-    // Directions that are taken out carry the rounding of the singular vectors that they come from.
-    // Loops move about their assembly only, which shows less; their closure adds rounding of its own.
-    let most = if unseen.is_empty() && equations.closed().is_none() { 1e-9 } else { 1e-8 };
     for (pivot, direction) in unseen {
         let amount = error[pivot];
         direction.iter().for_each(|(i, c)| error[*i] -= amount * c);
     }
     for (name, error) in equations.names.iter().zip(error) {
         // Relative to the largest: small parameters beside large ones are known no better.
-        assert!(error.abs() <= most * scale, "{what} {name}: error {error} beside {scale}");
+        assert!(error.abs() <= 1e-9 * scale, "{what} {name}: error {error} beside {scale}");
     }
 }
 
