@@ -61,9 +61,20 @@ impl<L: Lane> Columns<L> {
 
     #[inline(always)]
     fn entries(&self, mass: L, moment: Vec3<L>, z: Vec3<L>) -> [L; 10] {
-        let [hx, hy, hz] = moment;
-        let [xx, xy, xz, yy, yz, zz] = self.inertia.map(|column| dot(z, column));
-        [mass, hx, hy, hz, xx, xy, xz, yy, yz, zz]
+        // No closure: it would not have the processor's features that this code is compiled for.
+        let (h, i) = (moment, &self.inertia);
+        [
+            mass,
+            h[0],
+            h[1],
+            h[2],
+            dot(z, i[0]),
+            dot(z, i[1]),
+            dot(z, i[2]),
+            dot(z, i[3]),
+            dot(z, i[4]),
+            dot(z, i[5]),
+        ]
     }
 
     /// Entries of the mode `[0; l]`.
