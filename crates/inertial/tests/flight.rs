@@ -379,26 +379,31 @@ fn forces_of_a_flight_do_its_work() {
     }
 }
 
-/// Efforts and room that a free design exceeds are kept by one that knows them, at 1 kHz.
-#[test]
-fn a_flight_keeps_forces_and_room() {
-    let mut builder = inertial::mechanism::builtin::get("space-dual-arm-offset").unwrap();
-    let free = builder.build(&Default::default()).unwrap();
-    let parameters = regrouping(&free);
-    let options = FlightOptions {
+/// A flight of 24 s with a short search.
+fn short(robot: &Mechanism, steps: usize) -> FlightOptions {
+    FlightOptions {
         duration: 24.0,
         interval: 1.0,
         rate: 5.0,
-        noise: vec![1e-4; free.nv()],
+        noise: vec![1e-4; robot.nv()],
         criterion: Criterion::D,
         others: Vec::new(),
         robust: Robust::Mean,
         limits: DefaultLimits { acceleration: f64::INFINITY, ..DefaultLimits::default() },
         room: Room::default(),
         starts: 1,
-        steps: 4,
+        steps,
         seed: 3,
-    };
+    }
+}
+
+/// Efforts and room that a free design exceeds are kept by one that knows them, at 1 kHz.
+#[test]
+fn a_flight_keeps_forces_and_room() {
+    let mut builder = inertial::mechanism::builtin::get("space-dual-arm-offset").unwrap();
+    let free = builder.build(&Default::default()).unwrap();
+    let parameters = regrouping(&free);
+    let options = short(&free, 4);
     let radius = 0.2;
     let capsules = Room::along_links(&free, radius);
     let room = Room {
@@ -474,20 +479,7 @@ fn guesses_count_together() {
         |name: &str| inertial::mechanism::builtin::get(name).unwrap().build(&Default::default()).unwrap();
     let (guess, truth) = (get("space-dual-arm-offset"), get("space-dual-arm"));
     let parameters = regrouping(&guess);
-    let mut options = FlightOptions {
-        duration: 24.0,
-        interval: 1.0,
-        rate: 5.0,
-        noise: vec![1e-4; guess.nv()],
-        criterion: Criterion::D,
-        others: Vec::new(),
-        robust: Robust::Mean,
-        limits: DefaultLimits { acceleration: f64::INFINITY, ..DefaultLimits::default() },
-        room: Room::default(),
-        starts: 1,
-        steps: 10,
-        seed: 3,
-    };
+    let mut options = short(&guess, 10);
     let design = |options: &FlightOptions| design_flight(&guess, &parameters, options, &|_| true);
     let alone = design(&options).unwrap();
     // The mean logarithm of standard errors, by a factorisation.
