@@ -1,6 +1,7 @@
 //! The triangular factor of a tall matrix, grown block by block.
 
 use nalgebra::DMatrix;
+use pulp::{Arch, Simd, WithSimd};
 
 use crate::{Error, Result};
 
@@ -93,28 +94,7 @@ impl Triangle {
         if rows == 0 {
             return Ok(());
         }
-        for j in 0..width {
-            let (done, rest) = block.split_at_mut((j + 1) * rows);
-            let column = &done[j * rows..];
-            let squares = dot(column, column);
-            // Where a block has fewer rows than columns its last columns are rounding of rounding: what is left of them does
-            // not count, and its inverse would not be finite.
-            if squares < f64::MIN_POSITIVE {
-                continue;
-            }
-            let top = self.r[j * width + j];
-            let norm = (top * top + squares).sqrt();
-            // The reflection to +norm; its first entry `top − norm` without cancellation, as top ≥ 0.
-            let first = -squares / (top + norm);
-            let factor = 2.0 / (first * first + squares);
-            let row = &mut self.r[j * width + j..(j + 1) * width];
-            row[0] = norm;
-            for (r, other) in row[1..].iter_mut().zip(rest.chunks_exact_mut(rows)) {
-                let step = factor * (first * *r + dot(column, other));
-                *r -= step * first;
-                other.iter_mut().zip(column).for_each(|(o, c)| *o -= step * c);
-            }
-        }
+        Arch::new().dispatch(Reflections { r: &mut self.r, width, block, rows });
         Ok(())
     }
 
@@ -137,7 +117,50 @@ impl Triangle {
     }
 }
 
+/// The reflections that take a block of rows into a factor, in the widest registers of this machine. Products and sums are
+/// rounded one by one and in one order, so the result is the same on every machine.
+struct Reflections<'a> {
+    r: &'a mut [f64],
+    width: usize,
+    block: &'a mut [f64],
+    rows: usize,
+}
+
+impl WithSimd for Reflections<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { r, width, block, rows } = self;
+        for j in 0..width {
+            let (done, rest) = block.split_at_mut((j + 1) * rows);
+            let column = &done[j * rows..];
+            let squares = dot(column, column);
+            // Where a block has fewer rows than columns its last columns are rounding of rounding: what is left of them does
+            // not count, and its inverse would not be finite.
+            if squares < f64::MIN_POSITIVE {
+                continue;
+            }
+            let row = &mut r[j * width + j..(j + 1) * width];
+            let top = row[0];
+            let norm = (top * top + squares).sqrt();
+            // The reflection to +norm; its first entry `top − norm` without cancellation, as top ≥ 0.
+            let first = -squares / (top + norm);
+            let factor = 2.0 / (first * first + squares);
+            row[0] = norm;
+            for (r, other) in row[1..].iter_mut().zip(rest.chunks_exact_mut(rows)) {
+                let step = factor * (first * *r + dot(column, other));
+                *r -= step * first;
+                for (o, c) in other.iter_mut().zip(column) {
+                    *o -= step * c;
+                }
+            }
+        }
+    }
+}
+
 /// Eight sums side by side: what the compiler may not reorder itself.
+#[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
     let tail: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();

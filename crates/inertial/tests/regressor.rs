@@ -5,10 +5,10 @@
 
 mod common;
 
-use common::{Case, Features, assert_close, cases, reference_regressor, reference_rnea};
+use common::{Case, Features, assert_close, cases, reference_regressor, reference_rnea, world_bodies};
 use inertial::Error;
-use inertial::dynamics::{Arithmetic, Four, InverseDynamics, RegressorGradient, Samples};
-use inertial::mechanism::{BuildOptions, JointSpec, JointType, LinkSpec, Mechanism};
+use inertial::dynamics::{Arithmetic, Four, FrameMotion, InverseDynamics, RegressorGradient, Samples};
+use inertial::mechanism::{BodyKind, BuildOptions, JointSpec, JointType, LinkSpec, Mechanism};
 
 /// Rounding of a few hundred operations on well-scaled mechanisms of up to ten links.
 const ROUNDING: f64 = 1e-11;
@@ -41,6 +41,47 @@ fn rnea_agrees_with_world_coordinates() {
         let Case { mechanism, q, v, a, .. } = &case;
         let expected = reference_rnea(mechanism, q, v, a);
         assert_close(&rnea(mechanism, q, v, a), &expected, ROUNDING, "rnea");
+    }
+}
+
+#[test]
+fn frames_move_as_in_world_coordinates() {
+    for mut case in cases(300, Features::ALL) {
+        let count = 1 + case.rng.below(6);
+        let (q, v, a) = states(&mut case, count);
+        let (mechanism, pose) = (&case.mechanism, case.rng.pose());
+        let body = case.rng.below(mechanism.bodies().len());
+        for arithmetic in [Arithmetic::Fastest, Arithmetic::Reproducible] {
+            let dynamics = InverseDynamics::new(mechanism).with_arithmetic(arithmetic);
+            let samples = Samples::new(&dynamics, count, &q, &v, &a).unwrap();
+            let mut found: [Vec<f64>; 3] = std::array::from_fn(|_| vec![f64::NAN; 3 * count]);
+            let [acceleration, angular_velocity, angular_acceleration] = &mut found;
+            let motion = FrameMotion { acceleration, angular_velocity, angular_acceleration };
+            let result = dynamics.frame_motion(&mut dynamics.scratch(), &samples, body, &pose, motion);
+            if mechanism.bodies()[body].kind == BodyKind::SymmetricRotor {
+                assert!(result.unwrap_err().to_string().contains("none that a frame can be fixed on"));
+                continue;
+            }
+            result.unwrap();
+            let mut expected: [Vec<f64>; 3] = Default::default();
+            for s in 0..count {
+                let (nq, nv) = (mechanism.nq(), mechanism.nv());
+                let (q, own) = (&q[s * nq..(s + 1) * nq], s * nv..(s + 1) * nv);
+                let world = &world_bodies(mechanism, q, &v[own.clone()], &a[own])[body];
+                let frame = world.pose * pose;
+                // Of the point of the body that is at the frame's origin.
+                let at = |m: &inertial::spatial::Motion<f64>| m.linear + m.angular.cross(&frame.translation);
+                let proper = at(&world.acceleration) + world.velocity.angular.cross(&at(&world.velocity));
+                for (out, x) in
+                    expected.iter_mut().zip([proper, world.velocity.angular, world.acceleration.angular])
+                {
+                    out.extend(frame.rotation.tr_mul(&x).iter());
+                }
+            }
+            for (found, expected) in found.iter().zip(&expected) {
+                assert_close(found, expected, ROUNDING, "motion of a frame");
+            }
+        }
     }
 }
 

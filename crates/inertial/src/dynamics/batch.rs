@@ -12,7 +12,7 @@ use super::{expect_len, rnea};
 use crate::Result;
 
 /// Samples that run in lockstep.
-const LANES: usize = 4;
+pub(super) const LANES: usize = 4;
 
 /// Bytes of packed regressors that stay in a core's own cache while they are used.
 const CHUNK_BYTES: usize = 256 * 1024;

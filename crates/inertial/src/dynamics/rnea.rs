@@ -65,12 +65,19 @@ pub(super) fn turn_single<L: Single>(tables: &Tables, memory: &mut Memory<f64>, 
 /// Sines and cosines of all angles of four samples.
 #[inline(always)]
 pub(super) fn turn_wide<L: Lane<Memory = Four>>(tables: &Tables, memory: &mut Memory<Four>, q: &[Four]) {
-    for (angle, (sin, cos)) in tables.angles.iter().zip(memory.sin.iter_mut().zip(&mut memory.cos)) {
-        let x = L::load(&q[angle.q]) * L::splat(angle.ratio) + L::splat(angle.offset);
-        let (s, c) = sin_cos(x);
-        s.store(sin);
-        c.store(cos);
+    for k in 0..tables.angles.len() {
+        turn::<L>(tables, memory, k, q);
     }
+}
+
+/// Sine and cosine of angle `k` of four samples.
+#[inline(always)]
+pub(super) fn turn<L: Lane<Memory = Four>>(tables: &Tables, memory: &mut Memory<Four>, k: usize, q: &[Four]) {
+    let angle = &tables.angles[k];
+    let x = L::load(&q[angle.q]) * L::splat(angle.ratio) + L::splat(angle.offset);
+    let (sin, cos) = sin_cos(x);
+    sin.store(&mut memory.sin[k]);
+    cos.store(&mut memory.cos[k]);
 }
 
 /// The frame of a node in its parent.
@@ -119,6 +126,12 @@ fn quaternion<L: Lane>([x, y, z, w]: [L; 4]) -> Mat3<L> {
     ]
 }
 
+/// The acceleration, less gravity, of a point that is fixed on what moves so.
+#[inline(always)]
+pub(super) fn carry<L: Lane>(motion: &Motion<L>, point: Vec3<L>) -> Vec3<L> {
+    cross_add(motion.dw, point, cross_add(motion.w, cross(motion.w, point), motion.d))
+}
+
 /// One step outward: the motion of a node from its parent's.
 #[inline(always)]
 pub(super) fn advance<L: Lane>(
@@ -130,7 +143,7 @@ pub(super) fn advance<L: Lane>(
     v: &[L::Memory],
     a: &[L::Memory],
 ) -> Motion<L> {
-    let carried = cross_add(parent.dw, origin, cross_add(parent.w, cross(parent.w, origin), parent.d));
+    let carried = carry(parent, origin);
     let (w, dw, d) = (tr_mul(rotation, parent.w), tr_mul(rotation, parent.dw), tr_mul(rotation, carried));
     let modes = &tables.modes[node.modes.start..node.modes.end];
     let (v, a) = (&v[node.v..], &a[node.v..]);

@@ -16,6 +16,8 @@ pub(super) struct Tables {
     pub armature: Vec<f64>,
     /// In an order of the kernels' own: depth first, rotors with their carriers, small subtrees first.
     pub nodes: Vec<Node>,
+    /// The node of each body.
+    pub node_of: Vec<usize>,
     /// Free modes of the nodes, `[angular, linear]` in the child's frame, per unit of the mechanism's velocity.
     pub modes: Vec<[[f64; 3]; 2]>,
     /// The angles whose sines and cosines are needed.
@@ -180,6 +182,7 @@ impl Tables {
             gravity: mechanism.gravity().into(),
             armature: mechanism.armature().to_vec(),
             nodes: Vec::with_capacity(mechanism.bodies().len()),
+            node_of: vec![0; mechanism.bodies().len()],
             modes: Vec::new(),
             angles: Vec::new(),
             pairs: Vec::new(),
@@ -190,6 +193,16 @@ impl Tables {
         builder.visit();
         builder.pack();
         builder.out
+    }
+
+    /// The nodes that carry a body, from the ground to its own.
+    pub fn path(&self, body: usize) -> Vec<usize> {
+        let mut out = vec![self.node_of[body]];
+        while let Some(parent) = self.nodes[out[out.len() - 1]].parent.checked_sub(1) {
+            out.push(parent);
+        }
+        out.reverse();
+        out
     }
 }
 
@@ -268,6 +281,7 @@ impl Builder<'_> {
                 self.out.pairs.push(Pair { block, dense, packed: 0 });
             }
         }
+        self.out.node_of[index] = self.out.nodes.len();
         self.out.nodes.push(node);
         self.base.push(base);
         self.coordinates.push(coordinates);

@@ -124,6 +124,11 @@ impl<'a> Measurements<'a> {
         self.filter.map_or(self.independent, RowFilter::independent)
     }
 
+    /// Samples on both sides of a row's centre that it is made of.
+    pub(super) fn reach(&self) -> usize {
+        self.filter.map_or(0, RowFilter::half)
+    }
+
     /// Reduces the rows centred at some samples into the factors of all channels.
     pub(super) fn reduce(
         &self,
@@ -132,7 +137,7 @@ impl<'a> Measurements<'a> {
         count: usize,
         factors: &mut [Factor],
     ) -> Result<()> {
-        let reach = self.filter.map_or(0, RowFilter::half);
+        let reach = self.reach();
         // What the filter reaches, as far as it is there.
         let (from, to) = (first.saturating_sub(reach), (first + count + reach).min(self.len()));
         let mut reduction = Reduction::new(self, equations, factors, first..first + count, from);

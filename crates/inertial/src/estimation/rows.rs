@@ -46,6 +46,8 @@ pub(super) struct Reduction<'d> {
     kept: Vec<usize>,
     block: Vec<f64>,
     differences: Vec<f64>,
+    /// Rows that are so far apart.
+    pairs: Vec<(usize, usize)>,
     /// Where rows are filtered: of each channel, the samples that rows to come need.
     waiting: Vec<Waiting>,
 }
@@ -86,8 +88,8 @@ impl<'d> Reduction<'d> {
             equations.channels.iter().map(channel).collect()
         };
         let waiting = data.filter.map_or_else(Vec::new, waiting);
-        let (kept, block, differences) = (Vec::new(), Vec::new(), Vec::new());
-        Self { data, equations, factors, centres, kept, block, differences, waiting }
+        let (kept, block, differences, pairs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { data, equations, factors, centres, kept, block, differences, pairs, waiting }
     }
 
     /// After the last sample.
@@ -180,13 +182,26 @@ impl<'d> Reduction<'d> {
     /// Differences between rows some rows apart, column by column, beginning at every n-th row; their number.
     fn differences(&mut self, width: usize, lag: usize, every: usize) -> usize {
         let (kept, out) = (&self.kept, &mut self.differences);
-        let pair = |i: usize| kept[i..].binary_search(&(kept[i] + lag)).ok().map(|k| (i, i + k));
-        let pairs: Vec<(usize, usize)> = (0..kept.len()).step_by(every).filter_map(pair).collect();
         out.clear();
-        for column in self.block.chunks_exact(kept.len().max(1)).take(width) {
-            out.extend(pairs.iter().map(|&(i, j)| column[j] - column[i]));
+        let columns = self.block.chunks_exact(kept.len().max(1)).take(width);
+        // Where no sample is missing, as in most blocks, a column's later rows stand beside its earlier ones.
+        if every == 1 && kept.last().is_some_and(|last| last - kept[0] + 1 == kept.len()) {
+            columns.for_each(|c| out.extend(c.iter().skip(lag).zip(c).map(|(later, row)| later - row)));
+            return kept.len().saturating_sub(lag);
         }
-        if kept.is_empty() { 0 } else { pairs.len() }
+        self.pairs.clear();
+        // Both ends go forward only, as samples are in order.
+        let mut j = 0;
+        for i in (0..kept.len()).step_by(every) {
+            while j < kept.len() && kept[j] < kept[i] + lag {
+                j += 1;
+            }
+            if kept.get(j) == Some(&(kept[i] + lag)) {
+                self.pairs.push((i, j));
+            }
+        }
+        columns.for_each(|c| out.extend(self.pairs.iter().map(|&(i, j)| c[j] - c[i])));
+        self.pairs.len()
     }
 }
 

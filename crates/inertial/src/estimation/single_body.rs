@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use nalgebra::{Matrix3, Vector3};
-use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator, ParallelSliceMut};
 
 use super::equations::Equations;
 use super::identification::Identification;
@@ -17,7 +17,7 @@ use super::measurements::Measurements;
 use super::prior::Prior;
 use super::summary::Summary;
 use super::terms::{JointTerms, Term};
-use crate::dynamics::{Samples, Workspace, body_accelerations};
+use crate::dynamics::{FrameMotion, InverseDynamics, Samples};
 use crate::mechanism::{JointSpec, JointType, Link, Mechanism, MechanismBuilder};
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Result, nearest_hint};
@@ -29,7 +29,7 @@ pub const WRENCH_NAMES: [&str; 6] = ["ft.fx", "ft.fy", "ft.fz", "ft.tx", "ft.ty"
 const DENSITY: f64 = 1000.0;
 
 /// Samples whose kinematics one thread computes.
-const PART: usize = 1024;
+const PART: usize = 512;
 
 /// How a sensor's frame moves: for each sample the proper acceleration of its origin (acceleration less gravity), its
 /// angular velocity and its angular acceleration, all in its own axes, three numbers each.
@@ -63,47 +63,28 @@ impl SensorMotion {
     /// Of a sensor on `link`, from the motion of the joints (`nq`, `nv`, `nv` numbers per sample).
     pub fn from_joints(mechanism: &Mechanism, link: &str, q: &[f64], v: &[f64], a: &[f64]) -> Result<Self> {
         let (body, pose) = moving_link(mechanism, link)?;
-        let (nq, nv) = (mechanism.nq(), mechanism.nv());
-        let count = q.len() / nq.max(1);
-        for (what, found, width) in [("q", q.len(), nq), ("v", v.len(), nv), ("a", a.len(), nv)] {
-            if found != count * width {
-                return Err(Error::Dimension { what, expected: count * width, found });
-            }
-        }
-        let parts: Vec<Self> = (0..count.div_ceil(PART))
-            .into_par_iter()
-            .map(|k| {
-                let range = k * PART..count.min((k + 1) * PART);
-                let mut workspace = Workspace::new(mechanism);
-                let mut out = Self::default();
-                for s in range {
-                    let state =
-                        (&q[s * nq..(s + 1) * nq], &v[s * nv..(s + 1) * nv], &a[s * nv..(s + 1) * nv]);
-                    body_accelerations(mechanism, &mut workspace, state.0, state.1, state.2)?;
-                    out.push(mechanism, &workspace, body, &pose);
-                }
-                Ok(out)
-            })
-            .collect::<Result<_>>()?;
-        let mut out = Self::default();
-        for part in parts {
-            out.acceleration.extend(part.acceleration);
-            out.angular_velocity.extend(part.angular_velocity);
-            out.angular_acceleration.extend(part.angular_acceleration);
-        }
+        let count = q.len() / mechanism.nq().max(1);
+        let dynamics = InverseDynamics::new(mechanism);
+        let samples = Samples::new(&dynamics, count, q, v, a)?;
+        let mut out = Self {
+            acceleration: vec![0.0; 3 * count],
+            angular_velocity: vec![0.0; 3 * count],
+            angular_acceleration: vec![0.0; 3 * count],
+        };
+        let parts =
+            (out.acceleration.par_chunks_mut(3 * PART), out.angular_velocity.par_chunks_mut(3 * PART))
+                .into_par_iter()
+                .zip(out.angular_acceleration.par_chunks_mut(3 * PART));
+        parts.enumerate().try_for_each_init(
+            || dynamics.scratch(),
+            |scratch, (k, ((acceleration, angular_velocity), angular_acceleration))| {
+                let (first, count) = (k * PART, acceleration.len() / 3);
+                let part = samples.part(first, count);
+                let motion = FrameMotion { acceleration, angular_velocity, angular_acceleration };
+                dynamics.frame_motion(scratch, &part, body, &pose, motion)
+            },
+        )?;
         Ok(out)
-    }
-
-    /// The motion of a frame at `pose` on `body`.
-    fn push(&mut self, mechanism: &Mechanism, workspace: &Workspace, body: usize, pose: &Pose<f64>) {
-        let velocity = pose.pull_motion(&workspace.velocities()[body]);
-        let acceleration = pose.pull_motion(&workspace.accelerations()[body]);
-        let gravity = pose.rotation.tr_mul(&workspace.poses()[body].rotation.tr_mul(&mechanism.gravity()));
-        // The derivative of the twist is not the acceleration of the point: that has ω × v more.
-        let proper = acceleration.linear + velocity.angular.cross(&velocity.linear) - gravity;
-        self.acceleration.extend(proper.iter());
-        self.angular_velocity.extend(velocity.angular.iter());
-        self.angular_acceleration.extend(acceleration.angular.iter());
     }
 
     /// Some of its samples.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::equations::{Channel, Equations};
 use super::expression::State;
 use super::measurements::Measurements;
+use super::rows::BLOCK;
 use crate::linalg::Triangle;
 use crate::{Error, Result};
 
@@ -69,7 +70,7 @@ impl Factor {
 }
 
 impl Summary {
-    /// Samples whose factor one thread builds. Constant, so that the result does not depend on the number of threads.
+    /// Samples whose factor one thread builds, at most.
     pub const PART: usize = 8192;
 
     /// Of no samples.
@@ -88,12 +89,13 @@ impl Summary {
         data.check(equations)?;
         let [before, after] = data.beyond;
         let count = data.len() - before - after;
-        let parts: Vec<Self> = (0..count.div_ceil(Self::PART))
+        // Whatever the number of threads, so that the result does not depend on it: a short log has a few parts too, each much
+        // longer than what the filter reaches beyond it.
+        let least = (8 * data.reach()).clamp(1024, Self::PART);
+        let size = (count / 8).clamp(least, Self::PART).next_multiple_of(BLOCK);
+        let parts: Vec<Self> = (0..count.div_ceil(size))
             .into_par_iter()
-            .map(|k| {
-                let done = k * Self::PART;
-                Self::of_part(equations, data, before + done, Self::PART.min(count - done))
-            })
+            .map(|k| Self::of_part(equations, data, before + k * size, size.min(count - k * size)))
             .collect::<Result<_>>()?;
         let mut out = Self::empty(equations);
         for part in &parts {
