@@ -11,7 +11,7 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use inertial::dynamics::InverseDynamics;
 use inertial::linalg::SplitMix;
-use inertial::mechanism::builtin;
+use inertial::mechanism::{BuildOptions, builtin};
 
 const RATE: f64 = 100.0;
 const SECONDS: f64 = 20.0;
@@ -26,7 +26,7 @@ const ENCODER: f64 = 1e-5;
 
 fn main() -> Result<()> {
     let path = std::env::args().nth(1).context("expected the path of the log to write")?;
-    let arm = builtin::get("arm7")?.build(&Default::default())?;
+    let arm = builtin::get("arm7")?.build(&BuildOptions::default())?;
     let dynamics = InverseDynamics::new(&arm);
     let mut scratch = dynamics.scratch();
     let mut random = SplitMix::new(7);
@@ -57,11 +57,12 @@ fn main() -> Result<()> {
             REACH * (room / most(0)).min(joint.limits.velocity / most(1))
         })
         .collect();
-    let mut text = String::from("t");
+    let mut out = flate2::GzBuilder::new().write(Vec::new(), flate2::Compression::best());
+    write!(out, "t")?;
     for quantity in ["q", "tau"] {
-        joints.iter().for_each(|j| text += &format!(",{quantity}.{}", j.name));
+        joints.iter().try_for_each(|j| write!(out, ",{quantity}.{}", j.name))?;
     }
-    text.push('\n');
+    writeln!(out)?;
     for &t in &times {
         let (mut q, mut v, mut a) = (vec![], vec![], vec![]);
         for ((joint, series), scale) in joints.iter().zip(&series).zip(&scales) {
@@ -72,17 +73,14 @@ fn main() -> Result<()> {
         }
         let mut tau = vec![0.0; arm.nv()];
         dynamics.rnea(&mut scratch, &q, &v, &a, &mut tau)?;
-        let mut row = format!("{t:.2}");
-        q.iter().for_each(|q| row += &format!(",{:.5}", (q / ENCODER).round() * ENCODER));
+        write!(out, "{t:.2}")?;
+        q.iter().try_for_each(|q| write!(out, ",{:.5}", (q / ENCODER).round() * ENCODER))?;
         for (joint, (tau, v)) in joints.iter().zip(tau.iter().zip(&v)) {
             let friction = joint.dynamics.damping * v + joint.dynamics.friction * v.signum();
             let noise = (-2.0 * uniform().ln()).sqrt() * (TAU * uniform()).cos();
-            row += &format!(",{:.3}", tau + friction + TORQUE_NOISE * joint.limits.effort * noise);
+            write!(out, ",{:.3}", tau + friction + TORQUE_NOISE * joint.limits.effort * noise)?;
         }
-        text += &row;
-        text.push('\n');
+        writeln!(out)?;
     }
-    let mut out = flate2::GzBuilder::new().write(Vec::new(), flate2::Compression::best());
-    out.write_all(text.as_bytes())?;
     std::fs::write(&path, out.finish()?).with_context(|| path)
 }

@@ -43,6 +43,7 @@ Examples:
   inertial analyze arm.urdf --choose link7.m,link6.m    prefer these as base parameters";
 
 /// Which parameters can any experiment ever reveal, and in which combinations?
+#[allow(clippy::struct_excessive_bools, reason = "a command has as many switches as it needs")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {

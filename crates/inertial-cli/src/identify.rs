@@ -119,6 +119,7 @@ Examples:
   stream | inertial identify robot.urdf --follow - --forget 30"#;
 
 /// What are the parameters, given what was measured?
+#[allow(clippy::struct_excessive_bools, reason = "a command has as many switches as it needs")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {

@@ -51,6 +51,7 @@ Examples:
     --noise dq=5e-5,base.v=5e-5,base.w=8e-5 --seed 1 --out flight.csv";
 
 /// What would the sensors read during that motion?
+#[allow(clippy::struct_excessive_bools, reason = "a command has as many switches as it needs")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {

@@ -87,11 +87,11 @@ fn texts_that_describe_no_mechanism() {
     says(&folder, "axis.urdf", change("xyz=\"0 0 1\"", "xyz=\"0 0 0\""), "axis");
 }
 
-/// A planar linkage: bodies (name, parent, place of the hinge, its mark) and loops (name, body, place, body, place).
-fn linkage(
-    bodies: &[(&str, &str, [f64; 2], &str)],
-    loops: &[(&str, &str, [f64; 2], &str, [f64; 2])],
-) -> String {
+/// A loop: its name, then body and place twice.
+type Closing<'a> = (&'a str, &'a str, [f64; 2], &'a str, [f64; 2]);
+
+/// A planar linkage: bodies (name, parent, place of the hinge, its mark) and loops.
+fn linkage(bodies: &[(&str, &str, [f64; 2], &str)], loops: &[Closing<'_>]) -> String {
     let bodies = bodies.iter().map(|(name, parent, [x, y], mark)| {
         format!(
             r#"{{"name": "{name}", "parent": "{parent}", "joint": {{"name": "j_{name}", "type": "revolute",

@@ -29,8 +29,8 @@ fn refusals_are_worded_as_reviewed() {
         let _ = writeln!(found, "{line}");
         if let Some(name) = line.strip_prefix("== ") {
             let content: Vec<&str> = lines.by_ref().take_while(|l| *l != "==").collect();
-            let content: String = content.iter().map(|l| format!("{l}\n")).collect();
-            found += &format!("{content}==\n");
+            let content = content.iter().flat_map(|l| [l, "\n"]).collect::<String>();
+            let _ = writeln!(found, "{content}==");
             folder.file(name, content);
         } else if let Some(args) = line.strip_prefix("> ") {
             let (status, _, said) = call(args);

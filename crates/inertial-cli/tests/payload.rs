@@ -54,7 +54,8 @@ fn motion(t: f64) -> [[f64; 3]; 3] {
 const HEADER: &str = "q.a,q.b,q.c,dq.a,dq.b,dq.c,ddq.a,ddq.b,ddq.c";
 
 fn numbers(values: impl IntoIterator<Item = f64>) -> String {
-    values.into_iter().map(|x| format!(",{x}")).collect()
+    let numbers: Vec<String> = values.into_iter().map(|x| format!(",{x}")).collect();
+    numbers.concat()
 }
 
 /// A log of the sensor: with the joints' motion or with what an IMU in the sensor's frame reads.
@@ -80,7 +81,8 @@ fn sensor_log(rows: usize, imu: bool, alpha: bool) -> String {
         let wrench = tool().wrench(&v6, &a6);
         let offset = [1.0, -2.0, 3.0, 0.1, 0.2, -0.3];
         let readings = wrench.linear.iter().chain(wrench.angular.iter()).zip(offset).map(|(x, o)| x + o);
-        text += &format!("{t}{}", numbers(readings));
+        text += &t.to_string();
+        text += &numbers(readings);
         if imu {
             let acc = a6.linear + v6.angular.cross(&v6.linear);
             text += &numbers(acc.iter().chain(v6.angular.iter()).copied());

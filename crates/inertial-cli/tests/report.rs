@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::fmt::Write as _;
+
 use common::page::{data, floats, with_curves};
 use common::{Folder, inertial, refused, run, urdf};
 
@@ -33,7 +35,7 @@ fn log(folder: &Folder, seconds: f64, rate: f64) -> String {
         let t = k as f64 / rate;
         let q =
             [0.8 * (4.4 * t).sin() + 0.3 * (2.5 * t).cos(), 0.9 * (6.9 * t).cos() + 0.4 * (2.5 * t).sin()];
-        text += &format!("{t},{},{}\n", q[0], q[1]);
+        writeln!(text, "{t},{},{}", q[0], q[1]).unwrap();
     }
     let (motion, log) = (folder.file("motion.csv", text), folder.path("log.csv"));
     let noise = ["--ignore-limits", "--noise", "tau=0.05", "--out", log.to_str().unwrap()];

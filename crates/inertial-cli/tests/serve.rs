@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -198,7 +199,7 @@ fn log(rows: usize) -> String {
     for k in 0..rows {
         let t = 0.005 * k as f64;
         // About a vertical axis: inertia about the hinge (0.1 + 0.1²) times the acceleration.
-        out += &format!("{t},{},{}\n", 0.5 * (4.0 * t).sin(), -0.11 * 8.0 * (4.0 * t).sin());
+        writeln!(out, "{t},{},{}", 0.5 * (4.0 * t).sin(), -0.11 * 8.0 * (4.0 * t).sin()).unwrap();
     }
     out
 }

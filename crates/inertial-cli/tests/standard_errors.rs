@@ -16,7 +16,8 @@ const JOINTS: usize = 7;
 
 /// Sixty seconds of sines within the limits of the arm, with their derivatives.
 fn motion() -> String {
-    let columns = |prefix: &str| (1..=JOINTS).map(|j| format!(",{prefix}.joint{j}")).collect::<String>();
+    let columns =
+        |prefix: &str| (1..=JOINTS).map(|j| format!(",{prefix}.joint{j}")).collect::<Vec<_>>().concat();
     let mut text = format!("t{}{}{}\n", columns("q"), columns("dq"), columns("ddq"));
     // Joint 4 bends to one side only.
     let middle = [0.0, 0.2, 0.1, -1.4, 0.0, 1.4, 0.2];

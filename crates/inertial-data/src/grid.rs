@@ -10,6 +10,9 @@ const HELD: usize = 1 << 17;
 /// Rows read from the spool at once.
 const BLOCK: usize = 1 << 13;
 
+/// What takes rows, with a mark for each.
+type Sink<'s> = dyn FnMut(&[f64], &[bool]) -> Result<()> + 's;
+
 /// A uniform grid for a log.
 pub(crate) struct Grid {
     pub start: f64,
@@ -114,12 +117,7 @@ impl Grid {
     }
 
     /// Hands the rows on the grid (time left out) to `sink`, with a mark for each that was not measured but bridged.
-    pub fn each(
-        &self,
-        layout: &Layout,
-        spool: &mut Spool,
-        sink: &mut dyn FnMut(&[f64], &[bool]) -> Result<()>,
-    ) -> Result<()> {
+    pub fn each(&self, layout: &Layout, spool: &mut Spool, sink: &mut Sink<'_>) -> Result<()> {
         let width = layout.width() + 1;
         let mut bridge = Bridge::new(layout);
         let mut resampler = Resampler::new(self, width);
@@ -276,7 +274,7 @@ impl<'g> Resampler<'g> {
         self.rows[i * self.width]
     }
 
-    fn advance(&mut self, ended: bool, sink: &mut dyn FnMut(&[f64], &[bool]) -> Result<()>) -> Result<()> {
+    fn advance(&mut self, ended: bool, sink: &mut Sink<'_>) -> Result<()> {
         let count = self.rows.len() / self.width;
         self.values.clear();
         self.bridged.clear();

@@ -57,9 +57,10 @@ impl Layout {
     /// Without a mechanism, only the further columns are there.
     pub fn new(mechanism: Option<&Mechanism>, columns: &Columns, file: &str, names: &[String]) -> Self {
         let mut sources = vec![columns.t];
-        let mut place = |&column: &usize| match sources[1..].iter().position(|&c| c == column) {
-            Some(place) => place,
-            None => {
+        let mut place = |&column: &usize| {
+            if let Some(place) = sources[1..].iter().position(|&c| c == column) {
+                place
+            } else {
                 sources.push(column);
                 sources.len() - 2
             }

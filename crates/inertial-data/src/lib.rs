@@ -55,7 +55,6 @@ pub use window::SavitzkyGolay;
 pub use write::write_parquet;
 
 /// A count from a number that is not negative; huge ones saturate.
-#[allow(clippy::cast_sign_loss)]
 fn count(x: f64) -> usize {
     x as usize
 }

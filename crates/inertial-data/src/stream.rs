@@ -233,7 +233,12 @@ impl<'m> FixedLag<'m> {
         let count = window.len();
         let powers = |t: f64| {
             let u = (t - middle) / self.half;
-            SVector::<f64, COEFFICIENTS>::from_fn(|j, _| u.powi(j as i32))
+            let (mut out, mut power) = (SVector::<f64, COEFFICIENTS>::zeros(), 1.0);
+            for x in out.iter_mut() {
+                *x = power;
+                power *= u;
+            }
+            out
         };
         let mut gram = SMatrix::<f64, COEFFICIENTS, COEFFICIENTS>::zeros();
         window.iter().map(|r| powers(r.t)).for_each(|p| gram += p * p.transpose());

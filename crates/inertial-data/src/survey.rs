@@ -207,7 +207,7 @@ struct Order<'l> {
     latest: f64,
     late: usize,
     total: usize,
-    order: Vec<usize>,
+    places: Vec<usize>,
 }
 
 impl<'l> Order<'l> {
@@ -222,7 +222,7 @@ impl<'l> Order<'l> {
             latest: f64::NEG_INFINITY,
             late: 0,
             total: 0,
-            order: Vec::new(),
+            places: Vec::new(),
         }
     }
 
@@ -247,17 +247,16 @@ impl<'l> Order<'l> {
     /// Hands on the rows that no later row can precede; all of them at the end.
     fn release(&mut self, end: bool, seen: &mut Seen<'_>) -> Result<()> {
         let count = self.lines.len();
-        let typical = match self.typical {
-            Some(typical) => typical,
-            None => {
-                let steps = (1..count).map(|i| self.time(i) - self.time(i - 1)).filter(|dt| *dt > 0.0);
-                let typical = median(steps.collect());
-                if typical <= 0.0 {
-                    let place = self.layout.place().column(&self.layout.time);
-                    return Err(Error::time(place, "time does not advance"));
-                }
-                *self.typical.insert(typical)
+        let typical = if let Some(typical) = self.typical {
+            typical
+        } else {
+            let steps = (1..count).map(|i| self.time(i) - self.time(i - 1)).filter(|dt| *dt > 0.0);
+            let typical = median(steps.collect());
+            if typical <= 0.0 {
+                let place = self.layout.place().column(&self.layout.time);
+                return Err(Error::time(place, "time does not advance"));
             }
+            *self.typical.insert(typical)
         };
         let mut sorted = true;
         for i in self.compared..count {
@@ -273,14 +272,14 @@ impl<'l> Order<'l> {
             self.latest = self.latest.max(now);
         }
         if !sorted {
-            let mut order = std::mem::take(&mut self.order);
+            let mut order = std::mem::take(&mut self.places);
             order.clear();
             order.extend(0..count);
             order.sort_by(|&a, &b| self.time(a).total_cmp(&self.time(b)));
             let row = |&i: &usize| &self.rows[i * self.width..(i + 1) * self.width];
             self.rows = order.iter().flat_map(row).copied().collect();
             self.lines = order.iter().map(|&i| self.lines[i]).collect();
-            self.order = order;
+            self.places = order;
         }
         let final_before = if end { f64::INFINITY } else { self.latest - LATE * typical };
         let released = (0..count).rev().find(|&i| self.time(i) < final_before).map_or(0, |i| i + 1);

@@ -1,6 +1,6 @@
 //! The low-pass against its known response.
 
-#![allow(clippy::unwrap_used, clippy::cast_sign_loss)]
+#![allow(clippy::unwrap_used)]
 
 use std::f64::consts::PI;
 

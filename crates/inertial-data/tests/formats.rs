@@ -22,8 +22,8 @@ fn read(path: &Path, source: &Source) -> inertial_data::Result<Log> {
 
 /// Writes columns as doubles (gaps as nulls) in row groups of `group` rows.
 fn write_parquet(path: &Path, names: &[String], columns: &[Vec<f64>], group: usize) {
-    let fields: String = names.iter().map(|n| format!("optional double {n};\n")).collect();
-    let schema = Arc::new(parse_message_type(&format!("message log {{ {fields} }}")).unwrap());
+    let fields: Vec<String> = names.iter().map(|n| format!("optional double {n};")).collect();
+    let schema = Arc::new(parse_message_type(&format!("message log {{ {} }}", fields.join("\n"))).unwrap());
     let properties = WriterProperties::builder()
         .set_compression(parquet::basic::Compression::SNAPPY)
         .set_data_page_row_count_limit(100)

@@ -102,7 +102,7 @@ mod tests {
             ((state >> 11) as f64) / ((1u64 << 52) as f64) - 1.0
         };
         let half = DMatrix::from_fn(n, n, |_, _| next());
-        let scale = DVector::from_fn(n, |i, _| 10f64.powi(i as i32 % 13 - 6));
+        let scale = DVector::from_fn(n, |i, _| 10f64.powf((i % 13) as f64 - 6.0));
         let mut a = &half * half.transpose() + DMatrix::identity(n, n);
         for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
             a[(i, j)] *= scale[i] * scale[j];

@@ -5,42 +5,47 @@ use pyo3::prelude::*;
 
 use crate::wrong;
 
-/// Samples of a quantity: one row each, `width` numbers wide.
-pub struct Rows<'py> {
-    array: PyReadonlyArrayDyn<'py, f64>,
+/// Numbers that Python lends.
+pub type Array<'py> = PyReadonlyArrayDyn<'py, f64>;
+
+/// `N` quantities of the same samples, each contiguous: one row per sample.
+pub struct Rows<'py, const N: usize> {
+    arrays: [Array<'py>; N],
     /// Number of samples.
     pub count: usize,
 }
 
-impl<'py> Rows<'py> {
-    /// One sample (`width` numbers) or many (`count` by `width`), contiguous.
-    pub fn new(name: &str, array: PyReadonlyArrayDyn<'py, f64>, width: usize) -> PyResult<Self> {
-        let count = match array.shape() {
-            [n] if *n == width => 1,
-            [count, n] if *n == width => *count,
-            shape => {
-                let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
-                let shape = shape.join(" by ");
-                return Err(wrong(format!("{name} is {shape}, expected {width} numbers per sample")));
+impl<'py, const N: usize> Rows<'py, N> {
+    /// One sample (`widths` numbers each) or many, by name.
+    pub fn new(names: [&str; N], arrays: [Array<'py>; N], widths: [usize; N]) -> PyResult<Self> {
+        let mut counts = [0; N];
+        for (k, (name, width)) in names.iter().zip(widths).enumerate() {
+            counts[k] = match arrays[k].shape() {
+                [n] if *n == width => 1,
+                [count, n] if *n == width => *count,
+                shape => {
+                    let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
+                    let shape = shape.join(" by ");
+                    return Err(wrong(format!("{name} is {shape}, expected {width} numbers per sample")));
+                }
+            };
+            if !arrays[k].is_c_contiguous() {
+                return Err(wrong(format!("{name} is not contiguous: pass numpy.ascontiguousarray({name})")));
             }
-        };
-        if !array.is_c_contiguous() {
-            return Err(wrong(format!("{name} is not contiguous: pass numpy.ascontiguousarray({name})")));
+            if counts[k] != counts[0] {
+                let (count, first) = (counts[k], names[0]);
+                return Err(wrong(format!("{name} has {count} samples, {first} has {}", counts[0])));
+            }
         }
-        Ok(Self { array, count })
+        Ok(Self { arrays, count: counts.first().copied().unwrap_or(0) })
     }
 
-    /// All numbers, sample after sample.
-    pub fn slice(&self) -> PyResult<&[f64]> {
-        self.array.as_slice().map_err(wrong)
-    }
-}
-
-/// Refuses arrays of different lengths.
-pub fn same_count(rows: &[(&str, usize)]) -> PyResult<usize> {
-    let count = rows.first().map_or(0, |r| r.1);
-    match rows.iter().find(|r| r.1 != count) {
-        None => Ok(count),
-        Some((name, other)) => Err(wrong(format!("{name} has {other} samples, {} has {count}", rows[0].0))),
+    /// All numbers of each, sample after sample.
+    pub fn slices(&self) -> PyResult<[&[f64]; N]> {
+        let mut out = [&[][..]; N];
+        for (out, array) in out.iter_mut().zip(&self.arrays) {
+            *out = array.as_slice().map_err(wrong)?;
+        }
+        Ok(out)
     }
 }

@@ -2,13 +2,11 @@
 
 use inertial::dynamics::{ClosedMechanism, InverseDynamics, Samples};
 use inertial::mechanism as model;
-use numpy::{
-    IntoPyArray, PyArray1, PyArray3, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyArray3, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
-use crate::arrays::{Rows, same_count};
+use crate::arrays::{Array, Rows};
 use crate::calls::session_with;
 use crate::wrong;
 
@@ -24,7 +22,7 @@ pub struct Mechanism {
     /// The options it was built with, as arguments of the program.
     #[pyo3(get)]
     options: Vec<String>,
-    mechanism: model::Mechanism,
+    built: model::Mechanism,
     inverse: InverseDynamics,
 }
 
@@ -38,7 +36,7 @@ impl Mechanism {
         arguments.extend(options.iter().cloned());
         let mechanism = inertial_cli::mechanism(&arguments, session).map_err(wrong)?;
         let inverse = InverseDynamics::new(&mechanism);
-        Ok(Self { label, text, options, mechanism, inverse })
+        Ok(Self { label, text, options, built: mechanism, inverse })
     }
 
     fn __reduce__(
@@ -50,38 +48,38 @@ impl Mechanism {
 
     #[getter]
     fn name(&self) -> &str {
-        self.mechanism.name()
+        self.built.name()
     }
 
     /// Number of position coordinates of the tree.
     #[getter]
     fn nq(&self) -> usize {
-        self.mechanism.nq()
+        self.built.nq()
     }
 
     /// Number of velocity coordinates of the tree.
     #[getter]
     fn nv(&self) -> usize {
-        self.mechanism.nv()
+        self.built.nv()
     }
 
     /// Number of loops.
     #[getter]
     fn loops(&self) -> usize {
-        self.mechanism.loops().len()
+        self.built.loops().len()
     }
 
     /// Names of the bodies, in the order of their parameters.
     #[getter]
     fn bodies(&self) -> Vec<&str> {
-        self.mechanism.bodies().iter().map(|b| b.name.as_str()).collect()
+        self.built.bodies().iter().map(|b| b.name.as_str()).collect()
     }
 
     /// Names of the velocity coordinates: rows of the regressor.
     #[getter]
     fn coordinate_names(&self) -> PyResult<Vec<String>> {
         match self.closed()? {
-            None => Ok(self.mechanism.velocity_names()),
+            None => Ok(self.built.velocity_names()),
             Some(closed) => Ok(closed.independent_names()),
         }
     }
@@ -89,19 +87,19 @@ impl Mechanism {
     /// Names of the inertial parameters: columns of the regressor.
     #[getter]
     fn parameter_names(&self) -> Vec<String> {
-        self.mechanism.parameter_names()
+        self.built.parameter_names()
     }
 
     /// The model's own inertial parameters.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.mechanism.parameters().into_pyarray(py)
+        self.built.parameters().into_pyarray(py)
     }
 
     /// The bodies as the tree has them: parent, placement, free modes (angular first) and parameters, as JSON.
     fn tree(&self) -> String {
         let body = |body: &model::Body| {
-            let joint = &self.mechanism.joints()[body.joint];
+            let joint = &self.built.joints()[body.joint];
             let own = matches!(body.kind, model::BodyKind::Link | model::BodyKind::Massless);
             let modes: Vec<Vec<f64>> = body
                 .joint_type
@@ -122,9 +120,9 @@ impl Mechanism {
                 "parameters": body.inertia.parameters().as_slice(),
             })
         };
-        let bodies: Vec<_> = self.mechanism.bodies().iter().map(body).collect();
-        let gravity = self.mechanism.gravity();
-        let armature = self.mechanism.armature();
+        let bodies: Vec<_> = self.built.bodies().iter().map(body).collect();
+        let gravity = self.built.gravity();
+        let armature = self.built.armature();
         serde_json::json!({"gravity": gravity.as_slice(), "armature": armature, "bodies": bodies}).to_string()
     }
 
@@ -132,19 +130,20 @@ impl Mechanism {
     fn rnea<'py>(
         &self,
         py: Python<'py>,
-        q: PyReadonlyArrayDyn<'py, f64>,
-        v: PyReadonlyArrayDyn<'py, f64>,
-        a: PyReadonlyArrayDyn<'py, f64>,
+        q: Array<'py>,
+        v: Array<'py>,
+        a: Array<'py>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        if !self.mechanism.loops().is_empty() {
+        if !self.built.loops().is_empty() {
             return Err(wrong("rnea is of trees; with loops multiply the regressor by the parameters"));
         }
         let shape = v.shape().to_vec();
-        let (q, v, a, count) = Self::motion(q, v, a, self.mechanism.nq(), self.mechanism.nv())?;
-        let (q, v, a) = (q.slice()?, v.slice()?, a.slice()?);
-        let mut tau = vec![0.0; count * self.mechanism.nv()];
+        let (nq, nv) = (self.built.nq(), self.built.nv());
+        let rows = Rows::new(["q", "v", "a"], [q, v, a], [nq, nv, nv])?;
+        let [q, v, a] = rows.slices()?;
+        let mut tau = vec![0.0; rows.count * nv];
         py.detach(|| {
-            let samples = Samples::new(&self.inverse, count, q, v, a)?;
+            let samples = Samples::new(&self.inverse, rows.count, q, v, a)?;
             self.inverse.rnea_batch(&mut self.inverse.scratch(), &samples, &mut tau)
         })
         .map_err(wrong)?;
@@ -156,18 +155,19 @@ impl Mechanism {
     fn regressors<'py>(
         &self,
         py: Python<'py>,
-        q: PyReadonlyArrayDyn<'py, f64>,
-        v: PyReadonlyArrayDyn<'py, f64>,
-        a: PyReadonlyArrayDyn<'py, f64>,
+        q: Array<'py>,
+        v: Array<'py>,
+        a: Array<'py>,
         out: Option<Bound<'py, PyArray3<f64>>>,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let closed = self.closed()?;
         let (nq, nv) = match &closed {
-            None => (self.mechanism.nq(), self.mechanism.nv()),
+            None => (self.built.nq(), self.built.nv()),
             Some(closed) => (closed.independent_positions().len(), closed.dof()),
         };
-        let (q, v, a, count) = Self::motion(q, v, a, nq, nv)?;
-        let columns = self.mechanism.parameter_count();
+        let rows = Rows::new(["q", "v", "a"], [q, v, a], [nq, nv, nv])?;
+        let (motion, count) = (rows.slices()?, rows.count);
+        let columns = self.built.parameter_count();
         let fresh = out.is_none();
         let out = out.unwrap_or_else(|| PyArray3::zeros(py, [count, nv, columns], false));
         if out.shape() != [count, nv, columns] {
@@ -177,14 +177,13 @@ impl Mechanism {
         {
             let mut target = out.try_readwrite().map_err(wrong)?;
             let target = target.as_slice_mut().map_err(|_| wrong("out is not contiguous"))?;
-            let (q, v, a) = (q.slice()?, v.slice()?, a.slice()?);
             py.detach(|| match &closed {
-                None => tree_regressors(&self.inverse, [q, v, a], fresh, target),
+                None => tree_regressors(&self.inverse, motion, fresh, target),
                 Some(closed) => {
                     if !fresh {
                         target.fill(0.0);
                     }
-                    closed_regressors(closed, [q, v, a], count, columns, target)
+                    closed_regressors(closed, motion, count, columns, target)
                 }
             })
             .map_err(wrong)?;
@@ -196,22 +195,10 @@ impl Mechanism {
 impl Mechanism {
     /// The loops, where there are any.
     fn closed(&self) -> PyResult<Option<ClosedMechanism<'_>>> {
-        if self.mechanism.loops().is_empty() {
+        if self.built.loops().is_empty() {
             return Ok(None);
         }
-        ClosedMechanism::new(&self.mechanism).map(Some).map_err(wrong)
-    }
-
-    fn motion<'py>(
-        q: PyReadonlyArrayDyn<'py, f64>,
-        v: PyReadonlyArrayDyn<'py, f64>,
-        a: PyReadonlyArrayDyn<'py, f64>,
-        nq: usize,
-        nv: usize,
-    ) -> PyResult<(Rows<'py>, Rows<'py>, Rows<'py>, usize)> {
-        let (q, v, a) = (Rows::new("q", q, nq)?, Rows::new("v", v, nv)?, Rows::new("a", a, nv)?);
-        let count = same_count(&[("q", q.count), ("v", v.count), ("a", a.count)])?;
-        Ok((q, v, a, count))
+        ClosedMechanism::new(&self.built).map(Some).map_err(wrong)
     }
 }
 

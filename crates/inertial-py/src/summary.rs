@@ -7,10 +7,10 @@ use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{self, Equations, Measurements};
 use inertial::mechanism::Mechanism;
 use inertial_cli::Session;
-use numpy::PyReadonlyArrayDyn;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
-use crate::arrays::{Rows, same_count};
+use crate::arrays::{Array, Rows};
 use crate::calls::{long, session_with};
 use crate::wrong;
 
@@ -40,35 +40,14 @@ fn problem(arguments: &[String], label: &str, text: Option<&str>) -> PyResult<Pr
 }
 
 /// Positions, velocities, accelerations and forces of samples.
-struct Motion<'py> {
-    rows: [Rows<'py>; 4],
-    count: usize,
-}
-
-impl<'py> Motion<'py> {
-    fn new(equations: &Equations<'_>, arrays: [PyReadonlyArrayDyn<'py, f64>; 4]) -> PyResult<Self> {
-        let mechanism = equations.mechanism();
-        let (nq, nv) = match equations.closed() {
-            None => (mechanism.nq(), mechanism.nv()),
-            Some(closed) => (closed.independent_positions().len(), closed.dof()),
-        };
-        let forces = nv + 6 * usize::from(equations.has_base_wrench());
-        let [q, v, a, tau] = arrays;
-        let rows = [
-            Rows::new("q", q, nq)?,
-            Rows::new("dq", v, nv)?,
-            Rows::new("ddq", a, nv)?,
-            Rows::new("tau", tau, forces)?,
-        ];
-        let [q, v, a, tau] = &rows;
-        let count = same_count(&[("q", q.count), ("dq", v.count), ("ddq", a.count), ("tau", tau.count)])?;
-        Ok(Self { rows, count })
-    }
-
-    fn slices(&self) -> PyResult<[&[f64]; 4]> {
-        let [q, v, a, tau] = &self.rows;
-        Ok([q.slice()?, v.slice()?, a.slice()?, tau.slice()?])
-    }
+fn rows<'py>(equations: &Equations<'_>, arrays: [Array<'py>; 4]) -> PyResult<Rows<'py, 4>> {
+    let mechanism = equations.mechanism();
+    let (nq, nv) = match equations.closed() {
+        None => (mechanism.nq(), mechanism.nv()),
+        Some(closed) => (closed.independent_positions().len(), closed.dof()),
+    };
+    let forces = nv + 6 * usize::from(equations.has_base_wrench());
+    Rows::new(["q", "dq", "ddq", "tau"], arrays, [nq, nv, nv, forces])
 }
 
 /// Hands measurements to `take`.
@@ -98,6 +77,9 @@ pub struct Summary {
     /// Made when arrays are first added.
     problem: Mutex<Option<Problem>>,
 }
+
+/// The class of a summary, and the arguments that make it again.
+type Pickled<'py> = (Bound<'py, PyType>, (String, Option<String>, Vec<String>, String));
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic while it was held leaves a whole value: it is replaced in one step.
@@ -146,9 +128,7 @@ impl Summary {
         Ok(Self { label, text, arguments, value: Mutex::new(value), problem: Mutex::new(Some(made)) })
     }
 
-    fn __reduce__(
-        slf: Bound<'_, Self>,
-    ) -> PyResult<(Bound<'_, pyo3::types::PyType>, (String, Option<String>, Vec<String>, String))> {
+    fn __reduce__(slf: Bound<'_, Self>) -> PyResult<Pickled<'_>> {
         let own = slf.get();
         let state = own.to_json()?;
         Ok((slf.get_type(), (own.label.clone(), own.text.clone(), own.arguments.clone(), state)))
@@ -192,14 +172,14 @@ impl Summary {
     fn add_arrays<'py>(
         &self,
         py: Python<'py>,
-        q: PyReadonlyArrayDyn<'py, f64>,
-        dq: PyReadonlyArrayDyn<'py, f64>,
-        ddq: PyReadonlyArrayDyn<'py, f64>,
-        tau: PyReadonlyArrayDyn<'py, f64>,
+        q: Array<'py>,
+        dq: Array<'py>,
+        ddq: Array<'py>,
+        tau: Array<'py>,
     ) -> PyResult<()> {
         let more = self.with_problem(|equations| {
-            let motion = Motion::new(equations, [q, dq, ddq, tau])?;
-            let (slices, count) = (motion.slices()?, motion.count);
+            let rows = rows(equations, [q, dq, ddq, tau])?;
+            let (slices, count) = (rows.slices()?, rows.count);
             let take = |data: &Measurements<'_>| estimation::Summary::new(equations, data);
             py.detach(|| measured(equations, count, slices, take)).map_err(wrong)
         })?;
@@ -242,15 +222,15 @@ impl Online {
     fn absorb_arrays<'py>(
         &self,
         py: Python<'py>,
-        q: PyReadonlyArrayDyn<'py, f64>,
-        dq: PyReadonlyArrayDyn<'py, f64>,
-        ddq: PyReadonlyArrayDyn<'py, f64>,
-        tau: PyReadonlyArrayDyn<'py, f64>,
+        q: Array<'py>,
+        dq: Array<'py>,
+        ddq: Array<'py>,
+        tau: Array<'py>,
     ) -> PyResult<()> {
         lock(&self.stream).with_dependent_mut(|problem, online| {
             let equations = problem.borrow_dependent();
-            let motion = Motion::new(equations, [q, dq, ddq, tau])?;
-            let (slices, count) = (motion.slices()?, motion.count);
+            let rows = rows(equations, [q, dq, ddq, tau])?;
+            let (slices, count) = (rows.slices()?, rows.count);
             py.detach(|| measured(equations, count, slices, |data| online.absorb(data))).map_err(wrong)
         })
     }

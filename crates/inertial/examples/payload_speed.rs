@@ -10,14 +10,14 @@ use inertial::Result;
 use inertial::dynamics::{Workspace, body_accelerations};
 use inertial::estimation::{IdentifyOptions, SensorMotion, SingleBody, Wrenches};
 use inertial::linalg::SplitMix;
-use inertial::mechanism::builtin;
+use inertial::mechanism::{BuildOptions, builtin};
 use inertial::spatial::{Inertia, Motion};
 use nalgebra::{Matrix3, Vector3, vector};
 
 const SAMPLES: usize = 6000;
 
 fn main() -> Result<()> {
-    let arm = builtin::get("arm7")?.build(&Default::default())?;
+    let arm = builtin::get("arm7")?.build(&BuildOptions::default())?;
     let tool = Inertia::from_com(
         1.5,
         vector![0.02, 0.01, 0.1],

@@ -17,6 +17,7 @@ fn violations(inertia: &Inertia<f64>, tolerance: f64) -> Vec<Violation> {
 
 /// Table I of Traversaro et al. 2016 (iCub forearm): optimisation in R¹⁰ and on the manifold P, the ten parameters as
 /// printed (three decimals) and the smallest eigenvalue of the pseudo-inertia computed from them by another program.
+#[allow(clippy::unreadable_literal, reason = "as the other program printed them")]
 const TABLE: [(&str, [f64; 10], f64); 10] = [
     ("R10", [1.836, 0.062, 0.001, 0.208, 0.58, 0.593, -0.541, 1.022, 0.19, -0.129], -0.7147702238),
     ("P", [1.836, 0.062, 0.001, 0.208, 0.215, 0.012, -0.064, 0.227, 0.038, 0.028], -6.100981541e-05),

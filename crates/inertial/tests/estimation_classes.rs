@@ -204,18 +204,15 @@ fn smooth_log(equations: &Equations<'_>, count: usize, rng: &mut Rng) -> Log {
             v[i] += size * speed * (w * t + phase).cos();
             a[i] -= size * speed * speed * (w * t + phase).sin();
         }
-        let q = match equations.closed() {
-            Some(closed) => {
-                let around = closed.independent_positions().iter().map(|&k| closed.assembled()[k]);
-                let target: Vec<f64> = around.zip(&x).map(|(start, x)| start + x).collect();
-                closed.move_to(&mut closed.workspace(), &mut position, &target).unwrap();
-                position.clone()
-            }
-            None => {
-                let mut q = mechanism.neutral();
-                mechanism.integrate(&mut q, &x);
-                q
-            }
+        let q = if let Some(closed) = equations.closed() {
+            let around = closed.independent_positions().iter().map(|&k| closed.assembled()[k]);
+            let target: Vec<f64> = around.zip(&x).map(|(start, x)| start + x).collect();
+            closed.move_to(&mut closed.workspace(), &mut position, &target).unwrap();
+            position.clone()
+        } else {
+            let mut q = mechanism.neutral();
+            mechanism.integrate(&mut q, &x);
+            q
         };
         push(equations, &mut log, &q, &v, &a);
     }

@@ -15,7 +15,7 @@ use inertial::excitation::{
 use inertial::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use inertial::linalg::Triangle;
 use inertial::mechanism::{
-    JointSpec, JointType, Limits, LinkSpec, Mechanism, MechanismBuilder, Mimic, WheelSpec,
+    BuildOptions, JointSpec, JointType, Limits, LinkSpec, Mechanism, MechanismBuilder, Mimic, WheelSpec,
 };
 use inertial::simulation::FreeFlyer;
 use inertial::spatial::Pose;
@@ -50,7 +50,7 @@ fn robot(rng: &mut Rng, size: usize, mut joint: impl FnMut(&mut Rng) -> JointTyp
             line: None,
         });
     }
-    out.build(&Default::default()).unwrap()
+    out.build(&BuildOptions::default()).unwrap()
 }
 
 fn regrouping(robot: &Mechanism) -> Regrouping {
@@ -255,7 +255,7 @@ fn wheels_are_needed_and_must_span() {
     let mut builder = inertial::mechanism::builtin::get("space-dual-arm").unwrap();
     let basis = || Basis::VelocityKnots { knots: vec![0.0, 1.0, 2.0] };
     let says = |builder: &MechanismBuilder, words: &str| {
-        let robot = builder.build(&Default::default()).unwrap();
+        let robot = builder.build(&BuildOptions::default()).unwrap();
         let message = Flight::new(&robot, &[0], basis(), 2.0, 10.0).map(|_| ()).unwrap_err().to_string();
         assert!(message.contains(words), "{message}");
     };
@@ -310,7 +310,7 @@ fn directions_and_pruning() {
 #[test]
 fn the_published_seeds_excite_what_the_paper_says() {
     let robot =
-        inertial::mechanism::builtin::get("space-dual-arm").unwrap().build(&Default::default()).unwrap();
+        inertial::mechanism::builtin::get("space-dual-arm").unwrap().build(&BuildOptions::default()).unwrap();
     let columns = base_columns(&robot);
     let mut first = direction_combinations(9).unwrap();
     first.truncate(67);
@@ -401,7 +401,7 @@ fn short(robot: &Mechanism, steps: usize) -> FlightOptions {
 #[test]
 fn a_flight_keeps_forces_and_room() {
     let mut builder = inertial::mechanism::builtin::get("space-dual-arm-offset").unwrap();
-    let free = builder.build(&Default::default()).unwrap();
+    let free = builder.build(&BuildOptions::default()).unwrap();
     let parameters = regrouping(&free);
     let options = short(&free, 4);
     let radius = 0.2;
@@ -427,7 +427,7 @@ fn a_flight_keeps_forces_and_room() {
     let joints = builder.joints.iter_mut().filter(|j| j.joint_type.nv() == 1).map(|j| &mut j.limits.effort);
     let efforts = joints.chain(builder.wheels.iter_mut().map(|w| &mut w.limits.effort));
     efforts.zip(&limits).for_each(|(effort, limit)| *effort = *limit);
-    let robot = builder.build(&Default::default()).unwrap();
+    let robot = builder.build(&BuildOptions::default()).unwrap();
     let held =
         design_flight(&robot, &parameters, &FlightOptions { room: room.clone(), ..options.clone() }, &|_| {
             true
@@ -475,8 +475,9 @@ fn a_flight_keeps_forces_and_room() {
 /// one of them.
 #[test]
 fn guesses_count_together() {
-    let get =
-        |name: &str| inertial::mechanism::builtin::get(name).unwrap().build(&Default::default()).unwrap();
+    let get = |name: &str| {
+        inertial::mechanism::builtin::get(name).unwrap().build(&BuildOptions::default()).unwrap()
+    };
     let (guess, truth) = (get("space-dual-arm-offset"), get("space-dual-arm"));
     let parameters = regrouping(&guess);
     let mut options = short(&guess, 10);

@@ -10,12 +10,14 @@ use inertial::estimation::momentum::{MomentumEquations, MomentumSamples, RateNoi
 use inertial::identifiability::momentum::MinimalParameters;
 use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
 use inertial::linalg::rank;
-use inertial::mechanism::{JointSpec, JointType, LinkSpec, Mechanism, MechanismBuilder, builtin};
+use inertial::mechanism::{
+    BuildOptions, JointSpec, JointType, LinkSpec, Mechanism, MechanismBuilder, builtin,
+};
 use inertial::spatial::Pose;
 use nalgebra::{DMatrix, DVector, Matrix6, Vector6};
 
 fn space_robot() -> Mechanism {
-    builtin::get("space-dual-arm").unwrap().build(&Default::default()).unwrap()
+    builtin::get("space-dual-arm").unwrap().build(&BuildOptions::default()).unwrap()
 }
 
 /// A floating base with `size` bodies hanging from random places of each other.
@@ -31,7 +33,7 @@ fn random_tree(rng: &mut Rng, size: usize, mut joint: impl FnMut(&mut Rng) -> Jo
         };
         out.joints.push(JointSpec::new(format!("joint{k}"), kind, parent, &name).at(at));
     }
-    out.build(&Default::default()).unwrap()
+    out.build(&BuildOptions::default()).unwrap()
 }
 
 fn measured_momentum() -> AnalyzeOptions {
@@ -54,12 +56,11 @@ fn stacked(robot: &Mechanism, rng: &mut Rng, count: usize, frame: Frame) -> DMat
 /// The published figures, where they are beside the checkout.
 fn golden() -> Option<serde_json::Value> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/golden/space/dual_arm_12dof.json");
-    match std::fs::read_to_string(path) {
-        Ok(text) => Some(serde_json::from_str(&text).unwrap()),
-        Err(_) => {
-            eprintln!("skipped: no golden figures of the space robot");
-            None
-        }
+    if let Ok(text) = std::fs::read_to_string(path) {
+        Some(serde_json::from_str(&text).unwrap())
+    } else {
+        eprintln!("skipped: no golden figures of the space robot");
+        None
     }
 }
 
@@ -299,6 +300,6 @@ fn bad_samples_are_refused() {
     let mut broken = data.v.clone();
     broken[3] = f64::NAN;
     says(equations.least_squares(&data.samples(&broken), None), "not finite");
-    let arm = builtin::get("puma560").unwrap().build(&Default::default()).unwrap();
+    let arm = builtin::get("puma560").unwrap().build(&BuildOptions::default()).unwrap();
     assert!(MomentumEquations::new(&arm, 1e-4).unwrap_err().to_string().contains("bolted"));
 }

@@ -257,9 +257,9 @@ fn check_solver<C: Chart>(case: &Random, reference: &Solution, what: &str) -> (S
 fn the_manifold_optimum_is_the_convex_one() {
     let mut next = numbers(31);
     let (mut most, mut on_boundary) = (0, 0);
-    for case in 0..60usize {
+    for case in 0..60 {
         let bodies = 1 + case % 3;
-        let weight = if case % 2 == 0 { 0.0 } else { 0.1f64.powi(case as i32 / 2 % 6) };
+        let weight = if case % 2 == 0 { 0.0 } else { 0.1f64.powf((case / 2 % 6) as f64) };
         let case_name = format!("case {case}: {bodies} bodies, weight {weight:e}");
         let random = random_problem(bodies, weight, 10 * bodies + 20, &mut next);
         let reference = barrier(&random.problem);
@@ -281,9 +281,9 @@ fn the_manifold_optimum_is_the_convex_one() {
 fn log_cholesky_with_the_prior_agrees_too() {
     let mut next = numbers(41);
     let mut most = 0;
-    for case in 0..40usize {
+    for case in 0..40 {
         let bodies = 1 + case % 3;
-        let weight = 0.1f64.powi(case as i32 / 3 % 6);
+        let weight = 0.1f64.powf((case / 3 % 6) as f64);
         let random = random_problem(bodies, weight, 10 * bodies + 20, &mut next);
         let reference = barrier(&random.problem);
         let (_, steps) =

@@ -199,9 +199,9 @@ fn what_is_held_still_or_too_short_is_told() {
 
 #[test]
 fn slow_motion_has_impossible_least_squares_and_possible_bodies() {
+    const DRAWS: usize = 6;
     let truth = study::truth();
     let mut impossible = [0; study::TIMES.len()];
-    const DRAWS: usize = 6;
     for seed in 0..DRAWS as u64 {
         for (k, &time) in study::TIMES.iter().enumerate() {
             let row = study::run(time, 100 + seed).unwrap();

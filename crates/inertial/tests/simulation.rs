@@ -67,7 +67,7 @@ fn fly(
 
 #[test]
 fn a_free_flight_keeps_momentum_and_its_centre_of_mass_goes_straight() {
-    let robot = flying().build(&Default::default()).unwrap();
+    let robot = flying().build(&BuildOptions::default()).unwrap();
     let mut flyer = FreeFlyer::new(&robot).unwrap().with_momentum(total());
     let mut ws = Workspace::new(&robot);
     let mut start = None;
@@ -98,7 +98,7 @@ fn a_free_flight_keeps_momentum_and_its_centre_of_mass_goes_straight() {
 #[test]
 fn wheels_are_bodies_that_only_spin() {
     let described = flying();
-    let robot = described.build(&Default::default()).unwrap();
+    let robot = described.build(&BuildOptions::default()).unwrap();
     // The same robot with its wheels as links on hinges of their own: what they weigh when locked leaves the carrier.
     let mut explicit = described.clone();
     explicit.wheels.clear();
@@ -112,7 +112,7 @@ fn wheels_are_bodies_that_only_spin() {
         let joint = JointSpec::new(format!("spin{k}"), JointType::Revolute { axis }, &wheel.carrier, name);
         explicit.joints.push(joint);
     }
-    let explicit = explicit.build(&Default::default()).unwrap();
+    let explicit = explicit.build(&BuildOptions::default()).unwrap();
     assert_eq!((explicit.nv(), robot.nv()), (16, 12));
     let end = fly(&mut FreeFlyer::new(&robot).unwrap().with_momentum(total()), 0.5, 40, |_, _, _, _, _| {});
     let mut flyer = FreeFlyer::new(&explicit).unwrap().with_momentum(total());
@@ -135,7 +135,7 @@ fn wheels_are_bodies_that_only_spin() {
 
 #[test]
 fn the_simple_rules_for_the_pose_have_their_order() {
-    let robot = flying().build(&Default::default()).unwrap();
+    let robot = flying().build(&BuildOptions::default()).unwrap();
     let end = |rule, samples: u16| {
         let mut flyer = FreeFlyer::new(&robot).unwrap().with_momentum(total()).with_rule(rule);
         fly(&mut flyer, 4.0 / f64::from(samples), samples.into(), |_, _, _, _, _| {})
@@ -153,7 +153,7 @@ fn the_simple_rules_for_the_pose_have_their_order() {
 #[test]
 fn a_robot_that_cannot_fly_is_told_so() {
     let error = |m: &Mechanism| FreeFlyer::new(m).err().unwrap().to_string();
-    let arm = builtin::get("arm7").unwrap().build(&Default::default()).unwrap();
+    let arm = builtin::get("arm7").unwrap().build(&BuildOptions::default()).unwrap();
     assert!(error(&arm).contains("floating base"), "{}", error(&arm));
     let massless = MechanismBuilder::new("ghost", "space")
         .link("body", Inertia::from_com(1.0, Vector3::zeros(), Matrix3::zeros()))
@@ -168,12 +168,12 @@ fn a_robot_that_cannot_fly_is_told_so() {
 
 #[test]
 fn a_wheel_must_be_one() {
-    let build = |change: &dyn Fn(&mut WheelSpec)| {
+    type Change = dyn Fn(&mut WheelSpec);
+    let build = |change: &Change| {
         let mut builder = flying();
         change(builder.wheels.last_mut().unwrap());
-        builder.build(&Default::default()).err().unwrap().to_string()
+        builder.build(&BuildOptions::default()).err().unwrap().to_string()
     };
-    type Change = dyn Fn(&mut WheelSpec);
     let expected: [(&str, &Change); 6] = [
         ("an inertia above zero", &|w| w.inertia = 0.0),
         ("not a finite number", &|w| w.inertia = f64::NAN),
@@ -192,7 +192,7 @@ fn a_wheel_must_be_one() {
     builder.links.push(LinkSpec { name: "box".into(), inertia: None, line: None });
     builder.joints.push(JointSpec::new("bolts", JointType::Fixed, "L1", "box").at(turn));
     builder.wheels[0].carrier = "box".into();
-    let robot = builder.build(&Default::default()).unwrap();
+    let robot = builder.build(&BuildOptions::default()).unwrap();
     assert_eq!(robot.wheels()[0].body, 1);
     assert!((robot.wheels()[0].axis - Vector3::y()).norm() < 1e-15);
     // Bolted down, the base takes its wheels along; that of the arm stays.
@@ -204,7 +204,7 @@ fn a_wheel_must_be_one() {
 }
 
 fn model(name: &str) -> Mechanism {
-    builtin::get(name).unwrap().build(&Default::default()).unwrap()
+    builtin::get(name).unwrap().build(&BuildOptions::default()).unwrap()
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn a_thrown_robot_keeps_energy_and_momentum_whatever_acts() {
             JointSpec::new("screw", JointType::Helical { axis: Vector3::x(), pitch: 0.05 }, "ball", "nut")
                 .at(rng.pose()),
         )
-        .build(&Default::default())
+        .build(&BuildOptions::default())
         .unwrap();
     let closed = ClosedMechanism::new(&m).unwrap();
     let v = rng.values(m.nv(), 1.0);
@@ -304,7 +304,7 @@ fn forward_and_inverse_dynamics_agree() {
             joint.dynamics.stiffness = if hinge { 0.3 } else { 0.0 };
             joint.dynamics.rest = 0.1;
         }
-        let m = builder.build(&Default::default()).unwrap();
+        let m = builder.build(&BuildOptions::default()).unwrap();
         let closed = ClosedMechanism::new(&m).unwrap();
         let independent = closed.independent_positions().to_vec();
         let swing = |t: f64, reading: &mut Reading| {
@@ -351,7 +351,7 @@ fn free_flight_and_forward_dynamics_agree() {
     // The forces of a free flight's motion, applied to the robot, give that flight again.
     let mut builder = builtin::get("space-dual-arm").unwrap();
     builder.wheels.clear();
-    let m = builder.build(&Default::default()).unwrap();
+    let m = builder.build(&BuildOptions::default()).unwrap();
     let closed = ClosedMechanism::new(&m).unwrap();
     let mut flyer = FreeFlyer::new(&m).unwrap().with_momentum(total());
     let (mut q, mut v) = (m.neutral(), vec![0.0; m.nv()]);

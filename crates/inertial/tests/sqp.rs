@@ -112,7 +112,7 @@ fn problem_71_with_an_equality_is_solved() {
             |x| (x[3] - 5.0, vec![0.0, 0.0, 0.0, 1.0]),
         ],
     };
-    solve(problem, &[1.0, 5.0, 5.0, 1.0], 17.0140173);
+    solve(problem, &[1.0, 5.0, 5.0, 1.0], 17.014_017_3);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_start_far_outside_comes_back() {
         },
         constraints: vec![|x| (x[0] * x[0] + x[1] * x[1] - 1.0, vec![2.0 * x[0], 2.0 * x[1]])],
     };
-    solve(problem, &[-3.0, 2.0], 0.0456748087);
+    solve(problem, &[-3.0, 2.0], 0.045_674_808_7);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use inertial::excitation::{
     Basis, Criterion, DefaultLimits, FlightOptions, Robust, Room, Trajectory, design_flight,
 };
 use inertial::linalg::{Triangle, singular_values};
-use inertial::mechanism::{DEFAULT_SNAP, Mechanism, builtin};
+use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use inertial::simulation::Sensors;
 
 use crate::output::{self, Answer};
@@ -47,8 +47,8 @@ const PRINTED: [[f64; 6]; 2] =
 const COUNTED: [(usize, usize); 5] = [(1, 11), (3, 20), (20, 38), (40, 46), (67, 52)];
 
 pub fn run() -> Result<Answer> {
-    let truth = builtin::get("space-dual-arm")?.build(&Default::default())?;
-    let guess = builtin::get("space-dual-arm-offset")?.build(&Default::default())?;
+    let truth = builtin::get("space-dual-arm")?.build(&BuildOptions::default())?;
+    let guess = builtin::get("space-dual-arm-offset")?.build(&BuildOptions::default())?;
     let robot = Robot::new(&truth, &guess)?;
     output::print(
         "A robot with two arms in orbit: which motion of its joints and reaction wheels shows the inertia of every\n\

@@ -147,7 +147,7 @@ fn polygon<'w>(words: impl Iterator<Item = &'w str>, out: &mut Mesh) -> Result<(
         .map(|word| {
             let number: i64 =
                 word.split('/').next().and_then(|w| w.parse().ok()).context("expected numbers of points")?;
-            let all = out.points.len() as i64;
+            let all = out.points.len().try_into().context("too many points")?;
             match if number > 0 { number - 1 } else { all + number } {
                 index if number != 0 && (0..all).contains(&index) => Ok(index as usize),
                 _ => bail!("there is no point {number}"),
@@ -162,6 +162,8 @@ fn polygon<'w>(words: impl Iterator<Item = &'w str>, out: &mut Mesh) -> Result<(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     /// A square of two triangles in three formats.
@@ -176,7 +178,7 @@ mod tests {
             binary.extend([0; 12]);
             for p in face {
                 binary.extend(corners[p].iter().flat_map(|x| x.to_le_bytes()));
-                words += &format!("vertex {} {} {}\n", corners[p][0], corners[p][1], corners[p][2]);
+                writeln!(words, "vertex {} {} {}", corners[p][0], corners[p][1], corners[p][2]).unwrap();
             }
             binary.extend([0; 2]);
         }
@@ -222,13 +224,14 @@ mod tests {
                     std::f64::consts::PI * f64::from(i) / f64::from(rings),
                     std::f64::consts::TAU * f64::from(j) / f64::from(sectors),
                 );
-                text += &format!("v {} {} {}\n", a.sin() * b.cos(), a.sin() * b.sin(), a.cos());
+                writeln!(text, "v {} {} {}", a.sin() * b.cos(), a.sin() * b.sin(), a.cos()).unwrap();
             }
         }
         for i in 0..rings {
             for j in 0..sectors {
                 let at = |i: i32, j: i32| 1 + i * sectors + j % sectors;
-                text += &format!("f {} {} {} {}\n", at(i, j), at(i, j + 1), at(i + 1, j + 1), at(i + 1, j));
+                writeln!(text, "f {} {} {} {}", at(i, j), at(i, j + 1), at(i + 1, j + 1), at(i + 1, j))
+                    .unwrap();
             }
         }
         let mesh = Mesh::parse(text.as_bytes()).unwrap().coarse(500);

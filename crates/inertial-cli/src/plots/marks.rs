@@ -62,8 +62,8 @@ pub fn svg(analysis: &Value) -> Drawn<String> {
     let height = 110 + 18 * bars.len() as u32;
     drawing((SIZE.0, height), |area| {
         let (head, below) = area.split_vertically(56);
-        for (k, (name, _, colour)) in KINDS.iter().enumerate() {
-            let (x, y) = (20 + 260 * (k as i32 % 2), 10 + 20 * (k as i32 / 2));
+        for (k, (name, _, colour)) in (0..).zip(&KINDS) {
+            let (x, y) = (20 + 260 * (k % 2), 10 + 20 * (k / 2));
             head.draw(&Rectangle::new([(x, y), (x + 14, y + 12)], colour.filled()))?;
             head.draw(&Text::new(*name, (x + 20, y), FONT.into_font()))?;
         }

@@ -108,19 +108,19 @@ pub struct Request {
 pub struct Jobs {
     folder: PathBuf,
     limits: Limits,
-    jobs: Mutex<HashMap<String, Job>>,
+    table: Mutex<HashMap<String, Job>>,
     free: Arc<Semaphore>,
 }
 
 impl Jobs {
     /// None yet; their folders will be in `folder`.
     pub fn new(folder: PathBuf, limits: Limits) -> Self {
-        Self { folder, limits, jobs: Mutex::default(), free: Arc::new(Semaphore::new(limits.parallel)) }
+        Self { folder, limits, table: Mutex::default(), free: Arc::new(Semaphore::new(limits.parallel)) }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Job>> {
         // The table is whole between any two statements that hold the lock.
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A new job with its own empty folder.

@@ -117,13 +117,14 @@ async fn listen(args: &Args, folder: &Folder) -> Result<()> {
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let permit = Arc::clone(&free).acquire_owned().await?;
-        let stream = tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                // Out of handles, or the peer is gone already: others may still come.
-                Err(_) => { tokio::time::sleep(Duration::from_millis(50)).await; continue; }
-            },
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
             _ = ended.changed() => return Ok(()),
+        };
+        let Ok((stream, _)) = accepted else {
+            // Out of handles, or the peer is gone already: others may still come.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
         };
         let service = TowerToHyperService::new(router.clone());
         tokio::spawn(async move {

@@ -40,7 +40,6 @@ impl Times {
             end - start
         );
         // A last sample that rounding puts a little after the end still counts.
-        #[allow(clippy::cast_sign_loss)]
         let count = (count + 1e-6).floor() as usize + 1;
         Ok(Self::Uniform { start, end, rate, count })
     }

@@ -20,6 +20,9 @@ const HEAD: u64 = 1 << 16;
 /// Trajectory files are texts; samples belong into CSV.
 const LIMIT: u64 = 256 << 20;
 
+/// Columns of numbers.
+type Table = Vec<Vec<f64>>;
+
 /// For messages.
 pub fn label(argument: &str) -> String {
     if argument == "-" { "standard input".into() } else { argument.to_owned() }
@@ -239,7 +242,7 @@ impl Columns<'_> {
 
     /// The base's motion as designs write it: `q.base.x … q.base.yaw`, with `dq.` and `ddq.` where they are there; those not
     /// given rest. Pose, twist and its derivative, by column.
-    fn designed_base(&mut self) -> Result<Option<[Option<Vec<Vec<f64>>>; 3]>> {
+    fn designed_base(&mut self) -> Result<Option<[Option<Table>; 3]>> {
         let mut given = Vec::new();
         for quantity in ["q", "dq", "ddq"] {
             let columns = BASE_COORDINATES.map(|name| self.find(&[format!("{quantity}.{name}")]));

@@ -8,7 +8,7 @@ use inertial::estimation::{
     Estimator, Identification, IdentifyOptions, SensorMotion, SingleBody, TRACE_OF_PRIOR, Wrenches,
 };
 use inertial::linalg::SplitMix;
-use inertial::mechanism::{JointSpec, JointType, Mechanism, MechanismBuilder};
+use inertial::mechanism::{BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder};
 use inertial::spatial::{Inertia, Motion, Pose};
 use nalgebra::{DMatrix, Matrix3, Vector3, matrix, vector};
 
@@ -49,7 +49,7 @@ fn arm() -> Result<Mechanism> {
             JointSpec::new("mount", JointType::Fixed, "yaw", "sensor")
                 .at(Pose::from_xyz_rpy([0.0, 0.0, -0.1], [std::f64::consts::PI, 0.0, 0.2])),
         )
-        .build(&Default::default())
+        .build(&BuildOptions::default())
 }
 
 /// Uniform and normal numbers from a seed.
@@ -148,7 +148,7 @@ fn local_polynomials(half: usize) -> [Vec<f64>; 3] {
     let step = 1.0 / RATE;
     let scale = half as f64 * step;
     let powers =
-        DMatrix::from_fn(2 * half + 1, 5, |i, j| ((i as f64 - half as f64) / half as f64).powi(j as i32));
+        DMatrix::from_fn(2 * half + 1, 5, |i, j| ((i as f64 - half as f64) / half as f64).powf(j as f64));
     let normal = (powers.transpose() * &powers).cholesky().expect("five different times at least");
     let rows = normal.solve(&powers.transpose());
     let row = |j: usize, factor: f64| rows.row(j).iter().map(|x| factor * x).collect();

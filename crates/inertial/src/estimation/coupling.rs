@@ -105,7 +105,8 @@ fn sum(shaft: &[(usize, f64)], names: &[String]) -> String {
             (false, false) => " + ",
             (false, true) => " - ",
         };
-        out += &format!("{sign}{name}");
+        out += sign;
+        out += name;
     }
     out
 }

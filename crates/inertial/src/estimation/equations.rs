@@ -456,17 +456,18 @@ fn check(mechanism: &Mechanism, model: &JointModel) -> Result<()> {
 
 /// Says what a column is.
 fn described(feature: &Feature, coordinates: &[String], row: usize, given: &[GivenTerm]) -> String {
-    let mut out = match feature.term {
-        Term::Given { index, .. } => format!("{}.{}", coordinates[row], given[index].name),
-        term => format!("{}.{}", coordinates[row], term.name()),
+    let name = match feature.term {
+        Term::Given { index, .. } => &given[index].name,
+        term => term.name(),
     };
+    let mut out = vec![format!("{}.{name}", coordinates[row])];
     if !(feature.shaft.is_empty() || feature.shaft == [(row, 1.0)]) {
         let parts: Vec<String> =
             feature.shaft.iter().map(|(v, x)| format!("{x}*{}", coordinates[*v])).collect();
-        out += &format!(" of {}", parts.join("+"));
+        out.push(format!("of {}", parts.join("+")));
     }
     if let Some(bend) = feature.bend {
-        out += &format!(" at {:.4} exponent {}", bend.speed, bend.exponent);
+        out.push(format!("at {:.4} exponent {}", bend.speed, bend.exponent));
     }
-    out
+    out.join(" ")
 }

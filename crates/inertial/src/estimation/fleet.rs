@@ -53,7 +53,7 @@ pub struct Fleet {
 }
 
 /// What one coordinate's factor says of a robot's own terms.
-struct Own {
+struct OwnTerms {
     /// The factor with the own terms first.
     triangle: Triangle,
     /// Numbers of the own and of the common unknowns among all, in the factor's order.
@@ -172,7 +172,7 @@ fn loaded(
     equations: &Equations<'_>,
     shared: &Equations<'_>,
     robots: &[Summary],
-    reduced: &[(Vec<Own>, Summary)],
+    reduced: &[(Vec<OwnTerms>, Summary)],
     carried: Option<Carried<'_>>,
     options: &IdentifyOptions,
 ) -> Result<Vec<Option<Loaded>>> {
@@ -184,7 +184,7 @@ fn loaded(
     };
     let noises = robots.iter().zip(carries).map(noise).collect::<Result<Vec<_>>>()?;
     let unit = noises.iter().flatten().map(Noise::largest).fold(0.0, f64::max);
-    let of = |((_, reduced), noise): (&(Vec<Own>, Summary), &Option<Noise>)| {
+    let of = |((_, reduced), noise): (&(Vec<OwnTerms>, Summary), &Option<Noise>)| {
         noise.as_ref().map(|noise| Loaded::new(shared, link, reduced, noise, unit)).transpose()
     };
     reduced.iter().zip(&noises).map(of).collect()
@@ -195,7 +195,7 @@ fn eliminate(
     equations: &Equations<'_>,
     shared: &Equations<'_>,
     robot: &Summary,
-) -> Result<(Vec<Own>, Summary)> {
+) -> Result<(Vec<OwnTerms>, Summary)> {
     let place = |unknown: &usize| shared.names.iter().position(|n| *n == equations.names[*unknown]);
     let mut out = Summary::empty(shared);
     out.samples = robot.samples;
@@ -247,7 +247,7 @@ fn eliminate(
             reduced.independent = factor.independent * left / count;
         }
         let numbers = |list: &[usize]| list.iter().map(|&k| channel.unknowns[k]).collect();
-        owned.push(Own { triangle, own: numbers(&own), common: numbers(&ordered) });
+        owned.push(OwnTerms { triangle, own: numbers(&own), common: numbers(&ordered) });
     }
     Ok((owned, out))
 }
@@ -257,7 +257,7 @@ fn values(
     equations: &Equations<'_>,
     shared: &Equations<'_>,
     common: &[f64],
-    owned: &[Own],
+    owned: &[OwnTerms],
 ) -> Result<Vec<f64>> {
     let mut out = vec![0.0; equations.len()];
     for (name, &value) in shared.names.iter().zip(common) {
@@ -266,7 +266,7 @@ fn values(
             None => return Err(Error::Numeric(format!("{name} is no unknown of the robots"))),
         }
     }
-    for Own { triangle, own, common } in owned {
+    for OwnTerms { triangle, own, common } in owned {
         let (k, n) = (own.len(), own.len() + common.len());
         for i in (0..k).rev() {
             let known = common.iter().enumerate().map(|(j, &u)| triangle.at(i, k + j) * out[u]).sum::<f64>();

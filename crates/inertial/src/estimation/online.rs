@@ -83,7 +83,6 @@ impl<'e, 'm> Online<'e, 'm> {
     pub fn summary(&self) -> Summary {
         let mut out = self.summary.clone();
         for (factor, &[weight, squares, independent]) in out.factors.iter_mut().zip(&self.sums) {
-            #[allow(clippy::cast_sign_loss)]
             let count = weight.round() as usize;
             factor.count = count;
             // As many samples as Kish's number, and of those the share that the filter leaves independent.

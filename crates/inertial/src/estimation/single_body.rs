@@ -18,7 +18,7 @@ use super::prior::Prior;
 use super::summary::Summary;
 use super::terms::{JointTerms, Term};
 use crate::dynamics::{FrameMotion, InverseDynamics, Samples};
-use crate::mechanism::{JointSpec, JointType, Link, Mechanism, MechanismBuilder};
+use crate::mechanism::{BuildOptions, JointSpec, JointType, Link, Mechanism, MechanismBuilder};
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Result, nearest_hint};
 
@@ -170,7 +170,7 @@ impl SingleBody {
         let mechanism = MechanismBuilder::new(model, "sensor of the body")
             .link(body, Inertia::zero())
             .joint(JointSpec::new("ft", JointType::Floating, "sensor of the body", body))
-            .build(&Default::default())?
+            .build(&BuildOptions::default())?
             // The sensor's proper acceleration holds gravity already.
             .with_gravity(Vector3::zeros());
         Ok(Self { mechanism })

@@ -347,6 +347,7 @@ impl<'l> Memory<'l> {
 mod tests {
     use super::*;
     use crate::linalg::{Number, SplitMix};
+    use crate::mechanism::BuildOptions;
 
     /// The gradient of what is left, against differences with another step.
     #[test]
@@ -359,7 +360,7 @@ mod tests {
         builder.wheels.iter_mut().for_each(|w| w.limits.effort = 50.0);
         // One on an arm, whose couple its joints feel.
         builder.wheels[1].carrier = "L5".into();
-        let robot = builder.build(&Default::default()).unwrap();
+        let robot = builder.build(&BuildOptions::default()).unwrap();
         let capsules = Room::along_links(&robot, 0.1);
         let room = Room {
             pairs: Room::candidate_pairs(&robot, &capsules),

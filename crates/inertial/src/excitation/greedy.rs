@@ -121,18 +121,17 @@ impl<'s, 't> Sequence<'s, 't> {
     fn candidate(&mut self, from: &[f64], to: Option<&[f64]>) -> Result<Option<Movement>> {
         let plan = &self.movement.plan;
         for _ in 0..if to.is_some() { 1 } else { DRAWS } {
-            let to: Vec<f64> = match to {
-                Some(to) => to.to_vec(),
-                None => {
-                    let drawn = from.iter().zip(&plan.coordinates).map(|(x, c)| {
-                        // Twice the mean speed is the cycloid's highest; a quintic's is a little lower.
-                        let most = (0.5 * c.velocity * self.length)
-                            .min(c.acceleration * self.length.powi(2) / std::f64::consts::TAU)
-                            .min(c.reach());
-                        (x + 0.99 * most * f64::random(&mut self.random)).clamp(c.lower, c.upper)
-                    });
-                    drawn.collect()
-                }
+            let to: Vec<f64> = if let Some(to) = to {
+                to.to_vec()
+            } else {
+                let drawn = from.iter().zip(&plan.coordinates).map(|(x, c)| {
+                    // Twice the mean speed is the cycloid's highest; a quintic's is a little lower.
+                    let most = (0.5 * c.velocity * self.length)
+                        .min(c.acceleration * self.length.powi(2) / std::f64::consts::TAU)
+                        .min(c.reach());
+                    (x + 0.99 * most * f64::random(&mut self.random)).clamp(c.lower, c.upper)
+                });
+                drawn.collect()
             };
             let x = plan.through(&[from.to_vec(), to.clone()]);
             if self.search.worst(&x)?.0 <= 0.0 {

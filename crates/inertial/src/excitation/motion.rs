@@ -108,16 +108,14 @@ pub(super) fn target(mechanism: &Mechanism, name: &str) -> Result<Target> {
         return Ok(Target::Base(i));
     }
     let simple = movable(mechanism);
-    match simple.iter().find(|(n, ..)| n == name) {
-        Some(&(_, q, v)) => Ok(Target::Joint { q, v }),
-        None => {
-            let names: Vec<_> = simple.iter().map(|(n, ..)| n.as_str()).collect();
-            Err(Error::Numeric(format!(
-                "the trajectory moves \"{name}\", which is no joint of the model; there are {}",
-                names.join(", ")
-            )))
-        }
-    }
+    let Some(&(_, q, v)) = simple.iter().find(|(n, ..)| n == name) else {
+        let names: Vec<_> = simple.iter().map(|(n, ..)| n.as_str()).collect();
+        return Err(Error::Numeric(format!(
+            "the trajectory moves \"{name}\", which is no joint of the model; there are {}",
+            names.join(", ")
+        )));
+    };
+    Ok(Target::Joint { q, v })
 }
 
 /// Name, position and velocity coordinate of everything that moves along or about one axis.
