@@ -47,7 +47,8 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Answer> {
     if args.list {
-        let line = |name| format!("{name:15} {}\n", builtin::about(name).unwrap_or_default());
+        let width = builtin::names().map(str::len).max().unwrap_or(0);
+        let line = |name| format!("{name:width$}  {}\n", builtin::about(name).unwrap_or_default());
         output::print(&builtin::names().map(line).collect::<String>())?;
         return Ok(Answer::Yes);
     }

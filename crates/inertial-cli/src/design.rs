@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use inertial::excitation::{
     Coordinate, Criterion, DefaultLimits, Design, DesignOptions, Family, Profile, Robust, coordinates, design,
 };
-use inertial::mechanism::Mechanism;
+use inertial::mechanism::{Base, Mechanism};
 
 use crate::identify::FrictionChoice;
 use crate::model::{Model, plural};
@@ -31,8 +31,8 @@ torque (less --margin), within --acceleration, and where asked within a --worksp
 motions the search (sequential quadratic programming from --starts random motions) looks for the
 one whose data would give the smallest errors: --criterion d (volume of the error ellipsoid), a
 (mean square error), e (worst direction), crb (mean square of the errors relative to the
-parameters), worst (largest error relative to its parameter), condition, scaled-condition, or paper (condition number plus --weight over the mean
-square speed). The unknowns are those that identify estimates with the same --friction, --offset
+parameters), worst (largest error relative to its parameter), condition, scaled-condition, or
+paper (condition number plus --weight over the mean square speed). The unknowns are those that identify estimates with the same --friction, --offset
 and --rotors.
 
 The result is certified: the rank that the motion reaches against the rank that the structure
@@ -264,7 +264,18 @@ fn forces(args: &Args, model: &Model, mechanism: &Mechanism, watcher: &Watcher) 
         seed: args.seed,
         ..DesignOptions::default()
     };
-    Ok(design(&subjects, &coordinates, &room, &options, &|p| watcher.step(p))?)
+    let found = design(&subjects, &coordinates, &room, &options, &|p| watcher.step(p));
+    Ok(if rests(args, mechanism) {
+        found.context("the base is held still (--base-motion X,A moves it)")?
+    } else {
+        found?
+    })
+}
+
+/// Whether a base that could move is held still.
+fn rests(args: &Args, mechanism: &Mechanism) -> bool {
+    let momentum = args.measured == Some(MeasuredChoice::Momentum);
+    mechanism.base() == Base::Floating && args.base_motion.is_none() && !momentum
 }
 
 fn robust(args: &Args) -> Robust {

@@ -26,6 +26,7 @@ use crate::model::Model;
 use crate::options::{MeasuredChoice, ModelOptions, Setting};
 use crate::output::{self, Answer};
 use crate::pictures::Pictures;
+use crate::progress::{self, Work};
 use crate::recording::Recording;
 
 const HELP: &str = r#"LOG is CSV, CSV.gz, Parquet or MCAP (sensor_msgs/JointState), recognised by its content, or -
@@ -413,6 +414,7 @@ struct Passed {
 fn read(args: &Args, equations: &Equations<'_>) -> Result<Data> {
     let robust = matches!(args.estimator, Some(EstimatorChoice::Irls));
     let again = robust || args.pictures.wanted();
+    let _work = Work::on_files(args.logs.iter().chain(&args.validate));
     let open = |path: &str| Recording::open(&args.log, equations, args.measured, path);
     let mut fit = Summary::empty(equations);
     let mut kept = Summary::empty(equations);
@@ -458,7 +460,10 @@ fn estimate(equations: &Equations<'_>, data: &mut Data, options: &IdentifyOption
     }
     let mut pass = |equations: &Equations<'_>, huber: Huber<'_>| -> Result<Summary> {
         let mut out = Summary::empty(equations);
+        let paths: Vec<String> = logs.iter().map(|log| log.recording.path().to_owned()).collect();
+        let _work = Work::on_files(&paths);
         for log in logs.iter_mut() {
+            progress::file_again(log.recording.path());
             out.merge(&log.recording.summary(equations, log.fit.clone(), Some(huber))?)?;
         }
         Ok(out)

@@ -16,6 +16,7 @@ mod output;
 mod page;
 mod pictures;
 mod plots;
+mod progress;
 mod recording;
 mod report;
 mod serve;
@@ -44,7 +45,7 @@ Examples:
   inertial simulate robot.urdf motion.csv  what would the sensors read during that motion?
   inertial identify robot.urdf log.csv     what are they, given what was measured?
   inertial validate robot.urdf log.csv     how well does the model predict it?
-  inertial serve                           a page on this machine: drop a model and logs, get the report
+  inertial serve                           a page on this machine: drop in a model and logs
   inertial bench builtin:quadruped         how fast is each kernel here?
 
 MODEL is a URDF, URDF+ (<loop>, <coupling>), MJCF or mechanism file (JSON, TOML), recognised by

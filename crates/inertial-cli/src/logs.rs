@@ -11,7 +11,7 @@ use inertial::estimation::{Equations, Measurements, RowFilter, Summary};
 use inertial::mechanism::Mechanism;
 use inertial_data::{ColumnMap, Cutoff, Filter, Need, Options, Prepared, PreparedLog, Reader, Source, open};
 
-use crate::{output, session};
+use crate::{output, progress, session};
 
 /// How logs are prepared.
 #[derive(Debug, clap::Args)]
@@ -139,7 +139,8 @@ impl LogOptions {
         let off = self.filter == FilterChoice::Off;
         ensure!(!off || !matches!(self.cutoff.0, Cutoff::Hz(_)), "--filter off has no cut-off");
         let options = Options { torques, ..self.options(extra) };
-        let log = PreparedLog::new(mechanism, &mut self.reader(path)?, &options)?;
+        let log =
+            PreparedLog::watched(mechanism, &mut self.reader(path)?, &options, &mut progress::prepared)?;
         log.notes().iter().for_each(|note| output::say(&format!("{path}: {note}")));
         Ok(log)
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::CommandFactory;
+use clap::builder::Resettable;
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 
@@ -43,18 +44,51 @@ pub fn man(args: &ManArgs) -> Result<Answer> {
     ensure!(args.folder.is_dir(), "{}: is no folder: make it first", args.folder.display());
     let mut program = Cli::command();
     program.build();
-    write(args, "inertial", &Man::new(program.clone()))?;
+    write(args, "inertial", &program)?;
     for command in program.get_subcommands() {
-        let name = format!("inertial-{}", command.get_name());
-        let page = command.clone().display_name(name.clone());
-        write(args, &name, &Man::new(page).title(name.clone()))?;
+        write(args, &format!("inertial-{}", command.get_name()), command)?;
     }
     Ok(Answer::Yes)
 }
 
-fn write(args: &ManArgs, name: &str, page: &Man) -> Result<()> {
+fn write(args: &ManArgs, name: &str, command: &clap::Command) -> Result<()> {
     let path = args.folder.join(format!("{name}.1"));
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let page = command.clone().display_name(name.to_owned()).after_help(Resettable::Reset);
+    let page = Man::new(page).title(name).source(concat!("inertial ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     page.render(&mut text).with_context(|| path.display().to_string())?;
-    output::write_file(&path, &String::from_utf8_lossy(&text))
+    output::write_file(&path, &(String::from_utf8_lossy(&text).into_owned() + &sections(&help)))
+}
+
+/// The text after the options as sections of a manual page. Indented lines stay as they are: examples are to be copied.
+fn sections(help: &str) -> String {
+    let mut out = String::from(".SH DETAILS\n");
+    let mut verbatim = false;
+    for line in help.lines() {
+        let example = matches!(line, "Examples:" | "Example:");
+        let indented = line.starts_with("  ");
+        if verbatim && !indented {
+            out += ".fi\n";
+        } else if !verbatim && indented {
+            out += ".nf\n";
+        }
+        verbatim = indented;
+        match line {
+            _ if example => out += ".SH EXAMPLES\n",
+            "" => out += ".PP\n",
+            text => out = out + &escaped(text) + "\n",
+        }
+    }
+    if verbatim {
+        out += ".fi\n";
+    }
+    // A command that is explained by its examples alone.
+    out.replacen(".SH DETAILS\n.SH EXAMPLES\n", ".SH EXAMPLES\n", 1)
+}
+
+/// A line that roff takes as text.
+fn escaped(line: &str) -> String {
+    let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+    if line.starts_with('.') { format!("\\&{line}") } else { line }
 }

@@ -11,7 +11,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
 use inertial::consistency::significant;
 use tempfile::{NamedTempFile, SpooledTempFile};
 
-use crate::session;
+use crate::{progress, session};
 
 /// The answer to the question that a command asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,10 +76,21 @@ pub fn symbol_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
 fn plain_table<R: Into<Row>>(header: &[&str], rows: impl IntoIterator<Item = R>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header.iter().copied());
+    if let Some(width) = terminal_width() {
+        table.set_width(width);
+    }
     for row in rows {
         table.add_row(row);
     }
     table
+}
+
+/// Columns of a terminal that does not know how many it has.
+pub const USUAL_WIDTH: u16 = 80;
+
+/// Columns of the terminal that standard output is; none where it is no terminal.
+pub fn terminal_width() -> Option<u16> {
+    Table::new().width().map(|width| if width == 0 { USUAL_WIDTH } else { width })
 }
 
 /// Short decimals as they are, others to six digits.
@@ -117,7 +128,9 @@ pub fn say(message: &str) {
     // Control characters of an input must not reach the terminal.
     let line: String = line.join(" ").chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if !session::keep_message(&line) {
-        let _ = writeln!(io::stderr().lock(), "inertial: {line}");
+        progress::aside(|| {
+            let _ = writeln!(io::stderr().lock(), "inertial: {line}");
+        });
     }
 }
 

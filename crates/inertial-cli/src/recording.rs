@@ -15,7 +15,7 @@ use nalgebra::Vector3;
 
 use crate::logs::{LogOptions, parts};
 use crate::options::MeasuredChoice;
-use crate::session;
+use crate::{progress, session};
 
 const AXES: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
 
@@ -72,6 +72,7 @@ impl Recording {
         measured: Option<MeasuredChoice>,
         path: &str,
     ) -> Result<Self> {
+        progress::file(path);
         let mechanism = equations.mechanism();
         let mut further = equations.joint_model().columns.clone();
         let formulas = further.len();
@@ -187,9 +188,10 @@ impl Recording {
     ) -> Result<()> {
         for part in parts(equations.mechanism(), range, filter) {
             session::go_on()?;
-            let log = self.log.read(part.samples)?;
+            let log = self.log.read(part.samples.clone())?;
             let measured = self.measured(equations, &log, part.beyond, &mut work);
             measured.with_context(|| self.path.clone())?;
+            progress::taken_in(part.samples.end as f64 / self.log.len() as f64);
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::model::{self, Model};
 use crate::options::{MeasuredChoice, ModelOptions, Setting};
 use crate::output::{self, Answer, Sink};
+use crate::progress::Work;
 use table::Table;
 use trajectory::Source;
 
@@ -213,6 +214,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     let mut output = run::Output::new(table, sensors, sink)?;
     let flight = run::Flight { momentum: args.momentum.unwrap_or_default(), rule: args.pose.into() };
     let limits = (!args.ignore_limits).then(|| run::Limits::new(&mechanism));
+    let work = Work::on_samples(times.len());
     let drift = match mode {
         Mode::InverseDynamics => {
             run::inverse(&closed, forces, &mut course, &times, limits.as_ref(), &mut output)
@@ -222,6 +224,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             run::free_flight(&mechanism, &flight, &mut course, &times, limits.as_ref(), &mut output)
         }
     };
+    drop(work);
     let drift = drift.map_err(|error| match &args.out {
         // What cannot be written is no fault of what was read.
         Some(path) if error.is::<std::io::Error>() => error.context(path.display().to_string()),

@@ -12,6 +12,7 @@ use crate::options::ModelOptions;
 use crate::output::{self, Answer};
 use crate::page;
 use crate::pictures::Pictures;
+use crate::progress::Work;
 use crate::recording::Recording;
 
 const HELP: &str = "\
@@ -57,6 +58,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         Equations::with_all_terms(&mechanism, terms, DEFAULT_SNAP).with_context(|| model.label.clone())?;
     let mut summary = Summary::empty(&equations);
     let mut logs = Vec::new();
+    let work = Work::on_files(&args.logs);
     for path in &args.logs {
         ensure!(
             saved_summary(path)?.is_none(),
@@ -69,6 +71,7 @@ pub fn run(args: &Args) -> Result<Answer> {
             logs.push(log);
         }
     }
+    drop(work);
     let result =
         validate(&equations, &summary, &equations.model_values()?).with_context(|| args.logs.join(", "))?;
     let drawn = draw(args, &model, &equations, &mut logs, &result)?;

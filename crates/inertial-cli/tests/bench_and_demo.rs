@@ -1,10 +1,10 @@
-//! `inertial bench` and `inertial demo` on the models that ship with the program.
+//! `inertial bench` and `inertial demo` on the models that ship with the program, help and manual pages.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
-use common::run;
+use common::{Folder, run};
 
 #[test]
 fn bench_times_every_kernel() {
@@ -40,6 +40,9 @@ fn demo_runs_on_every_model() {
     let list = run(&["demo", "--list"]);
     assert_eq!(list.status, 0);
     let names: Vec<&str> = list.stdout.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    let about = |line: &str| line.find("  ").map(|gap| line.len() - line[gap..].trim_start().len());
+    let aligned: Vec<_> = list.stdout.lines().map(about).collect();
+    assert!(aligned.windows(2).all(|w| w[0] == w[1]), "{}", list.stdout);
     for name in [
         "puma560",
         "scara",
@@ -76,4 +79,46 @@ fn the_arm_is_found_again() {
     assert!((0.9..1.1).contains(&after("The standard errors are ")), "{}", demo.stdout);
     // Of some seventy unknowns hardly any is four standard errors away.
     assert!(after("farthest at ") < 4.5, "{}", demo.stdout);
+}
+
+/// Terminals of a hundred columns show every line of help that is laid out by hand as it is.
+#[test]
+fn help_fits_a_terminal() {
+    let whole = run(&["--help"]);
+    let commands: Vec<&str> = whole.stdout.lines().filter_map(|l| l.strip_prefix("  inertial ")).collect();
+    let names = commands.iter().filter_map(|l| l.split_whitespace().next());
+    for name in names.chain(["completions", "man"]) {
+        let help = run(&[name, "--help"]).stdout;
+        let wide = help.lines().chain(whole.stdout.lines()).find(|l| l.chars().count() > 100);
+        assert_eq!(wide, None, "{name}");
+    }
+}
+
+#[test]
+fn manual_pages_have_examples_to_copy() {
+    let folder = Folder::new();
+    assert_eq!(run(&["man", folder.path("").to_str().unwrap()]).status, 0);
+    let page = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
+    let identify = page("inertial-identify.1");
+    let (before, examples) = identify.split_once(".SH EXAMPLES\n.nf\n").unwrap();
+    assert!(before.contains(".SH DETAILS\nLOG is CSV") && !identify.contains("EXTRA"));
+    // What a line goes on after stays a backslash, and dashes stay dashes.
+    assert!(examples.contains("\\-\\-measured momentum \\e\n    \\-\\-noise dq=5e\\-5"), "{examples}");
+    assert!(examples.trim_end().ends_with(".fi"));
+    assert!(page("inertial-man.1").contains(".SH EXAMPLES\n.nf\n"));
+    assert!(page("inertial.1").contains(".SH EXAMPLES\n.nf\n  inertial demo"));
+}
+
+/// A terminal that does not know its width (serial lines, some containers) says zero.
+#[cfg(target_os = "linux")]
+#[test]
+fn tables_need_no_width() {
+    let program = env!("CARGO_BIN_EXE_inertial");
+    let call = format!("stty cols 0 rows 0; '{program}' check builtin:planar-2r");
+    let Ok(done) = std::process::Command::new("script").args(["-qec", &call, "/dev/null"]).output() else {
+        println!("skipped: there is no program script to make a terminal");
+        return;
+    };
+    let shown = String::from_utf8(done.stdout).unwrap();
+    assert!(shown.contains("least eigenvalue"), "{shown}");
 }

@@ -52,7 +52,13 @@ pub fn plain_io(error: &std::io::Error) -> String {
         ErrorKind::NotFound => "there is no such file".into(),
         ErrorKind::PermissionDenied => "permission denied".into(),
         ErrorKind::IsADirectory => "it is a folder, not a file".into(),
-        _ => error.to_string(),
+        ErrorKind::StorageFull => "there is no space left on the disk".into(),
+        _ => {
+            // Names of temporary files and numbers of the system tell a user nothing.
+            let text = error.to_string();
+            let end = |mark| text.find(mark).unwrap_or(text.len());
+            text[..end(" (os error ").min(end(" at path "))].to_owned()
+        }
     }
 }
 
@@ -129,3 +135,20 @@ macro_rules! shorthand {
     };
 }
 shorthand!(read Read, columns Columns, time Time, units Units, content Content);
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::plain_io;
+
+    #[test]
+    fn errors_of_the_system_are_told_in_words() {
+        let temporary =
+            Error::new(ErrorKind::StorageFull, "No space left on device (os error 28) at path \"/x/.y\"");
+        assert_eq!(plain_io(&temporary), "there is no space left on the disk");
+        let other = Error::other("Input/output error (os error 5) at path \"/x/.y\"");
+        assert_eq!(plain_io(&other), "Input/output error");
+        assert_eq!(plain_io(&Error::from(ErrorKind::NotFound)), "there is no such file");
+    }
+}

@@ -1,5 +1,7 @@
 //! From stamps as they came to a uniform grid.
 
+use inertial::consistency::significant;
+
 use crate::layout::Layout;
 use crate::spool::Spool;
 use crate::survey::{GAP, LOST, Survey};
@@ -77,8 +79,8 @@ impl Grid {
         }
         if let Some(rate) = resample {
             if !(rate > 0.0 && rate.is_finite() && span * rate >= 8.0 && rate * out.step <= 1e3) {
-                let message =
-                    format!("resampling at {rate} Hz: the log has {:.6} Hz for {span:.3} s", 1.0 / out.step);
+                let own = significant(1.0 / out.step, 6);
+                let message = format!("resampling at {rate} Hz: the log has {own} Hz for {span:.3} s");
                 return Err(Error::Option(message));
             }
             notes.push(format!("resampled at {rate} Hz"));
@@ -108,10 +110,10 @@ impl Grid {
             String::new()
         };
         notes.push(format!(
-            "time stamps are irregular (steps {:.3} ms ± {:.3} ms): resampled at {:.6} Hz{gaps}",
+            "time stamps are irregular (steps {:.3} ms ± {:.3} ms): resampled at {} Hz{gaps}",
             1e3 * self.step,
             1e3 * survey.jitter(self.step),
-            1.0 / self.step,
+            significant(1.0 / self.step, 6),
         ));
         Ok(())
     }

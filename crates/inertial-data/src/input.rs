@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::csv::CsvReader;
 use crate::map::ColumnMap;
 use crate::mcap::{self, McapReader};
 use crate::parquet::{self, ParquetReader};
-use crate::reader::Reader;
+use crate::reader::{Reader, Rows};
 use crate::spool::temporary;
 use crate::{Error, Place, Result, plain_io};
 
@@ -45,7 +47,12 @@ fn from_file(mut file: File, name: String, source: &Source) -> Result<Box<dyn Re
     }
     // What cannot be rewound is a pipe that has a name.
     match file.seek(SeekFrom::Start(0)) {
-        Ok(_) => from_stream(&start, file, name, source),
+        Ok(_) => {
+            let (read, size) = (Arc::<AtomicU64>::default(), file.metadata().map_or(0, |m| m.len()));
+            let counted = Counted { file, read: Arc::clone(&read) };
+            let reader = from_stream(&start, counted, name, source)?;
+            Ok(Box::new(OfFile { reader, read, size }))
+        }
         Err(_) => from_stream(&start, Cursor::new(start.clone()).chain(file), name, source),
     }
 }
@@ -77,6 +84,49 @@ fn from_stream(
         return Err(Error::read(Place::file(name), message));
     }
     Ok(Box::new(CsvReader::ahead(stream, name)?))
+}
+
+/// A file that counts the bytes that were read.
+struct Counted {
+    file: File,
+    read: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(out)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// A reader that knows how much of its file was read.
+struct OfFile {
+    reader: Box<dyn Reader>,
+    read: Arc<AtomicU64>,
+    size: u64,
+}
+
+impl Reader for OfFile {
+    fn file(&self) -> &str {
+        self.reader.file()
+    }
+
+    fn names(&self) -> &[String] {
+        self.reader.names()
+    }
+
+    fn select(&mut self, columns: &[usize]) {
+        self.reader.select(columns);
+    }
+
+    fn next_rows(&mut self) -> Result<Option<Rows>> {
+        self.reader.next_rows()
+    }
+
+    fn share(&self) -> Option<f64> {
+        (self.size > 0).then(|| self.read.load(Ordering::Relaxed) as f64 / self.size as f64)
+    }
 }
 
 fn unreadable(name: &str, error: &std::io::Error) -> Error {

@@ -224,4 +224,8 @@ impl<R: Reader> Reader for Mapped<R> {
         }
         Ok(Some(rows))
     }
+
+    fn share(&self) -> Option<f64> {
+        self.reader.share()
+    }
 }

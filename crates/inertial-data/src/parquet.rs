@@ -173,6 +173,11 @@ impl Reader for ParquetReader {
         self.done += count;
         Ok(Some(rows))
     }
+
+    fn share(&self) -> Option<f64> {
+        let all = self.reader.metadata().file_metadata().num_rows();
+        (all > 0).then(|| self.done as f64 / all as f64)
+    }
 }
 
 /// What makes seconds of a time stamp; one for other numbers.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use inertial::consistency::significant;
 use inertial::estimation::RowFilter;
 use inertial::mechanism::{JointType, Mechanism};
 
@@ -28,6 +29,8 @@ const SMEAR: f64 = 2.0;
 const RATE_PER_CUTOFF: f64 = 8.0;
 /// Cut-off of the rows of equations, in cut-offs: the states are still intact there (gain 0.996).
 const ROWS_PER_CUTOFF: f64 = 0.5;
+/// Share of the work on a log that reading it is; the rest is filtering.
+const READ: f64 = 0.6;
 /// Samples looked at in one go for whether enough are usable.
 const COUNTED: usize = 1 << 13;
 
@@ -130,9 +133,19 @@ impl PreparedLog {
     /// (five points, fourth order). All signals pass the same filter, so both sides of the equation of motion lose the same
     /// band.
     pub fn new(mechanism: &Mechanism, reader: &mut dyn Reader, options: &Options) -> Result<Self> {
+        Self::watched(mechanism, reader, options, &mut |_| ())
+    }
+
+    /// The same; `watch` is told the share of the work that is done, 0 to 1.
+    pub fn watched(
+        mechanism: &Mechanism,
+        reader: &mut dyn Reader,
+        options: &Options,
+        watch: &mut dyn FnMut(f64),
+    ) -> Result<Self> {
         let columns = Columns::matching(mechanism, reader.file(), reader.names(), options)?;
         let layout = Layout::new(Some(mechanism), &columns, reader.file(), reader.names());
-        Self::of_layout(layout, reader, &[], options, columns.notes)
+        Self::of_layout(layout, reader, &[], options, columns.notes, watch)
     }
 
     /// Prepares columns that belong to no mechanism: [`Options::extra`], the automatic cut-off taken from the spectra of
@@ -143,7 +156,7 @@ impl PreparedLog {
         let moving =
             options.extra.iter().zip(&layout.extra).filter(|(name, _)| motion.contains(&name.as_str()));
         let moving: Vec<usize> = moving.map(|(_, place)| *place).collect();
-        Self::of_layout(layout, reader, &moving, options, columns.notes)
+        Self::of_layout(layout, reader, &moving, options, columns.notes, &mut |_| ())
     }
 
     fn of_layout(
@@ -152,9 +165,10 @@ impl PreparedLog {
         moving: &[usize],
         options: &Options,
         mut notes: Vec<String>,
+        watch: &mut dyn FnMut(f64),
     ) -> Result<Self> {
         options.check()?;
-        let (survey, mut rows) = survey(reader, &layout)?;
+        let (survey, mut rows) = survey(reader, &layout, &mut |share| watch(READ * share))?;
         notes.extend(survey.notes.iter().cloned());
         if !options.trust_units {
             checks::angle_units(&layout, &survey)?;
@@ -181,7 +195,8 @@ impl PreparedLog {
         };
         if every > 1 {
             let left = rate / every as f64;
-            notes.push(format!("one sample of {every} is kept after filtering ({left:.6} Hz)"));
+            notes
+                .push(format!("one sample of {every} is kept after filtering ({} Hz)", significant(left, 6)));
         }
         let filtered = kernel.as_ref().zip(cutoff);
         let row_filter =
@@ -191,7 +206,7 @@ impl PreparedLog {
         // samples.
         let smear = cutoff.map_or(4, |f| count((SMEAR * rate / f).ceil())).max(4);
         let mut recorder = Recorder::new(&layout, &record, &grid, every, smear);
-        recorder.run(&grid, &mut rows, kernel)?;
+        recorder.run(&grid, &mut rows, kernel, &mut |share| watch(READ + (1.0 - READ) * share))?;
         drop(rows);
         let Recorder { records, speeds, slips, .. } = recorder;
         if !options.trust_units {

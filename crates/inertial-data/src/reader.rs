@@ -39,6 +39,11 @@ pub trait Reader: Send {
 
     /// The rows that come next, at least one; none at the end.
     fn next_rows(&mut self) -> Result<Option<Rows>>;
+
+    /// The part of the file that was read, 0 to 1; none where that is not known, as of a pipe.
+    fn share(&self) -> Option<f64> {
+        None
+    }
 }
 
 impl<R: Reader + ?Sized> Reader for Box<R> {
@@ -56,6 +61,10 @@ impl<R: Reader + ?Sized> Reader for Box<R> {
 
     fn next_rows(&mut self) -> Result<Option<Rows>> {
         (**self).next_rows()
+    }
+
+    fn share(&self) -> Option<f64> {
+        (**self).share()
     }
 }
 

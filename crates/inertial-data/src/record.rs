@@ -93,8 +93,14 @@ impl<'l> Recorder<'l> {
         }
     }
 
-    /// Takes all rows.
-    pub fn run(&mut self, grid: &Grid, rows: &mut Spool, kernel: Option<Kernel>) -> Result<()> {
+    /// Takes all rows; `watch` is told the share that was taken.
+    pub fn run(
+        &mut self,
+        grid: &Grid,
+        rows: &mut Spool,
+        kernel: Option<Kernel>,
+        watch: &mut dyn FnMut(f64),
+    ) -> Result<()> {
         let (layout, record) = (self.layout, self.record);
         let mut smoother = Smoother::new(kernel, layout.width(), grid.count);
         let mut seen = 0;
@@ -110,6 +116,7 @@ impl<'l> Recorder<'l> {
                 }
             }
             seen += bridged.len();
+            watch(seen as f64 / grid.count.max(1) as f64);
             smoother.push(rows, &mut |smooth, raw| self.derive(smooth, raw))
         })?;
         smoother.finish(&mut |smooth, raw| self.derive(smooth, raw))

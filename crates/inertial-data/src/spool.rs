@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::{Error, Result};
+use crate::{Error, Result, plain_io};
 
 /// Numbers kept in memory (32 MB); a log with more goes to a file.
 const IN_MEMORY: usize = 4 << 20;
@@ -90,14 +90,16 @@ pub(crate) fn temporary() -> Result<File> {
     };
     tempfile::tempfile_in(&folder).map_err(|e| {
         Error::Option(format!(
-            "no temporary file in {}: {e}; TMPDIR names another folder for it",
-            folder.display()
+            "no temporary file in {}: {}; TMPDIR names another folder for it",
+            folder.display(),
+            plain_io(&e)
         ))
     })
 }
 
 fn no_space(error: &std::io::Error) -> Error {
-    Error::Option(format!("the temporary file of a long log: {error}; TMPDIR names another folder for it"))
+    let why = plain_io(error);
+    Error::Option(format!("the temporary file of a long log: {why}; TMPDIR names another folder for it"))
 }
 
 #[cfg(test)]

@@ -151,12 +151,17 @@ impl Channel {
     }
 }
 
-/// Reads a log to its end; the rows, time first and in order of time, go to the spool.
-pub(crate) fn survey(reader: &mut dyn Reader, layout: &Layout) -> Result<(Survey, Spool)> {
+/// Reads a log to its end; the rows, time first and in order of time, go to the spool. `watch` is told the share that was read.
+pub(crate) fn survey(
+    reader: &mut dyn Reader,
+    layout: &Layout,
+    watch: &mut dyn FnMut(f64),
+) -> Result<(Survey, Spool)> {
     reader.select(&layout.sources);
     let mut order = Order::new(layout);
     let mut seen = Seen::new(layout);
-    let mut take = |rows: Rows| {
+    let mut take = |rows: Rows, share: Option<f64>| {
+        share.map(&mut *watch);
         order.push(rows)?;
         if order.typical.is_some() || order.lines.len() >= TYPICAL {
             order.release(false, &mut seen)?;
@@ -165,7 +170,7 @@ pub(crate) fn survey(reader: &mut dyn Reader, layout: &Layout) -> Result<(Survey
     };
     if rayon::current_num_threads() == 1 {
         while let Some(rows) = reader.next_rows()? {
-            take(rows)?;
+            take(rows, reader.share())?;
         }
     } else {
         ahead(reader, &mut take)?;
@@ -178,19 +183,19 @@ pub(crate) fn survey(reader: &mut dyn Reader, layout: &Layout) -> Result<(Survey
 }
 
 /// Reads to the end in a thread of its own: the next rows are parsed while these are looked at.
-fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(Rows) -> Result<()>) -> Result<()> {
+fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(Rows, Option<f64>) -> Result<()>) -> Result<()> {
     std::thread::scope(|scope| {
         let (sender, received) = sync_channel(1);
         scope.spawn(move || {
             while let Some(rows) = reader.next_rows().transpose() {
                 let last = rows.is_err();
                 // Nobody listens any more where a row before was refused.
-                if sender.send(rows).is_err() || last {
+                if sender.send((rows, reader.share())).is_err() || last {
                     return;
                 }
             }
         });
-        received.into_iter().try_for_each(|rows| take(rows?))
+        received.into_iter().try_for_each(|(rows, share)| take(rows?, share))
     })
 }
 

@@ -10,7 +10,7 @@ use inertial::mechanism::{BodyKind, Mechanism};
 use serde::Serialize;
 
 use super::subject::measured;
-use super::{Args, criterion};
+use super::{Args, criterion, rests};
 use crate::output;
 
 /// The result object.
@@ -86,6 +86,9 @@ pub fn report<'d>(args: &Args, mechanism: &Mechanism, design: &'d Design, interr
             design.absorbed.join(", ")
         ));
     }
+    if rests(args, mechanism) {
+        warnings.push("the base is held still: --base-motion X,A moves it".into());
+    }
     if interrupted {
         warnings.push("the search was ended early: this is the best motion until then".into());
     }
@@ -136,6 +139,7 @@ pub fn text(report: &Report<'_>, design: &Design) -> String {
     };
     let rows = c.base_parameters.iter().chain(&c.joint_terms).map(row);
     out += &output::table(["unknown", "model's value", "expected standard error", "of its size"], 3, rows);
+    out += "size: of the model's value, but at least a hundredth of the largest of its kind\n";
     let weak: Vec<_> = c.weak().collect();
     if !weak.is_empty() {
         let _ = writeln!(out, "\n{} stay weak:", crate::model::plural(weak.len(), "unknown", "unknowns"));

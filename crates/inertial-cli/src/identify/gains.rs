@@ -13,6 +13,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::{Args, Data, positive};
 use crate::logs::saved_summary;
+use crate::progress::Work;
 use crate::recording::Recording;
 
 /// Drives whose gains are to be found.
@@ -97,6 +98,7 @@ impl<'a> Search<'a> {
         options: &IdentifyOptions,
     ) -> Result<Identification> {
         let mut summary = Summary::empty(equations);
+        let _work = Work::on_files(&args.gains.loaded);
         for path in &args.gains.loaded {
             if let Some(saved) = saved_summary(path)? {
                 saved.check(equations).with_context(|| path.clone())?;

@@ -22,6 +22,7 @@ use crate::model::Model;
 use crate::options::Setting;
 use crate::output::{self, Answer};
 use crate::page;
+use crate::progress::{self, Work};
 
 const MOMENTUM: [&str; 6] =
     ["momentum.px", "momentum.py", "momentum.pz", "momentum.lx", "momentum.ly", "momentum.lz"];
@@ -61,7 +62,9 @@ pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> 
     let held_out = args.holdout.unwrap_or(0.0);
     let all =
         args.logs.iter().map(|path| (path, held_out)).chain(args.validate.iter().map(|path| (path, 1.0)));
+    let work = Work::on_files(args.logs.iter().chain(&args.validate));
     for (path, held_out) in all {
+        progress::file(path);
         let log = Data::read(mechanism, path, args)?;
         let cut = log.cut(1.0 - held_out);
         fit.append(&log, 0..cut, mechanism);
@@ -69,7 +72,9 @@ pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> 
         if args.pictures.wanted() {
             logs.push((log, cut));
         }
+        progress::at(1.0);
     }
+    drop(work);
     let validation = kept.samples();
     let validation = (kept.len() > 0).then_some(&validation);
     let result = identify_momentum(&equations, &fit.samples(), validation, noise.as_ref(), &estimator)

@@ -18,6 +18,7 @@ use crate::logs::saved_summary;
 use crate::model::Model;
 use crate::output::{self, Answer};
 use crate::page;
+use crate::progress::{self, Work};
 use crate::recording::Recording;
 
 /// Name of what the link carries, in results.
@@ -81,7 +82,9 @@ fn behind_sensor(args: &Args, mechanism: &Mechanism, link: &str) -> Result<(Iden
     let mut notes = Vec::new();
     let mut shown = Vec::new();
     let logs = args.logs.iter().map(|path| (path, args.holdout.unwrap_or(0.0)));
+    let work = Work::on_files(args.logs.iter().chain(&args.validate));
     for (path, share) in logs.chain(args.validate.iter().map(|path| (path, 1.0))) {
+        progress::file(path);
         let log = Log::read(Path::new(path))?;
         let options = args.log.options(&[]);
         let (prepared, motion) = if log.column("acc.x").is_some() {
@@ -109,7 +112,9 @@ fn behind_sensor(args: &Args, mechanism: &Mechanism, link: &str) -> Result<(Iden
         if args.pictures.wanted() {
             shown.push((path, cut, prepared, motion, filtered));
         }
+        progress::at(1.0);
     }
+    drop(work);
     let options = super::options(args, mechanism)?;
     let validation = (kept.samples > 0).then_some(&kept);
     let result =
@@ -251,6 +256,7 @@ fn from_torques(
         |paths: &[String], role: Role| paths.iter().map(|path| (path.clone(), role)).collect::<Vec<_>>();
     let logs =
         [all(&args.logs, Role::Loaded), all(&args.unloaded, Role::Unloaded), all(&args.validate, Role::Kept)];
+    let work = Work::on_files(args.logs.iter().chain(&args.unloaded).chain(&args.validate));
     for (path, role) in logs.into_iter().flatten() {
         if let Some(summary) = saved_summary(&path)? {
             ensure!(
@@ -279,6 +285,7 @@ fn from_torques(
             shown.push((log, first, last));
         }
     }
+    drop(work);
     let free: Vec<bool> = equations
         .terms
         .iter()

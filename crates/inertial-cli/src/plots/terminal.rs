@@ -6,6 +6,7 @@ use std::io::IsTerminal as _;
 use inertial::consistency::significant;
 
 use super::{Chart, Figure, Role, figures, marks};
+use crate::output;
 use crate::page::Page;
 
 /// Lines of text of a chart; each has four dots.
@@ -17,8 +18,8 @@ const WIDEST: usize = 140;
 
 /// The main curves of a page, as wide as the terminal, coloured where it shows colours and `NO_COLOR` does not forbid them.
 pub fn draw(page: &Page) -> String {
-    let told = std::env::var("COLUMNS").ok().and_then(|c| c.parse::<usize>().ok());
-    let width = told.or_else(|| comfy_table::Table::new().width().map(usize::from)).unwrap_or(80);
+    let told = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).filter(|&c: &u16| c > 0);
+    let width = usize::from(told.or_else(output::terminal_width).unwrap_or(output::USUAL_WIDTH));
     let forbidden = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     let coloured = std::io::stdout().is_terminal() && !forbidden;
     let mut out = match &page.analysis {

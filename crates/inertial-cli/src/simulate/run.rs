@@ -12,12 +12,16 @@ use nalgebra::{Matrix3, Vector3};
 use super::Drift;
 use super::table::Table;
 use crate::output::Sink;
+use crate::progress;
 
 /// Samples per second where the trajectory has no rows.
 const DEFAULT_RATE: f64 = 100.0;
 
 /// More rows than this fill a disk before anyone reads them.
 const MOST_SAMPLES: f64 = 1e8;
+
+/// The bar is told after so many samples.
+const TOLD: usize = 1 << 10;
 
 /// When the sensors are read.
 pub enum Times {
@@ -56,6 +60,16 @@ impl Times {
             Self::Rows(times) => times[k],
             Self::Uniform { start, end, rate, .. } => (start + k as f64 / rate).min(*end),
         }
+    }
+
+    /// The numbers of the samples, told to the bar now and then.
+    fn watched(&self) -> impl Iterator<Item = usize> + use<> {
+        let count = self.len();
+        (0..count).inspect(move |&k| {
+            if k.is_multiple_of(TOLD) {
+                progress::at(k as f64 / count as f64);
+            }
+        })
     }
 
     pub fn span(&self) -> (f64, f64) {
@@ -171,7 +185,7 @@ pub fn inverse(
     let mut workspace = closed.workspace();
     let mut reading = Reading::new(closed);
     let mut drift = Drift::default();
-    for k in 0..times.len() {
+    for k in times.watched() {
         let t = times.at(k);
         let here = || format!("t = {t} s");
         let Reading { q, v, a, wheels, .. } = &mut reading;
@@ -205,7 +219,7 @@ pub fn forward(
     let kinks = course.times().unwrap_or_default();
     let (mut drift, mut scale) = (Drift::default(), 0.0f64);
     let mut t = times.at(0);
-    for k in 0..times.len() {
+    for k in times.watched() {
         let next = times.at(k);
         let here = |t: f64| move || format!("after t = {t} s");
         // Forces bend at the rows of the trajectory: no step goes across one.
@@ -255,7 +269,7 @@ pub fn free_flight(
     let mut given = Reading::new(&closed);
     let mut drift = Drift::default();
     let mut start = None;
-    for k in 0..times.len() {
+    for k in times.watched() {
         let t = times.at(k);
         let here = || format!("t = {t} s");
         course.state(t, &mut given.q, &mut given.v, &mut given.a, &mut given.wheels)?;
