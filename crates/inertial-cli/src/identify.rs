@@ -302,17 +302,31 @@ pub fn mechanism(args: &Args) -> Result<Mechanism> {
     Model::load(&args.model)?.build(&args.options.build_options())
 }
 
-/// Robots of one type, identified together; some carry something of their own on the link of `--payload`.
+/// Robots of one type, identified together; some carry something of their own on the link of `--payload`. `--out` takes what they
+/// have in common.
 pub fn fleet(args: &Args, robots: &[Summary], carries: &[bool]) -> Result<Fleet> {
-    let mechanism = mechanism(args)?;
+    let model = Model::load(&args.model)?;
+    let mechanism = model.build(&args.options.build_options())?;
     let equations = equations(args, &mechanism)?;
     let link = args.payload.as_deref().map(|link| PayloadLink::new(&equations, link)).transpose()?;
     let carried = link.as_ref().map(|link| Carried { link, carries });
-    Ok(identify_fleet(&equations, robots, carried, &options(args, &mechanism)?)?)
+    let fleet = identify_fleet(&equations, robots, carried, &options(args, &mechanism)?)?;
+    if let Some(path) = &args.out {
+        let Identification { parameters, joints, .. } = &fleet.common;
+        output::write_file(
+            path,
+            &written::written(args, &model, &mechanism, parameters, Some(joints.as_slice()))?,
+        )?;
+    }
+    Ok(fleet)
 }
 
 /// What the sensors give of the unknowns, as the call says.
 pub fn equations<'m>(args: &Args, mechanism: &'m Mechanism) -> Result<Equations<'m>> {
+    ensure!(
+        args.measured != Some(MeasuredChoice::Momentum),
+        "--measured momentum needs every sample of the logs: there are no summaries, streams and fleets of it"
+    );
     let measured = args.measured.map_or(Measured::JointTorques, Measured::from);
     Equations::measuring(mechanism, joint_model(args, mechanism)?, DEFAULT_SNAP, measured)
         .with_context(|| args.model.clone())

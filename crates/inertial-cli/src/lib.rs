@@ -168,11 +168,33 @@ pub fn fleet(
     session: Session,
     robots: &[Summary],
     carries: &[bool],
-) -> Result<Fleet, String> {
+) -> Result<(Fleet, Vec<String>), String> {
     let args = parse_identify(arguments)?;
-    session::within(session, || identify::fleet(&args, robots, carries))
-        .0
-        .map_err(|error| output::words(&error))
+    let (fleet, session) = session::within(session, || identify::fleet(&args, robots, carries));
+    Ok((fleet.map_err(|error| output::words(&error))?, session.messages))
+}
+
+/// The options of a command, each with what its help says in one line; none where there is no such command.
+pub fn options(command: &str) -> Vec<(String, String)> {
+    let line = Cli::command();
+    let told = |argument: &clap::Arg| {
+        let name = argument.get_long()?.to_owned();
+        let mut help = argument.get_help()?.to_string();
+        if argument.get_action().takes_values() {
+            let defaults: Vec<_> =
+                argument.get_default_values().iter().map(|v| v.to_string_lossy().into_owned()).collect();
+            if !defaults.is_empty() && !argument.is_hide_default_value_set() {
+                help += &format!(" [default: {}]", defaults.join(" "));
+            }
+            let values = argument.get_possible_values();
+            if !values.is_empty() {
+                let names: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+                help += &format!(" [possible values: {}]", names.join(", "));
+            }
+        }
+        Some((name, help))
+    };
+    line.find_subcommand(command).map_or_else(Vec::new, |c| c.get_arguments().filter_map(told).collect())
 }
 
 fn parse_identify(arguments: &[String]) -> Result<Box<identify::Args>, String> {

@@ -69,7 +69,8 @@ pub fn call(
     Ok((reply.yes, reply.output, reply.messages))
 }
 
-/// Robots of one type, identified together as the arguments of `identify` say. Gives the result object's text.
+/// Robots of one type, identified together as the arguments of `identify` say. Gives the result object's text and the notes
+/// beside it.
 #[pyfunction]
 pub fn identify_fleet(
     py: Python<'_>,
@@ -78,13 +79,19 @@ pub fn identify_fleet(
     text: Option<&str>,
     summaries: Vec<Py<Summary>>,
     carrying: Vec<bool>,
-) -> PyResult<String> {
+) -> PyResult<(String, Vec<String>)> {
     let robots: Vec<_> = summaries.iter().map(|s| s.get().value()).collect();
     let session = session_with(label, text);
     let stop = Arc::clone(&session.stop);
     let work = move || inertial_cli::fleet(&arguments, session, &robots, &carrying);
-    let fleet = long(py, &stop, work)?.map_err(wrong)?;
-    serde_json::to_string(&fleet).map_err(wrong)
+    let (fleet, notes) = long(py, &stop, work)?.map_err(wrong)?;
+    Ok((serde_json::to_string(&fleet).map_err(wrong)?, notes))
+}
+
+/// The options of a command, each with what the program's help says of it.
+#[pyfunction]
+pub fn options(command: &str) -> Vec<(String, String)> {
+    inertial_cli::options(command)
 }
 
 /// The program itself: what `inertial` on the command line does. Gives its exit status.

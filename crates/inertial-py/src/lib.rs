@@ -13,7 +13,7 @@ mod summary;
 
 use pyo3::prelude::*;
 
-pyo3::create_exception!(_inertial, Error, pyo3::exceptions::PyValueError, "The input or the call is wrong.");
+pyo3::create_exception!(inertial, Error, pyo3::exceptions::PyValueError, "The input or the call is wrong.");
 
 /// An error of the library in Python's shape.
 fn wrong(error: impl std::fmt::Display) -> PyErr {
@@ -30,6 +30,7 @@ fn _inertial(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(calls::call, module)?)?;
     module.add_function(wrap_pyfunction!(calls::identify_fleet, module)?)?;
     module.add_function(wrap_pyfunction!(calls::main, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::options, module)?)?;
     module.add_function(wrap_pyfunction!(calls::write_log, module)?)?;
     module.add_function(wrap_pyfunction!(calls::read_log, module)?)?;
     Ok(())

@@ -96,11 +96,13 @@ impl Mechanism {
         self.built.parameters().into_pyarray(py)
     }
 
-    /// The bodies as the tree has them: parent, placement, free modes (angular first) and parameters, as JSON.
+    /// The bodies as the tree has them: parent, placement, joint with its free modes (angular first), limits and friction, and
+    /// parameters, as JSON; a limit that there is not is null.
     fn tree(&self) -> String {
         let body = |body: &model::Body| {
             let joint = &self.built.joints()[body.joint];
-            let own = matches!(body.kind, model::BodyKind::Link | model::BodyKind::Massless);
+            let rotor = matches!(body.kind, model::BodyKind::Rotor | model::BodyKind::SymmetricRotor);
+            let limits = joint.limits;
             let modes: Vec<Vec<f64>> = body
                 .joint_type
                 .free_modes()
@@ -112,11 +114,15 @@ impl Mechanism {
             serde_json::json!({
                 "name": body.name,
                 "joint": joint.name,
+                "type": body.joint_type.name(),
+                "limits": [limits.lower, limits.upper, limits.velocity, limits.effort],
+                "friction": [joint.dynamics.damping, joint.dynamics.friction],
                 "parent": body.parent,
                 "rotation": rows,
                 "translation": body.placement.translation.as_slice(),
                 "modes": modes,
-                "follows": !own || joint.follows.is_some(),
+                "rotor": rotor,
+                "follows": joint.follows.is_some(),
                 "parameters": body.inertia.parameters().as_slice(),
             })
         };

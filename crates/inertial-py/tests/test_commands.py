@@ -13,10 +13,11 @@ import time
 
 import numpy as np
 import pytest
-from conftest import motion, program
+from conftest import REPOSITORY, motion, program
 
 import inertial
 from inertial import options
+from inertial._arguments import PROGRAM_ONLY
 
 
 def written(path, columns):
@@ -73,6 +74,10 @@ def test_errors_have_the_programs_words(tmp_path, arm, log):
         inertial.identify(arm, log, fricton="viscous")
     with pytest.raises(inertial.Error, match="^table 1: "):
         inertial.identify(arm, {"t": [0.0, 0.1]})
+    with pytest.raises(inertial.Error, match="^table 1: column q.joint1: 2 rows, but the first column has 3$"):
+        inertial.identify("builtin:planar-2r", {"t": [1.0, 2.0, 3.0], "q.joint1": [1.0, 2.0]})
+    with pytest.raises(inertial.Error, match="different lengths: t 2, q.joint1 1"):
+        inertial.simulate("builtin:planar-2r", {"t": [0.0, 1.0], "q.joint1": [1.0]})
     with pytest.raises(inertial.Error, match="expected a path"):
         inertial.identify(arm, [3.0])
     with pytest.raises(inertial.Error, match="is no URDF"):
@@ -92,6 +97,150 @@ def test_tables_of_other_libraries_give_the_same(arm, log):
     records = np.rec.fromarrays(list(log.values()), names=[n.replace(".", "_") for n in log])
     records.dtype.names = tuple(log)
     assert inertial.identify(arm, [records]).to_dict() == expected
+
+
+def test_tables_may_have_more_than_is_needed(arm, log):
+    expected = inertial.identify(arm, log).to_dict()
+    assert inertial.identify(arm, {**log, "note": ["moves"] * 2000, "pairs": np.zeros((2000, 2))}).to_dict() == expected
+    with pytest.raises(inertial.Error, match="q.joint2.*; q.joint2: expected numbers$"):
+        inertial.identify(arm, {**log, "q.joint2": ["a"] * 2000})
+    with pytest.raises(inertial.Error, match="no columns of numbers, only t"):
+        inertial.identify(arm, {"t": ["noon"]})
+    pandas, polars, pyarrow = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    frame = pandas.DataFrame(log)
+    assert inertial.identify(arm, frame.assign(note="moves")).to_dict() == expected
+    assert inertial.identify(arm, frame.set_index("t")).to_dict() == expected
+    assert inertial.identify(arm, frame.astype({"q.joint1": "Float64"})).to_dict() == expected
+    assert inertial.identify(arm, polars.DataFrame(log).lazy()).to_dict() == expected
+    batch = pyarrow.RecordBatch.from_pydict({name: pyarrow.array(column) for name, column in log.items()})
+    assert inertial.identify(arm, batch).to_dict() == expected
+    gaps = inertial.identify(arm, {**log, "q.joint1": np.where(np.arange(2000) == 7, np.nan, log["q.joint1"])}).to_dict()
+    missing = [None if k == 7 else x for k, x in enumerate(log["q.joint1"].tolist())]
+    for table in (
+        frame.assign(**{"q.joint1": pandas.array(missing, dtype="Float64")}),
+        polars.DataFrame({**log, "q.joint1": missing}),
+        pyarrow.table({**log, "q.joint1": pyarrow.array(missing)}),
+        {**log, "q.joint1": missing},
+    ):
+        assert inertial.identify(arm, table).to_dict() == gaps
+
+
+def test_times_are_seconds_as_in_parquet(tmp_path, arm, log):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    frame = pandas.DataFrame(log)
+    stamped = frame.assign(t=pandas.to_datetime(frame.t, unit="s"))
+    stamped.to_parquet(tmp_path / "log.parquet")
+    expected = inertial.identify(arm, tmp_path / "log.parquet").to_dict()
+    assert inertial.identify(arm, stamped).to_dict() == expected
+    assert inertial.identify(arm, stamped.assign(t=stamped.t.dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin"))).to_dict() == expected
+    assert inertial.identify(arm, frame.assign(t=pandas.to_timedelta(frame.t, unit="s"))).to_dict() == expected
+    assert inertial.identify(arm, polars.from_pandas(stamped)).to_dict() == expected
+
+
+def test_a_simulation_is_a_log(arm):
+    robot = inertial.Mechanism.builtin("planar-2r")
+    motion = inertial.design(robot, duration=4, starts=1, iterations=3)
+    log = inertial.simulate(robot, motion)
+    assert inertial.identify(robot, log).to_dict() == inertial.identify(robot, [log.columns]).to_dict()
+    assert inertial.validate(robot, [log, log]).samples == 2 * inertial.validate(robot, log).samples
+    with pytest.raises(inertial.Error, match="a log of type Design"):
+        inertial.identify(robot, motion)
+
+
+def test_errors_cross_processes():
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    again = pickle.loads(pickle.dumps(inertial.Error("wrong")))
+    assert type(again) is inertial.Error and str(again) == "wrong"
+    assert f"{inertial.Error.__module__}.{inertial.Error.__qualname__}" == "inertial.Error"
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        with pytest.raises(inertial.Error, match="no such file"):
+            pool.submit(inertial.check, "none.urdf").result()
+        assert pool.submit(inertial.check, "builtin:arm7").result()
+
+
+def test_regressors_refuse_what_they_would_misread(arm):
+    row, rows = np.zeros(7), np.zeros((2, 7))
+    with pytest.raises(inertial.Error, match="one sample"):
+        arm.regressor(rows, rows, rows)
+    with pytest.raises(inertial.Error, match="out holds float32, expected float64"):
+        arm.regressors(rows, rows, rows, out=np.zeros((2, 7, 70), dtype=np.float32))
+    with pytest.raises(inertial.Error, match="out is read-only"):
+        locked = np.zeros((7, 70))
+        locked.flags.writeable = False
+        arm.regressor(row, row, row, out=locked)
+    with pytest.raises(inertial.Error, match="out is not contiguous"):
+        arm.regressors(rows, rows, rows, out=np.zeros((2, 70, 7)).transpose(0, 2, 1))
+    with pytest.raises(inertial.Error, match="out has 2 dimensions, expected 3"):
+        arm.regressors(rows, rows, rows, out=np.zeros((7, 70)))
+    with pytest.raises(inertial.Error, match="q: expected numbers"):
+        arm.rnea("fast", row, row)
+    mine = np.full((7, 70), np.nan)
+    assert np.shares_memory(arm.regressor(row, row, row, out=mine), mine) and np.isfinite(mine).all()
+
+
+def test_what_analyze_writes(tmp_path):
+    robot = inertial.Mechanism.builtin("cheetah-leg")
+    found = inertial.analyze(robot, compare="floating", out=tmp_path / "a.txt")
+    said = program("analyze", "builtin:cheetah-leg", "--compare=floating")
+    assert (tmp_path / "a.txt").read_text() == said.stdout
+    assert found.compared_with == "floating base" and found.comparison["forces"]
+    assert inertial.analyze(robot).comparison is None
+    inertial.analyze(robot, csv=True, out=tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text() == program("analyze", "builtin:cheetah-leg", "--csv").stdout
+    inertial.analyze("builtin:four-bar", explain=True, out=tmp_path / "a.svg", plots=tmp_path / "plots")
+    assert "<svg" in (tmp_path / "a.svg").read_text()
+    assert inertial.analyze(robot, compare=inertial.Mechanism.builtin("cheetah-leg", base="floating")).compared_with
+    with pytest.raises(inertial.Error, match="explain= says what is written: give out= too"):
+        inertial.analyze(robot, explain=True)
+    with pytest.raises(inertial.Error, match="json= is of the program alone"):
+        inertial.analyze(robot, json=True)
+    with pytest.raises(inertial.Error, match="a model of type list"):
+        inertial.analyze(["builtin:arm7"])
+
+
+def test_several_files_and_models(tmp_path):
+    robot = inertial.Mechanism.builtin("planar-2r")
+    files = [tmp_path / "m.csv", tmp_path / "m.json"]
+    motion = inertial.design(robot, duration=4, starts=1, iterations=2, out=files, robust=robot)
+    assert all(path.exists() for path in files)
+    log = inertial.simulate(robot, motion, noise={"tau": 0.01})
+    # Two texts without names are two models.
+    text = (REPOSITORY / "crates/inertial/src/mechanism/builtin/planar-2r.toml").read_text(encoding="utf-8")
+    one, other = (inertial.Mechanism.from_string(t) for t in (text, text.replace("mass = 2,", "mass = 5,")))
+    assert text.count("mass = 2,") == 1
+    masses = [inertial.identify(one, log, prior=prior).bodies[0].mass for prior in ("model", one, other)]
+    assert masses[0] == masses[1] and masses[2] > masses[0]
+    with pytest.raises(inertial.Error, match="bounds=: expected a path, not a dict"):
+        inertial.identify(robot, log, bounds={"bodies": {}})
+
+
+def test_a_calls_options_win():
+    arm = inertial.Mechanism.builtin("puma560", base="floating", gravity=(0, 0, -1))
+    assert inertial.analyze(arm).model["base"] == "floating"
+    model = inertial.analyze(arm, base="fixed").model
+    assert model["base"] == "fixed" and model["gravity"] == [0, 0, -1]
+    assert inertial.Summary(arm, base="fixed").samples == 0
+
+
+def test_validation_says_yes_or_no(arm, log):
+    found = inertial.validate(arm, log)
+    assert found.passed is None and found
+    assert inertial.validate(arm, log, threshold=1.0).passed is True
+    no = inertial.validate(arm, log, threshold=1e-9)
+    assert no.passed is False and not no and "above the threshold" in str(no)
+    assert pickle.loads(pickle.dumps(no)).passed is False
+
+
+def test_help_tells_every_option():
+    for function in (inertial.check, inertial.analyze, inertial.design, inertial.simulate, inertial.identify, inertial.validate):
+        lines = [line.strip() for line in function.__doc__.splitlines()]
+        kind = getattr(options, f"{function.__name__.capitalize()}Options")
+        for name in _all(kind):
+            told = [line for line in lines if line.startswith(f"{name}: ")]
+            assert len(told) == 1 and len(told[0]) > len(name) + 10, (function, name)
+    assert "friction: Friction of the joints [default: none] [possible values: none, viscous" in inertial.identify.__doc__
 
 
 def test_results_print_convert_and_pickle(arm, log):
@@ -133,7 +282,7 @@ def test_models_from_texts_and_files(tmp_path, arm):
 
 def test_keyword_arguments_are_the_programs_options():
     # Not for programs: what is printed, and streams.
-    besides = {"json", "help", "csv", "latex", "explain", "compare", "follow", "every", "forget", "window", "plot", "plots"}
+    besides = set(PROGRAM_ONLY)
     kinds = {
         "check": options.CheckOptions,
         "analyze": options.AnalyzeOptions,
@@ -145,8 +294,6 @@ def test_keyword_arguments_are_the_programs_options():
     for command, kind in kinds.items():
         usage = program(command, "--help").stdout
         offered = set(re.findall(r"^ {2,10}(?:-\w, )?--([a-z-]+)", usage, flags=re.MULTILINE)) - besides
-        if command == "analyze":
-            offered -= {"out"}
         named = {name.rstrip("_").replace("_", "-") for name in _all(kind)}
         assert named == offered, (command, named ^ offered)
 

@@ -32,7 +32,7 @@ def blocks(language: str):
             yield pytest.param(match[1], id=f"{page.relative_to(REPOSITORY)}:{line}")
 
 
-@pytest.mark.parametrize("code", blocks("python"))
+@pytest.mark.parametrize("code", list(blocks("python")))
 def test_python(code, tmp_path):
     said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
@@ -64,7 +64,7 @@ def desk(tmp_path_factory) -> pathlib.Path:
     return folder
 
 
-@pytest.mark.parametrize("code", blocks("sh"))
+@pytest.mark.parametrize("code", list(blocks("sh")))
 def test_commands(code, desk):
     lines = [line for line in code.splitlines() if not BUILDING.search(line)]
     if not any(line.strip() and not line.strip().startswith("#") for line in lines):
@@ -77,7 +77,7 @@ def test_commands(code, desk):
     assert said.returncode == 0, f"{script}\n{said.stderr}"
 
 
-@pytest.mark.parametrize("code", blocks("toml"))
+@pytest.mark.parametrize("code", list(blocks("toml")))
 def test_toml(code):
     import tomllib
 

@@ -27,14 +27,18 @@ ROBOTS = {
 }
 
 
-def load(name, floating):
+def paths(name):
     folders = pathlib.Path(pinocchio.__file__).parents
     found = [f / "share/example-robot-data/robots" / name for f in folders]
-    paths = [p for p in found if p.exists()]
-    if not paths:
+    there = [p for p in found if p.exists()]
+    if not there:
         pytest.skip(f"example-robot-data has no {name}")
+    return there
+
+
+def load(name, floating):
     root = [pinocchio.JointModelFreeFlyer()] if floating else []
-    return pinocchio.buildModelFromUrdf(str(paths[0]), *root)
+    return pinocchio.buildModelFromUrdf(str(paths(name)[0]), *root)
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -61,8 +65,9 @@ def angles(model, q):
     for k in range(1, model.njoints):
         joint = model.joints[k]
         part = q[joint.idx_q : joint.idx_q + joint.nq]
-        unbounded = joint.nq == 2 and joint.nv == 1
-        out.extend([np.arctan2(part[1], part[0])] if unbounded else part)
+        if (joint.nq, joint.nv) == (2, 1) or joint.shortname() == "JointModelPlanar":
+            part = [*part[:-2], np.arctan2(part[-1], part[-2])]
+        out.extend(part)
     return np.array(out)
 
 
@@ -81,6 +86,104 @@ def test_models_out_and_in(name):
         assert np.allclose(again.rnea(q, v, a)[k], expected, atol=1e-10)
 
 
+def test_limits_and_friction_go_out_and_in():
+    model = load("ur_description/urdf/ur5_robot.urdf", False)
+    model.damping[:], model.friction[:] = np.arange(6) + 1.0, np.arange(6) + 7.0
+    model.armature[:] = 0.1
+    again = inertial.Mechanism.from_pinocchio(model).to_pinocchio()
+    names = ("lowerPositionLimit", "upperPositionLimit", "velocityLimit", "effortLimit", "armature", "damping", "friction")
+    for name in names:
+        assert np.array_equal(getattr(again, name), getattr(model, name)), name
+    urdf = next(p for p in paths("ur_description/urdf/ur5_robot.urdf"))
+    assert np.array_equal(inertial.Mechanism.from_urdf(urdf).to_pinocchio().effortLimit, model.effortLimit)
+
+
+#: Every joint of Pinocchio, and whether it can be had here.
+JOINTS = {
+    "RX": True, "RY": True, "RZ": True, "RevoluteUnaligned": True,
+    "RUBX": True, "RUBY": True, "RUBZ": True, "RevoluteUnboundedUnaligned": True,
+    "PX": True, "PY": True, "PZ": True, "PrismaticUnaligned": True,
+    "HX": True, "HY": True, "HZ": True, "HelicalUnaligned": True,
+    "Universal": True, "Planar": True, "Spherical": True, "FreeFlyer": True,
+    "SphericalZYX": False, "Translation": False, "Ellipsoid": False, "Composite": False, "Mimic": False,
+}  # fmt: skip
+
+
+def joint_of(name):
+    axis, other = np.array([0.6, 0.0, 0.8]), np.array([0.0, 1.0, 0.0])
+    arguments = {
+        "RevoluteUnaligned": [axis], "PrismaticUnaligned": [axis], "HelicalUnaligned": [axis, 0.3],
+        "HX": [0.3], "HY": [0.3], "HZ": [0.3], "Universal": [axis, other],
+    }  # fmt: skip
+    if name == "RevoluteUnboundedUnaligned":
+        # Only a URDF makes one about an axis of choice.
+        wheel = """<robot name="wheel"><link name="hub"/><link name="rim"/><joint name="spin" type="continuous">
+            <parent link="hub"/><child link="rim"/><axis xyz="0.6 0 0.8"/></joint></robot>"""
+        return pinocchio.buildModelFromXML(wheel).joints[1]
+    if name == "Composite":
+        return pinocchio.JointModelComposite(pinocchio.JointModelRX())
+    return getattr(pinocchio, f"JointModel{name}")(*arguments.get(name, []))
+
+
+def test_every_joint_is_known():
+    there = {name.removeprefix("JointModel") for name in dir(pinocchio) if name.startswith("JointModel")} - {""}
+    assert there <= JOINTS.keys()
+
+
+@pytest.mark.parametrize("name", JOINTS)
+def test_joints_move_alike_or_are_refused(name):
+    if not hasattr(pinocchio, f"JointModel{name}") or name == "Mimic":
+        pytest.skip(f"no JointModel{name} of its own")
+    model = pinocchio.Model()
+    first = model.addJoint(0, pinocchio.JointModelRY(), pinocchio.SE3.Random(), "first")
+    second = model.addJoint(first, joint_of(name), pinocchio.SE3.Random(), "second")
+    for number in (first, second):
+        model.appendBodyToJoint(number, pinocchio.Inertia.Random(), pinocchio.SE3.Identity())
+    if not JOINTS[name]:
+        with pytest.raises(inertial.Error, match=f"joint second of the Pinocchio model: JointModel{name} is not supported"):
+            inertial.Mechanism.from_pinocchio(model)
+        return
+    robot = inertial.Mechanism.from_pinocchio(model)
+    rng = np.random.default_rng(3)
+    data, bound = model.createData(), np.ones(model.nq)
+    ways = [robot]
+    # Out again; a universal joint is two hinges there, and a massless body has no parameters to be had back.
+    if name != "Universal":
+        ways.append(inertial.Mechanism.from_pinocchio(robot.to_pinocchio()))
+    for _ in range(3):
+        theirs = pinocchio.randomConfiguration(model, -bound, bound)
+        v, a = rng.normal(size=(2, model.nv))
+        expected = pinocchio.rnea(model, data, theirs, v, a)
+        for way in ways:
+            # Rounding of sums of some hundred products.
+            assert np.allclose(way.rnea(angles(model, theirs), v, a), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+
+
+def test_a_universal_joint_goes_out_as_two():
+    model = pinocchio.Model()
+    number = model.addJoint(0, joint_of("Universal"), pinocchio.SE3.Identity(), "gimbal")
+    model.appendBodyToJoint(number, pinocchio.Inertia.Random(), pinocchio.SE3.Identity())
+    out = inertial.Mechanism.from_pinocchio(model).to_pinocchio()
+    q, v, a = np.random.default_rng(4).normal(size=(3, 2))
+    expected = pinocchio.rnea(model, model.createData(), q, v, a)
+    assert np.allclose(pinocchio.rnea(out, out.createData(), q, v, a), expected, atol=1e-12)
+
+
 def test_what_pinocchio_cannot_have():
     with pytest.raises(inertial.Error, match="has loops"):
         inertial.Mechanism.builtin("four-bar").to_pinocchio()
+    with pytest.raises(inertial.Error, match='quadruped has rotors: .* rotors="none"'):
+        inertial.Mechanism.builtin("quadruped").to_pinocchio()
+    assert inertial.Mechanism.builtin("quadruped", rotors="none").to_pinocchio().nv == 18
+    with pytest.raises(inertial.Error, match="a int: expected a pinocchio.Model"):
+        inertial.Mechanism.from_pinocchio(3)
+    text = """schema = "inertial/mechanism/1"
+        [[bodies]]
+        name = "puck"
+        parent = "ground"
+        joint = {{ name = "table", type = "{}", axis = [1, 0, 0] }}
+        inertial = {{ mass = 1, com = [0, 0, 0], inertia = {{ ixx = 1, ixy = 0, ixz = 0, iyy = 1, iyz = 0, izz = 1 }} }}"""
+    with pytest.raises(inertial.Error, match="joint table: Pinocchio's planar joints have the normal z"):
+        inertial.Mechanism.from_string(text.format("planar")).to_pinocchio()
+    with pytest.raises(inertial.Error, match="joint table: a pinocchio.Model has no cylindrical joints"):
+        inertial.Mechanism.from_string(text.format("cylindrical")).to_pinocchio()

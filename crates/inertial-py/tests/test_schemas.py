@@ -6,7 +6,6 @@ import json
 import pathlib
 import re
 import tomllib
-import warnings
 
 import pytest
 from conftest import REPOSITORY, motion, program
@@ -54,12 +53,40 @@ def test_results(tmp_path):
         {"payload": "link2"},
     ):
         follows(inertial.identify(robot, log.columns, **options).to_dict())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        summary = inertial.Summary(robot, coupling="none").add(log.columns)
+    summary = inertial.Summary(robot, coupling="none").add(log)
     follows(summary.to_json())
     follows(inertial.identify_fleet([summary, summary]).to_dict())
     follows(program("bench", "builtin:planar-2r", "--json").stdout)
+
+
+#: Types of result objects; parts are found from them.
+KINDS = {
+    "analysis": inertial.Analysis,
+    "check": inertial.Check,
+    "design": inertial.Design,
+    "simulation": inertial.Simulation,
+    "identification": inertial.Identification,
+    "validation": inertial.Validation,
+    "fleet": inertial.Fleet,
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_types_name_every_entry_and_what_may_be_absent(name):
+    compare(json.loads((FOLDER / f"{name}.json").read_text()), KINDS[name])
+
+
+def compare(schema: dict, kind: type) -> None:
+    told = {key: text for base in kind.__mro__ for key, text in getattr(base, "__annotations__", {}).items()}
+    for key, entry in schema["properties"].items():
+        if key == "schema":
+            continue
+        assert key in told, (kind, key)
+        absent = key not in schema["required"] or "null" in entry.get("type", [])
+        assert absent == ("None" in told[key]), (kind, key, told[key])
+        part = entry.get("items", entry)
+        if "properties" in part and key in kind._parts:
+            compare(part, kind._parts[key])
 
 
 def test_what_is_wrong_is_refused():

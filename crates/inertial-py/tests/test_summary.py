@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-import warnings
+import re
 
 import numpy as np
 import pytest
@@ -18,13 +18,6 @@ def values(result):
 
 def part(log, rows):
     return {name: column[rows] for name, column in log.items()}
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 @pytest.mark.parametrize("parts", [1, 7, 64])
@@ -44,9 +37,45 @@ def test_parts_merge_to_the_whole(arm, log, parts):
 
 def test_summary_of_a_log_is_that_of_identify(arm, log):
     found = inertial.identify(arm, log, friction="viscous", cutoff=10)
-    assert inertial.Summary(arm, friction="viscous", cutoff=10).add(log).identify().to_dict() == found.to_dict()
+    summary = inertial.Summary(arm, friction="viscous", cutoff=10).add(log)
+    again = summary.identify()
+    assert again.to_dict() == found.to_dict()
+    assert again.notes == found.notes == summary.notes == pickle.loads(pickle.dumps(summary)).notes != []
     with pytest.raises(inertial.Error, match="different models or joint terms"):
         inertial.Summary(arm).merge(inertial.Summary(arm, offset=True))
+
+
+def test_a_summary_keeps_few_notes(log):
+    from inertial.summary import KEPT
+
+    robot = inertial.Mechanism.builtin("arm7")
+    whole = inertial.Summary(robot)
+    part = inertial.Summary(robot).add(log)
+    for _ in range(KEPT):
+        whole.merge(part)
+    assert len(part.notes) > 1 and len(whole.notes) == KEPT + 1
+    assert whole.notes[-1] == f"and {(len(part.notes) - 1) * KEPT} more notes on logs"
+    assert "more in notes" in str(whole.identify())
+
+
+def test_what_a_summary_refuses(tmp_path, arm, log):
+    with pytest.raises(inertial.Error, match="momentum needs every sample"):
+        inertial.Summary("builtin:space-dual-arm", measured="momentum")
+    with pytest.raises(inertial.Error, match="estimator=: is said when parameters are identified"):
+        inertial.Summary(arm, estimator="ols")
+    with pytest.raises(inertial.Error, match="merge of a dict: expected a Summary"):
+        inertial.Summary(arm).merge({})
+    with pytest.raises(inertial.Error, match="add takes logs; merge takes summaries"):
+        inertial.Summary(arm).add(inertial.Summary(arm))
+
+
+def test_reports_and_models_of_a_summary(tmp_path, arm, log):
+    summary = inertial.Summary(arm, friction="viscous").add(log)
+    found = summary.identify(report=tmp_path / "page.html", out=tmp_path / "arm.toml")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "summary 1" in page and found.bodies[0].name in page
+    again = inertial.Mechanism.from_file(tmp_path / "arm.toml")
+    assert inertial.check(again).bodies[2].mass == pytest.approx(found.bodies[2].mass, rel=1e-12)
 
 
 def test_online_is_the_batch_estimate_where_nothing_is_forgotten(arm, log):
@@ -90,6 +119,28 @@ def test_a_fleet_shares_links_and_keeps_friction():
     assert np.allclose(own, solution[len(pick) :], rtol=0, atol=1e-8)
     with pytest.raises(inertial.Error, match="no robots"):
         inertial.identify_fleet([])
+    frame = fleet.to_pandas()
+    assert list(frame.columns) == ["robot", "name", "viscous", "rms", "relative_rms"] and len(frame) == 3 * n
+    assert frame.viscous.tolist() == own
+
+
+def test_what_a_fleet_writes(tmp_path):
+    robot = inertial.Mechanism.builtin("planar-2r")
+    motion = inertial.design(robot, duration=4, starts=1, iterations=3)
+    logs = [inertial.simulate(robot, motion, noise={"tau": 0.02}, seed=seed) for seed in range(3)]
+    robots = [inertial.Summary(robot, friction="viscous", coupling="none").add(log) for log in logs]
+    fleet = inertial.identify_fleet(robots, out=tmp_path / "common.toml")
+    written = inertial.Mechanism.from_file(tmp_path / "common.toml")
+    for body, checked in zip(fleet.common.bodies, inertial.check(written).bodies, strict=True):
+        assert checked.mass == pytest.approx(body.mass, rel=1e-12)
+    # The model has the inertias of all; what it says of friction stays.
+    assert inertial.validate(written, logs).relative_rms < 0.01
+    assert fleet.notes[0].startswith("robot 0: table 1: ") and any(n.startswith("robot 2: ") for n in fleet.notes)
+    for name in ("report", "plots"):
+        with pytest.raises(inertial.Error, match=f"{name}=: there is none of a fleet"):
+            inertial.identify_fleet(robots, **{name: tmp_path / name})
+    with pytest.raises(inertial.Error, match="holdout=: say it when the summaries are made"):
+        inertial.identify_fleet(robots, holdout=0.3)
 
 
 def test_robots_of_a_fleet_carry_payloads_of_their_own():
@@ -120,33 +171,95 @@ def test_robots_of_a_fleet_carry_payloads_of_their_own():
         inertial.identify_fleet(robots, payload="hand", carrying=[False, True, True])
 
 
-def test_a_cluster_gives_the_single_machines_answer(tmp_path, arm):
-    distributed = pytest.importorskip("distributed")
-    from inertial import distributed as cluster
+#: Logs of a cluster: enough that summaries merge in three levels.
+LOGS = 65
 
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory, arm):
+    """Paths of many short logs."""
+    folder = tmp_path_factory.mktemp("logs")
     paths = []
-    for k in range(6):
-        paths.append(str(tmp_path / f"log{k}.parquet"))
-        log = motion(arm, 4000, seed=k)
+    for k in range(LOGS):
+        paths.append(str(folder / f"log{k}.parquet"))
+        log = motion(arm, 500, seed=k)
         inertial._inertial.write_log(paths[-1], list(log), list(log.values()))
-    alone = inertial.identify(arm, paths, friction="viscous")
+    return paths
+
+
+@pytest.fixture
+def client():
+    distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as local, distributed.Client(local) as client:
-        told = []
-        victim = client.scheduler_info()["workers"]
-        pid = client.run(lambda: __import__("os").getpid())[next(iter(victim))]
+        yield client
 
-        def progress(done, total):
-            if not told:
-                # One of the two dies while logs are left.
-                __import__("os").kill(pid, 9)
-            told.append((done, total))
 
-        paths[0] = f"file://{paths[0]}"
-        together = cluster.identify(arm, paths, client, friction="viscous", progress=progress)
-    assert told[-1][1] == 6
+def test_a_cluster_gives_the_single_machines_answer(arm, many, client):
+    from inertial import distributed as cluster
+
+    assert LOGS > cluster.BRANCHES**2
+    alone = inertial.identify(arm, many, friction="viscous")
+    told = []
+    victim = client.scheduler_info()["workers"]
+    pid = client.run(lambda: __import__("os").getpid())[next(iter(victim))]
+
+    def progress(done, total):
+        if not told:
+            # One of the two dies while logs are left.
+            __import__("os").kill(pid, 9)
+        told.append((done, total))
+
+    paths = [f"file://{many[0]}", *many[1:]]
+    together = cluster.identify(arm, paths, client, friction="viscous", progress=progress)
+    assert told[-1][1] == LOGS
     assert together.samples == alone.samples
     assert np.allclose(values(together), values(alone), rtol=0, atol=1e-10 * np.abs(values(alone)).max())
-    masses = [[b.mass for b in r.bodies] for r in (together, alone)]
-    assert np.allclose(masses[0], masses[1], rtol=1e-8)
+    for one, other in zip(together.bodies, alone.bodies, strict=True):
+        # What the data hardly show stops where the search does: far below its standard error.
+        assert abs(one.mass - other.mass) < 1e-4 * other.mass_std_error
+    # What was said of the logs comes back too, by the names that they were given.
+    assert together.notes[:4] == [note.replace(many[0], paths[0]) for note in alone.notes[:4]]
+    assert sum(len(re.findall("more notes", note)) for note in together.notes) == 1
+
+
+def test_a_cluster_says_what_is_wrong(tmp_path, arm, many, client, capsys):
+    from inertial import distributed as cluster
+
+    one = cluster.identify(arm, many[0], client, progress=True)
+    assert one.to_dict() == inertial.identify(arm, many[0]).to_dict()
+    assert "summaries: 1 of 1 logs, done" in capsys.readouterr().err
+    missing = tmp_path / "none.csv"
+    with pytest.raises(inertial.Error) as error:
+        inertial.identify(arm, missing)
+    for path in (str(missing), f"file://{missing}"):
+        with pytest.raises(inertial.Error) as there:
+            cluster.identify(arm, [many[0], path], client, retries=0)
+        assert str(there.value) == str(error.value).replace(str(missing), path)
+    (tmp_path / "bad.csv").write_text("t,q1\n0,0\n")
+    with pytest.raises(inertial.Error, match=f"^file://{tmp_path}/bad.csv: "):
+        cluster.identify(arm, f"file://{tmp_path}/bad.csv", client, retries=0)
+    with pytest.raises(inertial.Error, match="^nowhere://x.csv: cannot be opened: "):
+        cluster.identify(arm, "nowhere://x.csv", client, retries=0)
+    with pytest.raises(inertial.Error, match="unexpected argument '--fricton'"):
+        cluster.identify(arm, many, client, fricton="viscous")
+    with pytest.raises(inertial.Error, match="holdout=: not on a cluster"):
+        cluster.identify(arm, many, client, holdout=0.3)
+    with pytest.raises(inertial.Error, match="no logs"):
+        cluster.identify(arm, [], client)
+
+
+def test_progress_tells_what_is_left(capsys, monkeypatch):
+    from inertial import distributed as cluster
+
+    # Nobody looks: nothing is printed unless it is asked for.
+    assert cluster._progress(None) is None and cluster._progress(False) is None
+    times = iter([0.0, 10.0, 700.0])
+    monkeypatch.setattr(cluster.time, "monotonic", lambda: next(times))
+    line = cluster._progress(True)
+    line(1, 4)
+    line(2, 400)
+    said = capsys.readouterr().err.split("\r")
+    assert said[1].strip() == "summaries: 1 of 4 logs, about 30 s left"
+    assert said[2].strip() == "summaries: 2 of 400 logs, about 38.7 h left"

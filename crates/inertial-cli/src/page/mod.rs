@@ -26,7 +26,7 @@ pub use robot::Robot;
 
 use crate::curves::{Curve, Curves, Motion};
 use crate::model::Model;
-use crate::output;
+use crate::{output, session};
 
 /// All that a page shows; what is absent leaves its part out.
 #[derive(Debug, Default, Serialize)]
@@ -157,6 +157,11 @@ impl Page {
     /// Names files that were read, with their checksums; standard input is gone by now.
     pub fn input_files(&mut self, paths: &[String]) -> Result<()> {
         for path in paths.iter().filter(|p| *p != "-" && !p.starts_with("builtin:")) {
+            if let Some(summary) = session::summary(path) {
+                let text = serde_json::to_vec(&summary)?;
+                self.hashed(path, text.len() as u64, hmac_sha256::Hash::hash(&text));
+                continue;
+            }
             let mut file = File::open(path).with_context(|| path.to_owned())?;
             let (mut hash, mut bytes) = (hmac_sha256::Hash::new(), 0);
             let mut block = vec![0; 1 << 16];

@@ -5,34 +5,57 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _inertial
+from ._inertial import Error
 
 if TYPE_CHECKING:
     from .mechanism import Mechanism
     from .summary import Summary
 
     Model = Union[str, os.PathLike[str], Mechanism]
-    #: A file, a summary, or a table of columns: a mapping of names to arrays, a pandas or polars frame, a PyArrow table.
+    #: A file, a summary, what ``simulate`` gave, or a table of columns: a mapping of names to arrays, a pandas or polars
+    #: frame, a PyArrow table.
     Log = Union[str, os.PathLike[str], Summary, Mapping[str, Any], Any]
+
+#: Options of the program that have no meaning here, and what does their work.
+PROGRAM_ONLY = {
+    "help": "help() tells the options",
+    "json": "results are objects: to_json() gives the program's text",
+    "plot": "plots= writes the curves, report= a page with them",
+    "follow": "inertial.Online follows a stream",
+    "every": "inertial.Online follows a stream",
+    "forget": "inertial.Online follows a stream",
+    "window": "inertial.Online follows a stream",
+}
+
+#: Options that have a number for each column.
+BY_COLUMN = {"noise", "bias", "quantum"}
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:
     """``prior_weight=2`` as ``--prior-weight=2``, ``offset=True`` as ``--offset``; ``None`` and ``False`` are left out."""
     out: list[str] = []
     for name, value in options.items():
+        if name in PROGRAM_ONLY:
+            raise Error(f"{name}= is of the program alone; {PROGRAM_ONLY[name]}")
         flag = "--" + name.rstrip("_").replace("_", "-")
         if value is None or value is False:
             continue
         if value is True:
             out.append(flag)
         elif isinstance(value, Mapping):
+            if name not in BY_COLUMN:
+                raise Error(f"{name}=: expected a path, not a {type(value).__name__}")
             out.append(f"{flag}={','.join(f'{k}={number(v)}' for k, v in value.items())}")
         elif isinstance(value, (str, os.PathLike)):
             out.append(f"{flag}={os.fspath(value)}")
+        elif isinstance(value, Iterable) and name == "out":
+            # Several files: the option several times.
+            out += [f"{flag}={os.fspath(path)}" for path in value]
         elif isinstance(value, Iterable):
             out.append(f"{flag}={','.join(number(v) for v in value)}")
         else:
@@ -50,14 +73,39 @@ def number(value: object) -> str:
         return str(value)
 
 
+def belongs(options: Mapping[str, Any], allowed: Container[str], known: Container[str], why: str) -> None:
+    """Refuses names that are known but not allowed; what is not known, the program refuses in its own words."""
+    for name in options:
+        if name in known and name not in allowed:
+            raise Error(f"{name}=: {why}")
+
+
+def taken(model: Mechanism, options: Mapping[str, Any]) -> list[str]:
+    """The options a model was built with, but for those that the call gives anew."""
+    anew = {flag.partition("=")[0] for flag in flags(options)}
+    return [option for option in model.options if option.partition("=")[0] not in anew]
+
+
+def path_of(value: Any, what: str, expected: str) -> str:
+    """A path that the program takes for no option."""
+    try:
+        path = os.fspath(value)
+    except TypeError:
+        raise Error(f"a {what} of type {type(value).__name__}: expected {expected}") from None
+    return os.path.join(".", path) if path.startswith("-") and path != "-" else path
+
+
 class Call:
     """One call of a command: names of what is given in memory, and a folder for what must be a file."""
 
     def __init__(self) -> None:
         self.models: dict[str, str] = {}
         self.summaries: dict[str, _inertial.Summary] = {}
+        #: What was said when the summaries were made.
+        self.notes: list[str] = []
         self._folder: str | None = None
         self._tables = 0
+        self._no_numbers: set[str] = set()
 
     def __enter__(self) -> Call:
         return self
@@ -67,6 +115,13 @@ class Call:
     ) -> None:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+        if isinstance(error, Error):
+            message = self.plain(str(error))
+            texts = [name for name in sorted(self._no_numbers) if name in message]
+            if texts:
+                message += f"; {', '.join(texts)}: expected numbers"
+            if message != str(error):
+                raise Error(message) from None
 
     def file(self, name: str) -> str:
         """A path in a folder that goes when the call ends."""
@@ -74,48 +129,65 @@ class Call:
             self._folder = tempfile.mkdtemp(prefix="inertial-")
         return os.path.join(self._folder, name)
 
-    def model(self, model: Model) -> list[str]:
-        """The argument that names a model, and the options it was built with."""
+    def model(self, model: Model, options: Mapping[str, Any]) -> list[str]:
+        """The arguments that name a model and how it is taken, with the call's options."""
+        from .mechanism import Mechanism
+
+        name = self.named(model)
+        given = {key: self.named(value) if isinstance(value, Mechanism) else value for key, value in options.items()}
+        return [name, *(taken(model, given) if isinstance(model, Mechanism) else []), *flags(given)]
+
+    def named(self, model: Model) -> str:
+        """The argument that names a model, each text by a name of its own."""
         from .mechanism import Mechanism
 
         if not isinstance(model, Mechanism):
-            return [os.fspath(model)]
-        if model.text is not None:
-            self.models[model.label] = model.text
-        return [model.label, *model.options]
+            return path_of(model, "model", "a path, builtin:NAME or a Mechanism")
+        if model.text is None:
+            return model.label
+        name, count = model.label, 1
+        while self.models.get(name, model.text) != model.text:
+            count += 1
+            name = f"{model.label} ({count})"
+        self.models[name] = model.text
+        return name
 
     def log(self, log: Log) -> str:
         """The argument that names a log."""
-        from .frames import columns_of
         from .summary import Summary
 
         if isinstance(log, (str, os.PathLike)):
-            return os.fspath(log)
+            return path_of(log, "log", "a path")
         if isinstance(log, Summary):
-            name = f"memory {len(self.summaries) + 1}.summary"
+            name = f"summary {len(self.summaries) + 1}"
             self.summaries[name] = log.native
+            self.notes += log.notes
             return name
         self._tables += 1
         path = self.file(f"table {self._tables}")
-        names, columns = columns_of(log)
-        _inertial.write_log(path, names, columns)
+        _inertial.write_log(path, *self.columns(log))
         return path
+
+    def columns(self, table: Any) -> tuple[list[str], list[_inertial.Floats]]:
+        """Names and columns of a table; what holds no numbers is left out, as in a file that has more than is needed."""
+        from .frames import columns_of
+
+        names, columns, others = columns_of(table)
+        self._no_numbers.update(others)
+        return names, columns
 
     def logs(self, logs: Log | Iterable[Log]) -> list[str]:
         """The arguments of one log or several."""
         table = isinstance(logs, (str, os.PathLike, Mapping)) or any(
-            hasattr(logs, mark) for mark in ("columns", "column_names", "dtype", "native")
+            hasattr(logs, mark) for mark in ("collect", "columns", "column_names", "dtype", "native")
         )
         several: Iterable[Log] = [logs] if table or not isinstance(logs, Iterable) else logs
         return [self.log(log) for log in several]
 
     def run(self, arguments: list[str]) -> tuple[bool, str, list[str]]:
         """What the program answers."""
-        try:
-            yes, output, notes = _inertial.call(arguments, self.models, self.summaries)
-        except _inertial.Error as error:
-            raise _inertial.Error(self.plain(str(error))) from None
-        return yes, output, [self.plain(note) for note in notes]
+        yes, output, notes = _inertial.call(arguments, self.models, self.summaries)
+        return yes, self.plain(output), [*self.notes, *(self.plain(note) for note in notes)]
 
     def plain(self, message: str) -> str:
         """A message that names tables, not the files that stood for them."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._arguments import Call, flags
-from ._inertial import read_log
+from . import _inertial
+from ._arguments import PROGRAM_ONLY, Call, path_of
+from ._inertial import Error, read_log
 from .results import Analysis, Check, Design, Identification, Simulation, Validation
 
 if TYPE_CHECKING:
@@ -28,31 +29,58 @@ if TYPE_CHECKING:
         ValidateOptions,
     )
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _with_options(function: F) -> F:
+    """Adds what the program's help says of each option to a function's own words."""
+    options = [(name.replace("-", "_"), told) for name, told in _inertial.options(function.__name__)]
+    lines = [f"        {name}: {told}" for name, told in options if name not in PROGRAM_ONLY]
+    function.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), "", "    Options:", *lines])
+    return function
+
 
 def _result(call: Call, arguments: list[str]) -> tuple[dict[str, Any], list[str]]:
     _, output, notes = call.run([*arguments, "--json"])
     return json.loads(output), notes
 
 
+@_with_options
 def check(model: Model, **options: Unpack[CheckOptions]) -> Check:
     """Can these inertial parameters belong to physical bodies?"""
     with Call() as call:
-        return Check(*_result(call, ["check", *call.model(model), *flags(options)]))
+        return Check(*_result(call, ["check", *call.model(model, options)]))
 
 
+@_with_options
 def analyze(model: Model, **options: Unpack[AnalyzeOptions]) -> Analysis:
-    """Which parameters can any experiment ever reveal, and in which combinations?"""
+    """Which parameters can any experiment ever reveal, and in which combinations?
+
+    ``out`` takes what the program would print: tables for people, or what ``csv``, ``latex`` or ``explain`` ask for.
+    """
     with Call() as call:
-        return Analysis(*_result(call, ["analyze", *call.model(model), *flags(options)]))
+        given: dict[str, Any] = dict(options)
+        printed = {name: given.pop(name, None) for name in ("out", "csv", "latex", "explain")}
+        shapes = [name for name in ("csv", "latex", "explain") if printed[name]]
+        if shapes and printed["out"] is None:
+            raise Error(f"{shapes[0]}= says what is written: give out= too")
+        found = Analysis(*_result(call, ["analyze", *call.model(model, given)]))
+        if printed["out"] is not None:
+            call.run(["analyze", *call.model(model, {**given, **printed, "report": None, "plots": None})])
+        return found
 
 
+@_with_options
 def design(model: Model, **options: Unpack[DesignOptions]) -> Design:
-    """Which motion reveals the parameters best, within the joint limits?"""
+    """Which motion reveals the parameters best, within the joint limits?
+
+    ``out`` is a file or several; ``prior_summary`` a file or a :class:`Summary`; ``robust`` a model or several.
+    """
     with Call() as call:
         given: dict[str, Any] = dict(options)
         earlier = given.pop("prior_summary", None)
         robust = given.pop("robust", None)
-        arguments = ["design", *call.model(model), *flags(given)]
+        arguments = ["design", *call.model(model, given)]
         if earlier is not None:
             path = earlier
             if not isinstance(earlier, (str, os.PathLike)):
@@ -60,11 +88,13 @@ def design(model: Model, **options: Unpack[DesignOptions]) -> Design:
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(earlier.to_json())
             arguments.append(f"--prior-summary={os.fspath(path)}")
-        for other in [robust] if isinstance(robust, (str, os.PathLike)) else robust or []:
-            arguments += ["--robust", *call.model(other)[:1]]
+        several = isinstance(robust, Iterable) and not isinstance(robust, (str, os.PathLike))
+        for other in robust if several else [robust] if robust is not None else []:
+            arguments += ["--robust", call.named(other)]
         return Design(*_result(call, arguments))
 
 
+@_with_options
 def simulate(
     model: Model, trajectory: str | os.PathLike[str] | Design | Mapping[str, Any] | Any, **options: Unpack[SimulateOptions]
 ) -> Simulation:
@@ -80,19 +110,20 @@ def simulate(
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(trajectory.trajectory, file)
         elif isinstance(trajectory, (str, os.PathLike)):
-            path = os.fspath(trajectory)
+            path = path_of(trajectory, "trajectory", "a path")
         else:
             path = _csv(call, trajectory)
         target = call.file("log.csv") if out is None else os.fspath(out)
-        arguments = ["simulate", *call.model(model), path, *flags(given), f"--out={target}"]
+        arguments = ["simulate", *call.model(model, given), path, f"--out={target}"]
         data, notes = _result(call, arguments)
         return Simulation(data, notes, read_log(target))
 
 
 def _csv(call: Call, table: Any) -> str:
-    from .frames import columns_of
-
-    names, columns = columns_of(table)
+    names, columns = call.columns(table)
+    if len({len(column) for column in columns}) > 1:
+        counts = ", ".join(f"{name} {len(column)}" for name, column in zip(names, columns, strict=True))
+        raise Error(f"the trajectory's columns have different lengths: {counts}")
     path = call.file("trajectory.csv")
     with open(path, "w", encoding="utf-8") as file:
         file.write(",".join(names) + "\n")
@@ -101,24 +132,29 @@ def _csv(call: Call, table: Any) -> str:
     return path
 
 
+@_with_options
 def identify(model: Model, logs: Log | Iterable[Log], **options: Unpack[IdentifyOptions]) -> Identification:
     """What are the parameters, given what was measured?
 
-    Logs are files (CSV, Parquet, MCAP), tables (a mapping of columns, a pandas or polars frame, a PyArrow table) or
-    summaries.
+    Logs are files (CSV, Parquet, MCAP), tables (a mapping of columns, a pandas or polars frame, a PyArrow table), what
+    :func:`simulate` gave, or summaries; so are those of ``validate``, ``unloaded`` and ``loaded``.
     """
     with Call() as call:
         given: dict[str, Any] = dict(options)
-        further: list[str] = []
+        named = call.logs(logs)
         for name in ("validate", "unloaded", "loaded"):
             others = given.pop(name, None)
             if others is not None:
-                further += [f"--{name}", *call.logs(others)]
-        arguments = ["identify", *call.model(model), *flags(given), *call.logs(logs), *further]
-        return Identification(*_result(call, arguments))
+                named += [f"--{name}", *call.logs(others)]
+        return Identification(*_result(call, ["identify", *call.model(model, given), *named]))
 
 
+@_with_options
 def validate(model: Model, logs: Log | Iterable[Log], **options: Unpack[ValidateOptions]) -> Validation:
-    """How well does this model predict what was measured?"""
+    """How well does this model predict what was measured?
+
+    With ``threshold`` the result is true where the residual is not above it, and its ``passed`` says so.
+    """
     with Call() as call:
-        return Validation(*_result(call, ["validate", *call.model(model), *flags(options), *call.logs(logs)]))
+        yes, output, notes = call.run(["validate", *call.model(model, options), *call.logs(logs), "--json"])
+        return Validation(json.loads(output), notes, yes if options.get("threshold") is not None else None)

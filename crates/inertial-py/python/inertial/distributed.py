@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ._arguments import belongs
 from ._inertial import Error
 from .mechanism import Mechanism
-from .options import EstimateOptions
-from .summary import Summary, _mechanism
+from .options import EstimateOptions, IdentifyOptions, UnknownsOptions
+from .summary import Summary, mechanism_of
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -25,8 +27,11 @@ if TYPE_CHECKING:
         from typing_extensions import Unpack
 
     from ._arguments import Model
-    from .options import IdentifyOptions
     from .results import Identification
+
+    Logs = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+    #: Told how many logs of how many are done; or whether a line says so.
+    Progress = bool | Callable[[int, int], None] | None
 
 #: Summaries that one task merges.
 BRANCHES = 8
@@ -36,13 +41,31 @@ def summarize(path: str, model: Mechanism, options: dict[str, Any]) -> Summary:
     """The summary of one log: a local path, or any that fsspec knows (``s3://…``), copied to disk first."""
     if "://" not in path:
         return Summary(model, **options).add(path)
-    import fsspec
-
-    system, inner = fsspec.core.url_to_fs(path)
     with tempfile.TemporaryDirectory(prefix="inertial-") as folder:
+        local = _fetched(path, folder)
+        summary = Summary(model, **options)
+        try:
+            summary.add(local)
+        except Error as error:
+            raise Error(str(error).replace(local, path)) from None
+        summary.rename(local, path)
+        return summary
+
+
+def _fetched(path: str, folder: str) -> str:
+    """A copy of a file that fsspec knows."""
+    try:
+        import fsspec
+
+        system, inner = fsspec.core.url_to_fs(path)
         local = os.path.join(folder, os.path.basename(inner) or "log")
         system.get_file(inner, local)
-        return Summary(model, **options).add(local)
+    except FileNotFoundError:
+        raise Error(f"{path}: cannot be opened: there is no such file") from None
+    # Stores have exceptions of their own; whatever it is, the log cannot be had.
+    except Exception as error:
+        raise Error(f"{path}: cannot be opened: {str(error) or type(error).__name__}") from None
+    return local
 
 
 def merge(summaries: list[Summary]) -> Summary:
@@ -53,20 +76,26 @@ def merge(summaries: list[Summary]) -> Summary:
 
 def summarize_all(
     model: Model,
-    logs: Iterable[str | os.PathLike[str]],
+    logs: Logs,
     client: Any,
     *,
     retries: int = 3,
-    progress: bool | Callable[[int, int], None] | None = None,
-    **options: Any,
+    progress: Progress = None,
+    **options: Unpack[UnknownsOptions],
 ) -> Summary:
-    """The summary of all logs, made on the cluster; ``progress`` is told how many logs of how many are done."""
+    """The summary of all logs (paths), made on the cluster.
+
+    ``progress`` is told how many logs of how many are done; ``True`` says it in a line on standard error, ``None`` only
+    on a terminal or in a notebook.
+    """
     from distributed import as_completed
 
-    robot = _mechanism(model)
-    paths = [os.fspath(log) for log in logs]
+    robot = mechanism_of(model)
+    paths = [os.fspath(log) for log in ([logs] if isinstance(logs, (str, os.PathLike)) else logs)]
     if not paths:
         raise Error("no logs: give at least one")
+    # What is wrong with the options is said before any log is read.
+    Summary(robot, **options)
     level = client.map(
         summarize, paths, model=robot, options=options, retries=retries, pure=False, key="inertial-summary"
     )
@@ -88,33 +117,41 @@ def summarize_all(
 
 def identify(
     model: Model,
-    logs: Iterable[str | os.PathLike[str]],
+    logs: Logs,
     client: Any,
     *,
     retries: int = 3,
-    progress: bool | Callable[[int, int], None] | None = None,
+    progress: Progress = None,
     **options: Unpack[IdentifyOptions],
 ) -> Identification:
     """``inertial.identify`` with the logs summarised on a Dask cluster; the same answer to rounding."""
-    estimate = {k: v for k, v in options.items() if k in EstimateOptions.__annotations__}
-    unknowns = {k: v for k, v in options.items() if k not in estimate}
-    for name in ("validate", "holdout", "payload", "unloaded", "gains", "loaded", "known_payload", "summary_out"):
-        if name in unknowns:
-            raise Error(f"{name}: not on a cluster; make a Summary there and call inertial.identify with it")
+    allowed = {**UnknownsOptions.__annotations__, **EstimateOptions.__annotations__}
+    why = "not on a cluster; make a Summary there (summarize_all) and call inertial.identify with it"
+    belongs(options, allowed, IdentifyOptions.__annotations__, why)
+    estimate: Any = {k: v for k, v in options.items() if k in EstimateOptions.__annotations__}
+    unknowns: Any = {k: v for k, v in options.items() if k not in estimate}
     if estimate.get("estimator") == "irls":
         raise Error("estimator irls weighs every sample: it needs the logs themselves, not their summaries")
     summary = summarize_all(model, logs, client, retries=retries, progress=progress, **unknowns)
-    return summary.identify(**estimate)  # type: ignore[arg-type]
+    return summary.identify(**estimate)
 
 
-def _progress(progress: bool | Callable[[int, int], None] | None) -> Callable[[int, int], None] | None:
+def _progress(progress: Progress) -> Callable[[int, int], None] | None:
     if callable(progress):
         return progress
-    if progress is False or not sys.stderr.isatty():
+    if progress is False or (progress is None and not (sys.stderr.isatty() or "ipykernel" in sys.modules)):
         return None
+    began = time.monotonic()
 
     def line(done: int, total: int) -> None:
-        end = "\n" if done == total else ""
-        print(f"\rsummaries: {done} of {total} logs", end=end, file=sys.stderr, flush=True)
+        left = (time.monotonic() - began) * (total - done) / done
+        text = f"summaries: {done} of {total} logs, " + (f"about {_duration(left)} left" if done < total else "done")
+        # Spaces cover what was longer before.
+        print(f"\r{text:<60}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
     return line
+
+
+def _duration(seconds: float) -> str:
+    minutes, hours = seconds / 60, seconds / 3600
+    return f"{hours:.1f} h" if hours >= 1 else f"{minutes:.0f} min" if minutes >= 2 else f"{seconds:.0f} s"

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from . import _inertial
-from ._arguments import flags
+from ._arguments import belongs, flags, taken
 from ._inertial import Error
+from .options import EstimateOptions, FleetOptions, IdentifyOptions
 from .results import Fleet
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Unpack
 
-    from .options import EstimateOptions
     from .summary import Summary
 
 
@@ -28,23 +28,30 @@ def identify_fleet(
     *,
     payload: str | None = None,
     carrying: Iterable[bool] = (),
-    **options: Unpack[EstimateOptions],
+    **options: Unpack[FleetOptions],
 ) -> Fleet:
     """Link parameters that robots of one type have in common, and each robot's own friction, offsets and payload.
 
     One summary per robot, all of the same model and options. Each robot's own terms are eliminated from its summary, so
     the cost grows with the number of robots only by that. Where robots carry something of their own, ``payload`` names
-    the link that carries it, and ``carrying`` tells for each robot whether it carries something.
+    the link that carries it, and ``carrying`` tells for each robot whether it carries something. ``out`` writes the model
+    with the parameters that the robots have in common.
     """
     robots, loaded = list(summaries), list(carrying)
     if not robots:
         raise Error("a fleet of no robots: give a summary for each")
     if bool(loaded) != (payload is not None):
         raise Error("payload= names the link that carries it and carrying= tells which robots do: give both or neither")
+    here, alone, all_known = (o.__annotations__ for o in (FleetOptions, EstimateOptions, IdentifyOptions))
+    belongs(options, alone, all_known, "say it when the summaries are made, or identify robots one by one")
+    belongs(options, here, alone, "there is none of a fleet: identify with one robot's summary gives it")
     first = robots[0]
     model = first.model
-    arguments = ["identify", model.label, "-", *model.options, *flags(first.options), *flags(options)]
+    together = {**first.options, **options}
+    arguments = ["identify", model.label, "-", *taken(model, together), *flags(together)]
     if payload is not None:
         arguments += ["--payload", payload]
-    text = _inertial.identify_fleet(arguments, model.label, model.text, [robot.native for robot in robots], loaded)
-    return Fleet(json.loads(text))
+    natives = [robot.native for robot in robots]
+    text, notes = _inertial.identify_fleet(arguments, model.label, model.text, natives, loaded)
+    of_logs = [f"robot {k}: {note}" for k, robot in enumerate(robots) for note in robot.notes]
+    return Fleet(json.loads(text), [*of_logs, *notes])

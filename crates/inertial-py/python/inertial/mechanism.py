@@ -24,10 +24,28 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-def _floats(array: ArrayLike) -> Floats:
+def floats(name: str, array: ArrayLike) -> Floats:
+    """Numbers as the library takes them."""
     import numpy as np
 
-    return np.ascontiguousarray(array, dtype=np.float64)
+    try:
+        return np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Error(f"{name}: expected numbers, as many for each sample") from None
+
+
+def _target(out: Any, dimensions: int) -> None:
+    """Refuses arrays that regressors cannot be written into."""
+    import numpy as np
+
+    if not isinstance(out, np.ndarray):
+        raise Error(f"out is a {type(out).__name__}, expected a NumPy array of float64")
+    if out.dtype != np.float64:
+        raise Error(f"out holds {out.dtype}, expected float64")
+    if out.ndim != dimensions:
+        raise Error(f"out has {out.ndim} dimensions, expected {dimensions}")
+    if not (out.flags.writeable and out.flags.c_contiguous):
+        raise Error("out is " + ("not contiguous" if out.flags.writeable else "read-only"))
 
 
 class Mechanism:
@@ -151,17 +169,31 @@ class Mechanism:
 
     def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Floats:
         """Forces of a motion: one sample (vectors) or many (rows)."""
-        return self._native.rnea(_floats(q), _floats(v), _floats(a))
+        return self._native.rnea(floats("q", q), floats("v", v), floats("a", a))
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Floats | None = None) -> Floats:
         """Y with ``tau = Y @ parameters``, coordinates by parameters. With loops, of the independent coordinates."""
-        stack = self._native.regressors(_floats(q), _floats(v), _floats(a), None if out is None else out[None])
-        one: Floats = stack[0]
+        motion = floats("q", q), floats("v", v), floats("a", a)
+        if any(x.ndim != 1 for x in motion):
+            raise Error("regressor is of one sample: expected vectors; regressors takes rows of samples")
+        if out is not None:
+            _target(out, 2)
+        one: Floats = self._native.regressors(*motion, None if out is None else out[None])[0]
         return one
 
     def regressors(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Floats | None = None) -> Floats:
         """The same of many samples (rows): samples by coordinates by parameters, into ``out`` where it is given."""
-        return self._native.regressors(_floats(q), _floats(v), _floats(a), out)
+        if out is not None:
+            _target(out, 3)
+        return self._native.regressors(floats("q", q), floats("v", v), floats("a", a), out)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mechanism):
+            return NotImplemented
+        return self.__reduce__()[1] == other.__reduce__()[1]
+
+    def __hash__(self) -> int:
+        return hash((self.label, self.text, *self.options))
 
     def __repr__(self) -> str:
         loops = f", {self.loops} loops" if self.loops else ""

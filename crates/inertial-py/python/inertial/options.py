@@ -55,7 +55,13 @@ class AnalyzeOptions(ModelOptions, total=False):
     method: Literal["auto", "rpna", "drng", "numeric", "exact"]
     snap: float
     choose: Sequence[str]
+    compare: Any
+    explain: bool
+    csv: bool
+    latex: bool
+    out: Path
     report: Path
+    plots: Path
     seed: int
 
 
@@ -92,8 +98,9 @@ class DesignOptions(ModelOptions, total=False):
     iterations: int
     time_limit: float
     seed: int
-    out: Path
+    out: Union[Path, Iterable[Path]]
     report: Path
+    plots: Path
 
 
 class SimulateOptions(ModelOptions, total=False):
@@ -125,18 +132,24 @@ class UnknownsOptions(ModelOptions, LogOptions, total=False):
     offset: bool
 
 
-class EstimateOptions(TypedDict, total=False):
-    """How unknowns are estimated."""
+class FleetOptions(TypedDict, total=False):
+    """How unknowns are estimated: of :func:`inertial.identify_fleet`."""
 
     estimator: Literal["ols", "wls", "irls", "lmi", "manifold", "log-cholesky", "bcls", "eiv"]
-    prior: Path
+    prior: Any
     prior_weight: float
     prior_kind: Literal["entropic", "euclidean"]
     bounds: Path
     essential: bool
     covariance: bool
     out: Path
+
+
+class EstimateOptions(FleetOptions, total=False):
+    """How unknowns are estimated: of :meth:`inertial.Summary.identify`."""
+
     report: Path
+    plots: Path
 
 
 class IdentifyOptions(UnknownsOptions, EstimateOptions, total=False):
@@ -159,5 +172,6 @@ class ValidateOptions(ModelOptions, LogOptions, total=False):
 
     threshold: float
     report: Path
+    plots: Path
 
 

@@ -2,7 +2,9 @@
 
 Pinocchio orders a body's parameters ``m mx my mz Ixx Ixy Iyy Ixz Iyz Izz``; here they are
 ``m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz``. Positions and velocities have the same order (a floating base: ``x y z qx qy qz
-qw``, linear velocity first), except that Pinocchio describes unbounded revolute joints by cosine and sine.
+qw``, linear velocity first), except that Pinocchio describes the angle of unbounded revolute joints and of planar joints
+by cosine and sine. Joints that have no counterpart (``SphericalZYX``, ``Translation``, ``Ellipsoid``, ``Composite``,
+``Mimic``) are refused by name.
 """
 
 from __future__ import annotations
@@ -33,6 +35,14 @@ def reorder(parameters: ArrayLike) -> Floats:
     return array.reshape(*array.shape[:-1], -1, 10)[..., FROM_OURS].reshape(array.shape)
 
 
+#: Joints of Pinocchio that are described by the same coordinates here.
+REVOLUTE = {"JointModelRX", "JointModelRY", "JointModelRZ", "JointModelRevoluteUnaligned"}
+#: As cosine and sine there, as an angle here.
+CONTINUOUS = {"JointModelRUBX", "JointModelRUBY", "JointModelRUBZ", "JointModelRevoluteUnboundedUnaligned"}
+PRISMATIC = {"JointModelPX", "JointModelPY", "JointModelPZ", "JointModelPrismaticUnaligned"}
+HELICAL = {"JointModelHX", "JointModelHY", "JointModelHZ", "JointModelHelicalUnaligned"}
+
+
 def mechanism_of(model: Any, options: Mapping[str, Any]) -> Mechanism:
     """A ``pinocchio.Model`` as a mechanism; each joint's body is named after its first body frame."""
     import numpy as np
@@ -40,6 +50,8 @@ def mechanism_of(model: Any, options: Mapping[str, Any]) -> Mechanism:
     from ._arguments import flags
     from .mechanism import Mechanism
 
+    if not hasattr(model, "njoints"):
+        raise Error(f"a {type(model).__name__}: expected a pinocchio.Model")
     names = ["ground"]
     for k in range(1, model.njoints):
         frames = [f.name for f in model.frames if _parent(f) == k and str(f.type).endswith("BODY")]
@@ -62,7 +74,11 @@ def mechanism_of(model: Any, options: Mapping[str, Any]) -> Mechanism:
                 "velocity": model.velocityLimit[v],
                 "effort": model.effortLimit[v],
             }
-            joint["dynamics"] = {"armature": float(model.armature[v])}
+            joint["dynamics"] = {
+                "armature": float(model.armature[v]),
+                "damping": float(model.damping[v]),
+                "friction": float(model.friction[v]),
+            }
             joint["limits"] = {n: float(x) for n, x in limits.items() if np.isfinite(x) and abs(x) < 1e300}
         tensor = inertia.inertia
         bodies.append(
@@ -104,37 +120,37 @@ def _joint(model: Any, k: int) -> dict[str, Any]:
 
     joint = model.joints[k]
     kind = joint.shortname()
-    if "Mimic" in kind or "Composite" in kind:
+    simple = {"JointModelFreeFlyer": "floating", "JointModelSpherical": "spherical"}
+    if kind in simple:
+        return {"type": simple[kind]}
+    if kind == "JointModelPlanar":
+        return {"type": "planar", "axis": [0.0, 0.0, 1.0]}
+    known = REVOLUTE | CONTINUOUS | PRISMATIC | HELICAL | {"JointModelUniversal"}
+    if kind not in known:
         raise Error(f"joint {model.names[k]} of the Pinocchio model: {kind} is not supported")
     data = joint.createData()
     joint.calc(data, pinocchio.neutral(model))
     s = np.asarray(data.S).reshape(6, -1)
-    linear, angular = s[:3], s[3:]
-    if s.shape[1] == 6:
-        return {"type": "floating"}
-    if s.shape[1] == 3 and not linear.any():
-        return {"type": "spherical"}
-    if s.shape[1] == 3:
-        return {"type": "planar", "axis": angular[:, 2].tolist()}
-    if s.shape[1] == 1:
-        axis, slide = angular[:, 0], linear[:, 0]
-        if not slide.any():
-            unbounded = joint.nq == 2
-            return {"type": "continuous" if unbounded else "revolute", "axis": axis.tolist()}
-        if not axis.any():
-            return {"type": "prismatic", "axis": slide.tolist()}
+    slide, axis = s[:3, 0], s[3:, 0]
+    if kind == "JointModelUniversal":
+        return {"type": "universal", "axes": [axis.tolist(), s[3:, 1].tolist()]}
+    if kind in PRISMATIC:
+        return {"type": "prismatic", "axis": slide.tolist()}
+    if kind in HELICAL:
         return {"type": "helical", "axis": axis.tolist(), "pitch": float(slide @ axis)}
-    raise Error(f"joint {model.names[k]} of the Pinocchio model: {kind} is not supported")
+    return {"type": "continuous" if kind in CONTINUOUS else "revolute", "axis": axis.tolist()}
 
 
 def model_of(mechanism: Mechanism) -> Any:
-    """A mechanism without loops and rotors as a ``pinocchio.Model``."""
+    """A mechanism without loops and rotors as a ``pinocchio.Model``, with limits, armature and friction of its joints."""
     import numpy as np
     import pinocchio
 
     tree = json.loads(mechanism._native.tree())
     if mechanism.loops:
         raise Error(f"{mechanism.name} has loops: a pinocchio.Model is a tree")
+    if any(body["rotor"] for body in tree["bodies"]):
+        raise Error(f'{mechanism.name} has rotors: a pinocchio.Model has no place for them; take it with rotors="none"')
     model = pinocchio.Model()
     model.name = mechanism.name
     model.gravity.linear = np.array(tree["gravity"])
@@ -144,30 +160,55 @@ def model_of(mechanism: Mechanism) -> Any:
         placement = pinocchio.SE3(np.array(body["rotation"]), np.array(body["translation"]))
         if body["follows"]:
             raise Error(f"{mechanism.name}: joint {body['joint']} follows another: this has no place in the Pinocchio model")
-        number = model.addJoint(parent, _pinocchio_joint(pinocchio, body), placement, body["joint"])
-        m, hx, hy, hz, *rest = body["parameters"]
-        inertia = pinocchio.Inertia.FromDynamicParameters(np.array([m, hx, hy, hz, *rest])[FROM_OURS])
-        model.appendBodyToJoint(number, inertia, pinocchio.SE3.Identity())
+        # A universal joint is two there, with a massless body between them.
+        name = body["joint"] if not model.existJointName(body["joint"]) else f"{body['joint']} {body['name']}"
+        number = model.addJoint(parent, _pinocchio_joint(pinocchio, body), placement, name)
+        model.appendBodyToJoint(number, _pinocchio_inertia(pinocchio, body["parameters"]), pinocchio.SE3.Identity())
         frame = model.addJointFrame(number, -1)
         model.addBodyFrame(body["name"], number, pinocchio.SE3.Identity(), frame)
         numbers.append(number)
+        joint = model.joints[number]
+        if joint.nv == 1:
+            lower, upper, velocity, effort = body["limits"]
+            for limits, at, value in (
+                (model.lowerPositionLimit, joint.idx_q, lower),
+                (model.upperPositionLimit, joint.idx_q, upper),
+                (model.velocityLimit, joint.idx_v, velocity),
+                (model.effortLimit, joint.idx_v, effort),
+            ):
+                if value is not None:
+                    limits[at] = value
+            model.damping[joint.idx_v], model.friction[joint.idx_v] = body["friction"]
     model.armature[:] = tree["armature"]
     return model
+
+
+def _pinocchio_inertia(pinocchio: Any, parameters: list[float]) -> Any:
+    import numpy as np
+
+    if parameters[0]:
+        return pinocchio.Inertia.FromDynamicParameters(np.array(parameters)[FROM_OURS])
+    xx, xy, xz, yy, yz, zz = parameters[4:]
+    return pinocchio.Inertia(0.0, np.zeros(3), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
 
 
 def _pinocchio_joint(pinocchio: Any, body: Mapping[str, Any]) -> Any:
     import numpy as np
 
-    modes = [np.array(mode) for mode in body["modes"]]
-    angular, linear = [m[:3] for m in modes], [m[3:] for m in modes]
-    if len(modes) == 1 and not linear[0].any():
-        return pinocchio.JointModelRevoluteUnaligned(angular[0])
-    if len(modes) == 1 and not angular[0].any():
-        return pinocchio.JointModelPrismaticUnaligned(linear[0])
-    if len(modes) == 1:
-        return pinocchio.JointModelHelicalUnaligned(angular[0], float(linear[0] @ angular[0]))
-    if len(modes) == 6:
+    kind, modes = body["type"], np.array(body["modes"])
+    angular, linear = modes[:, :3], modes[:, 3:]
+    if kind == "floating":
         return pinocchio.JointModelFreeFlyer()
-    if len(modes) == 3 and not np.any(linear):
+    if kind == "spherical":
         return pinocchio.JointModelSpherical()
-    raise Error(f"joint {body['joint']}: its type has no counterpart in Pinocchio that this program knows")
+    if kind == "revolute":
+        return pinocchio.JointModelRevoluteUnaligned(angular[0])
+    if kind == "prismatic":
+        return pinocchio.JointModelPrismaticUnaligned(linear[0])
+    if kind == "helical":
+        return pinocchio.JointModelHelicalUnaligned(angular[0], float(linear[0] @ angular[0]))
+    if kind == "planar":
+        if np.array_equal(linear[:2], np.eye(3)[:2]) and np.array_equal(angular[2], [0, 0, 1]):
+            return pinocchio.JointModelPlanar()
+        raise Error(f"joint {body['joint']}: Pinocchio's planar joints have the normal z")
+    raise Error(f"joint {body['joint']}: a pinocchio.Model has no {kind} joints")

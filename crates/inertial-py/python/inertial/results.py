@@ -7,8 +7,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ._tables import Table, combination, percent, show, with_error
+
 if TYPE_CHECKING:
     from ._inertial import Floats
+
+
+#: Notes that are printed with a result.
+_TOLD = 10
 
 
 class Result(Mapping[str, Any]):
@@ -16,8 +22,8 @@ class Result(Mapping[str, Any]):
 
     #: Types of entries that are objects, or lists of them.
     _parts: ClassVar[dict[str, type[Result]]] = {}
-    #: The list that the result's table shows, and its columns.
-    _table: ClassVar[tuple[str, tuple[str, ...]]] = ("", ())
+    #: The list that is the result's frame.
+    _frame: ClassVar[str] = ""
 
     def __init__(self, data: Mapping[str, Any], notes: list[str] | None = None) -> None:
         self._data = dict(data)
@@ -61,75 +67,39 @@ class Result(Mapping[str, Any]):
         """As the program prints it with --json."""
         return json.dumps(self._data, indent=indent)
 
-    def to_pandas(self) -> Any:
-        """The result's table as a pandas frame."""
+    def to_pandas(self, part: str | None = None) -> Any:
+        """The result's main list as a pandas frame, or another ``part`` of it ("bodies", "joints", "fit", …)."""
         import pandas
 
-        name, _ = self._table
-        rows = self._data.get(name, [self._data])
-        return pandas.json_normalize(rows)
+        return pandas.json_normalize(self._data.get(part or self._frame, [self._data]))
 
-    def _rows(self) -> tuple[tuple[str, ...], list[list[str]]]:
-        name, columns = self._table
-        return columns, [[_show(row.get(c)) for c in columns] for row in self._data.get(name, [])]
+    def _tables(self) -> list[Table]:
+        return []
 
     def _headline(self) -> str:
         return type(self).__name__
+
+    def _said(self) -> list[str]:
+        more = len(self.notes) - _TOLD
+        rest = [f"and {more} more in notes"] if more > 0 else []
+        return [*self._data.get("warnings", []), *self.notes[:_TOLD], *rest]
 
     def __repr__(self) -> str:
         return f"<inertial.{type(self).__name__}: {self._headline()}>"
 
     def __str__(self) -> str:
-        columns, rows = self._rows()
-        lines = [self._headline()]
-        if columns:
-            widths = [max(len(r[k]) for r in [list(columns), *rows]) for k in range(len(columns))]
-            data = self._data.get(self._table[0], [])
-            numbers = [all(isinstance(r.get(c), (int, float, type(None))) for r in data) for c in columns]
-            for row in [list(columns), *rows]:
-                cells = zip(row, widths, numbers, strict=True)
-                lines.append("  ".join(x.rjust(w) if right else x.ljust(w) for x, w, right in cells).rstrip())
-        lines += [f"note: {w}" for w in [*self._data.get("warnings", []), *self.notes]]
-        return "\n".join(lines)
+        tables = [text for text in (table.text() for table in self._tables()) if text]
+        notes = "\n".join(f"note: {note}" for note in self._said())
+        return "\n\n".join([self._headline(), *tables, *([notes] if notes else [])])
 
     def _repr_html_(self) -> str:
-        columns, rows = self._rows()
-        cell = html.escape
-        head = "".join(f"<th>{cell(c)}</th>" for c in columns)
-        body = "".join("<tr>" + "".join(f"<td>{cell(x)}</td>" for x in row) + "</tr>" for row in rows)
-        notes = "".join(f"<li>{cell(w)}</li>" for w in [*self._data.get("warnings", []), *self.notes])
-        return (
-            f"<p><b>{cell(self._headline())}</b></p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            + (f"<ul>{notes}</ul>" if notes else "")
-        )
+        tables = "".join(table.html() for table in self._tables())
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self._said())
+        return f"<p><b>{html.escape(self._headline())}</b></p>{tables}" + (f"<ul>{notes}</ul>" if notes else "")
 
 
 def _annotated(kind: type) -> set[str]:
     return {name for base in kind.__mro__ for name in getattr(base, "__annotations__", {})}
-
-
-def _show(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    if isinstance(value, list):
-        return " ".join(_show(x) for x in value)
-    if isinstance(value, dict):
-        return _sum(value)
-    return str(value)
-
-
-def _sum(combination: dict[str, float]) -> str:
-    """1 a + -2 b as "a - 2 b"."""
-    out = ""
-    for name, factor in combination.items():
-        sign = ("-" if factor < 0 else "") if not out else (" - " if factor < 0 else " + ")
-        size = "" if abs(factor) == 1 else f"{abs(factor):.5g} "
-        out += f"{sign}{size}{name}"
-    return out
 
 
 class Body(Result):
@@ -145,33 +115,69 @@ class Body(Result):
     pseudo_inertia_min_eigenvalue: float
 
     def _headline(self) -> str:
-        return f"{self.name}, {_show(self._data.get('mass'))} kg"
+        possible = "can exist" if self.consistent else "cannot exist"
+        return f"{self.name}: {with_error(self.mass, self.mass_std_error)} kg, {possible}"
+
+    def _tables(self) -> list[Table]:
+        rows = [
+            ["centre of mass (m)", with_error(self.com, self.com_std_error, 3)],
+            ["inertia (kg m²)", ", ".join(f"{name} {show(x, 4)}" for name, x in self.inertia.items())],
+        ]
+        return [Table(["quantity", "value"], rows)]
+
+
+class Joint(Result):
+    """A joint's friction, offset, rotor inertia and other terms; ``None`` where they were not estimated."""
+
+    name: str
+    viscous: float | None
+    coulomb: float | None
+    coulomb_positive: float | None
+    coulomb_negative: float | None
+    stribeck: float | None
+    stribeck_velocity: float | None
+    stribeck_exponent: float | None
+    offset: float | None
+    rotor_inertia: float | None
+    gain: float | None
+    gain_std_error: float | None
+    terms: dict[str, float] | None
+    turns_with: dict[str, float] | None
+
+    def _headline(self) -> str:
+        found = [f"{title} {show(self._data[key])}" for key, title in _TERMS.items() if self._data.get(key) is not None]
+        found += [f"{name} {show(x)}" for name, x in (self.terms or {}).items()]
+        if self.turns_with:
+            found.append(f"its drive turns with {combination(self.turns_with)}")
+        return f"{self.name}: {', '.join(found) or 'nothing was estimated of it'}"
+
+
+#: Titles of a joint's terms, as the program has them.
+_TERMS = {
+    "viscous": "viscous",
+    "coulomb": "Coulomb",
+    "coulomb_positive": "forward",
+    "coulomb_negative": "backward",
+    "stribeck": "Stribeck",
+    "stribeck_velocity": "at speed",
+    "stribeck_exponent": "exponent",
+    "offset": "offset",
+    "rotor_inertia": "rotor inertia",
+    "gain": "gain",
+    "gain_std_error": "its error",
+}
 
 
 class Parameter(Result):
-    """A base parameter."""
+    """A base parameter as it was found."""
 
     name: str
     value: float
     std_error: float
     relative_std_error: float | None
-    combination: dict[str, float] | None
 
     def _headline(self) -> str:
-        return f"{self.name} = {_show(self._data.get('value'))} ± {_show(self._data.get('std_error'))}"
-
-
-class Joint(Result):
-    """A joint's friction, offset and rotor inertia; ``None`` where they were not estimated."""
-
-    name: str
-    viscous: float | None
-    coulomb: float | None
-    offset: float | None
-    rotor_inertia: float | None
-
-    def _headline(self) -> str:
-        return self.name
+        return f"{self.name} = {with_error(self.value, self.std_error)}"
 
 
 class Residual(Result):
@@ -180,25 +186,112 @@ class Residual(Result):
     joint: str
     rms: float
     relative_rms: float
-    rms_raw: float
+    rms_raw: float | None
+    durbin_watson: float | None
+    white: bool | None
+    ljung_box: float | None
+    ljung_box_p: float | None
 
     def _headline(self) -> str:
-        return f"{self.joint}: {100 * self.relative_rms:.2f} %"
+        return f"{self.joint}: rms {show(self.rms, 4)}, {100 * self.relative_rms:.2f} % of what was measured"
+
+
+def _bodies(bodies: list[Body]) -> Table:
+    header = ["body", "mass (kg)", "centre of mass (m)", "can exist"]
+    rows = [
+        [b.name, with_error(b.mass, b.mass_std_error), with_error(b.com, b.com_std_error, 3), show(b.consistent)]
+        for b in bodies
+    ]
+    return Table(header, rows)
+
+
+def _joints(joints: list[Joint]) -> Table:
+    """Those terms that were asked for."""
+    shown = [key for key in _TERMS if any(joint.get(key) is not None for joint in joints)]
+    rows = [[joint.name, *(show(joint.get(key)) for key in shown)] for joint in joints] if shown else []
+    below = [joint._headline() for joint in joints if joint.terms or joint.turns_with]
+    return Table(["joint", *(_TERMS[key] for key in shown)], rows, below)
+
+
+def _parameters(parameters: list[Parameter]) -> Table:
+    rows = [[p.name, show(p.value), show(p.std_error, 2), percent(p.relative_std_error)] for p in parameters]
+    return Table(["base parameter", "value", "standard error", "relative"], rows)
+
+
+def _residuals(title: str, residuals: list[Residual], together: float | None) -> Table:
+    rows = [
+        [r.joint, show(r.rms, 4), f"{100 * r.relative_rms:.2f} %", show(r.rms_raw, 4), show(r.durbin_watson, 3)]
+        for r in residuals
+    ]
+    below = [] if together is None else [f"all joints: {100 * together:.2f} %"]
+    return Table([title, "rms", "of force", "rms unfiltered", "Durbin-Watson"], rows, below)
+
+
+class CheckedBody(Result):
+    """Whether a body can exist, and what speaks against it."""
+
+    name: str
+    mass: float
+    consistent: bool
+    pseudo_inertia_min_eigenvalue: float
+    violations: list[str]
+
+    def _headline(self) -> str:
+        verdict = "can exist" if self.consistent else f"cannot exist: {'; '.join(self.violations)}"
+        return f"{self.name}, {show(self.mass)} kg: {verdict}"
 
 
 class Check(Result):
-    """Whether the bodies of a model can exist."""
+    """Whether the bodies of a model can exist. True where they can."""
 
     consistent: bool
-    bodies: list[Body]
-    _parts: ClassVar[dict[str, type[Result]]] = {"bodies": Body}
-    _table = ("bodies", ("name", "mass", "consistent", "pseudo_inertia_min_eigenvalue", "violations"))
+    bodies: list[CheckedBody]
+    _parts: ClassVar[dict[str, type[Result]]] = {"bodies": CheckedBody}
+    _frame = "bodies"
 
     def _headline(self) -> str:
         return "all bodies can exist" if self.consistent else "some bodies cannot exist"
 
+    def _tables(self) -> list[Table]:
+        rows = [[b.name, show(b.mass), show(b.consistent), "; ".join(b.violations)] for b in self.bodies]
+        return [Table(["body", "mass (kg)", "can exist", "because"], rows)]
+
     def __bool__(self) -> bool:
         return self.consistent
+
+
+class AnalyzedBody(Result):
+    """What can be known of a body's parameters: "identifiable", "combined" or "unidentifiable"."""
+
+    name: str
+    parent: str
+    joint: str
+    joint_type: str
+    velocity_span: int
+    identifiable_span: int
+    transfer_freedoms: int
+    parameters: dict[str, str]
+    base_parameters: list[str]
+
+    def _headline(self) -> str:
+        words = {"identifiable": "alone", "combined": "in combinations", "unidentifiable": "not"}
+        found = {word: [p for p in _TEN if self.parameters.get(p) == status] for status, word in words.items()}
+        told = ", ".join(f"{word} {' '.join(names)}" for word, names in found.items() if names)
+        return f"{self.name} on {self.joint} ({self.joint_type}): known {told}"
+
+
+class BaseParameter(Result):
+    """A combination of parameters that can be known."""
+
+    name: str
+    combination: dict[str, float]
+
+    def _headline(self) -> str:
+        return combination(self.combination)
+
+
+#: Parameters of a body.
+_TEN = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 
 
 class Analysis(Result):
@@ -206,48 +299,113 @@ class Analysis(Result):
 
     model: dict[str, Any]
     measured: str
+    motions: str
     method: str
     parameters: int
     rank: int
+    rank_literal: int | None
     nullity: int
-    bodies: list[Body]
-    base_parameters: list[Parameter]
+    bodies: list[AnalyzedBody]
+    base_parameters: list[BaseParameter]
     certificate: dict[str, Any]
+    compared_with: str | None
+    comparison: dict[str, Any] | None
     warnings: list[str]
-    _parts: ClassVar[dict[str, type[Result]]] = {"bodies": Body, "base_parameters": Parameter}
-    _table = ("base_parameters", ("name", "combination"))
+    _parts: ClassVar[dict[str, type[Result]]] = {"bodies": AnalyzedBody, "base_parameters": BaseParameter}
 
     def _headline(self) -> str:
         exact = "exactly" if self.certificate.get("exact") else "numerically"
         return f"{self.model['name']}: {self.rank} of {self.parameters} parameters, or combinations of them, can be known ({exact})"
+
+    def _tables(self) -> list[Table]:
+        shown = [p for p in _TEN if any(p in body.parameters for body in self.bodies)]
+        marks = {"identifiable": "★", "combined": "○", "unidentifiable": "✕"}
+
+        def mark(body: AnalyzedBody, parameter: str) -> str:
+            status = body.parameters.get(parameter)
+            combined = status == "combined" and parameter in body.base_parameters
+            return "●" if combined else marks.get(status or "", "")
+
+        rows = [[body.name, *(mark(body, p) for p in shown)] for body in self.bodies]
+        legend = ["★ alone  ● in combination with others  ○ only as part of another's combination  ✕ not"]
+        sums = [[p._headline()] for p in self.base_parameters if len(p.combination) > 1]
+        return [Table(["body", *shown], rows, legend), Table(["combinations"], sums)]
+
+    def to_pandas(self, part: str | None = None) -> Any:
+        """A row for each parameter: its body, name, status, whether it is a base parameter, and its combination."""
+        import pandas
+
+        if part is not None:
+            return super().to_pandas(part)
+        sums = {p.name: p._headline() for p in self.base_parameters}
+        rows = [
+            (body.name, name, status, name in body.base_parameters, sums.get(f"{body.name}.{name}", ""))
+            for body in self.bodies
+            for name, status in sorted(body.parameters.items(), key=lambda item: _TEN.index(item[0]))
+        ]
+        return pandas.DataFrame(rows, columns=["body", "parameter", "status", "base", "combination"])
+
+
+class DesignedParameter(Result):
+    """How well a motion shows a base parameter, or why it does not."""
+
+    name: str
+    value: float
+    std_error: float
+    relative: float | None
+    inflation: float | None
+    weak: bool
+    reason: str | None
+
+    def _headline(self) -> str:
+        weak = f", weak: {self.reason}" if self.weak else ""
+        return f"{self.name} to {with_error(self.value, self.std_error)}{weak}"
 
 
 class Design(Result):
     """A motion that reveals the parameters. ``simulate`` takes it as it is."""
 
     model: dict[str, Any]
+    measured: str
     criterion: dict[str, Any]
     duration: float
     rate: float
+    samples: int
     structural_rank: int
     rank: int
-    base_parameters: list[Parameter]
+    unknowns: int | None
+    excited: int | None
+    smallest_singular_value: float | None
+    condition: float | None
+    scaled_condition: float | None
+    base_parameters: list[DesignedParameter]
     trajectory: dict[str, Any]
     interrupted: bool
     warnings: list[str]
-    _parts: ClassVar[dict[str, type[Result]]] = {"base_parameters": Parameter}
-    _table = ("base_parameters", ("name", "value", "std_error", "relative", "weak"))
+    _parts: ClassVar[dict[str, type[Result]]] = {"base_parameters": DesignedParameter}
+    _frame = "base_parameters"
 
     def _headline(self) -> str:
         return f"{self.model['name']}: {self.duration:g} s of motion show {self.rank} of {self.structural_rank} base parameters"
 
+    def _tables(self) -> list[Table]:
+        rows = [
+            [p.name, show(p.value), show(p.std_error, 2), percent(p.relative), p.reason or "" if p.weak else ""]
+            for p in self.base_parameters
+        ]
+        return [Table(["base parameter", "value", "standard error", "relative", "weak because"], rows)]
+
 
 class Simulation(Result):
-    """What the sensors would read: ``columns`` is a log, as ``identify`` takes it."""
+    """What the sensors would read: a log, as ``identify`` takes it."""
 
     model: dict[str, Any]
     mode: str
+    measured: str
     samples: int
+    start: float
+    end: float
+    seed: int
     drift: dict[str, Any]
     warnings: list[str]
     #: The log: arrays by name.
@@ -257,14 +415,18 @@ class Simulation(Result):
         super().__init__(data, notes)
         self.columns = columns
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self, part: str | None = None) -> Any:
         """The log as a pandas frame."""
         import pandas
 
-        return pandas.DataFrame(self.columns)
+        return pandas.DataFrame(self.columns) if part is None else super().to_pandas(part)
 
     def _headline(self) -> str:
-        return f"{self.model['name']}: {self.samples} samples of {len(self.columns)} columns"
+        return f"{self.model['name']}: {self.samples} samples of {len(self.columns)} columns, {self.start:g} s to {self.end:g} s"
+
+    def _tables(self) -> list[Table]:
+        rows = [[name, *(show(float(x), 4) for x in (c.min(), c.max(), c.std()))] for name, c in self.columns.items()]
+        return [Table(["column", "least", "greatest", "standard deviation"], rows)]
 
 
 class Identification(Result):
@@ -279,9 +441,13 @@ class Identification(Result):
     joints: list[Joint]
     base_parameters: list[Parameter]
     fit: list[Residual]
-    fit_relative_rms: float
+    fit_relative_rms: float | None
     validation: list[Residual]
     validation_relative_rms: float | None
+    duality_gap: float | None
+    covariance: list[list[float]] | None
+    not_shown: list[dict[str, float]] | None
+    essential: dict[str, Any] | None
     warnings: list[str]
     _parts: ClassVar[dict[str, type[Result]]] = {
         "bodies": Body,
@@ -290,24 +456,44 @@ class Identification(Result):
         "fit": Residual,
         "validation": Residual,
     }
-    _table = ("base_parameters", ("name", "value", "std_error", "relative_std_error"))
+    _frame = "base_parameters"
 
     def _headline(self) -> str:
-        name = self.model["name"] if self.model else "robot"
-        return f"{name}: {self.samples} samples, {self.excited} of {self.rank} base parameters shown ({self.estimator})"
+        return f"{self.model['name']}: {self.samples} samples, {self.excited} of {self.rank} base parameters shown ({self.estimator})"
+
+    def _tables(self) -> list[Table]:
+        return [
+            _bodies(self.bodies),
+            _joints(self.joints or []),
+            _parameters(self.base_parameters),
+            _residuals("fit", self.fit or [], self.fit_relative_rms),
+            _residuals("validation", self.validation or [], self.validation_relative_rms),
+        ]
 
 
 class Validation(Result):
-    """How well a model predicts measurements."""
+    """How well a model predicts measurements. False where the residual is above the threshold that was asked for."""
 
     samples: int
     joints: list[Residual]
     relative_rms: float
     _parts: ClassVar[dict[str, type[Result]]] = {"joints": Residual}
-    _table = ("joints", ("joint", "rms", "relative_rms", "rms_raw"))
+    _frame = "joints"
+
+    def __init__(self, data: Mapping[str, Any], notes: list[str] | None = None, passed: bool | None = None) -> None:
+        super().__init__(data, notes)
+        #: Whether the residual is within the threshold; ``None`` where none was asked for.
+        self.passed = passed
+
+    def __bool__(self) -> bool:
+        return self.passed is not False
 
     def _headline(self) -> str:
-        return f"residual {100 * self.relative_rms:.2f} % of the measured forces"
+        verdict = {None: "", True: ", within the threshold", False: ", above the threshold"}[self.passed]
+        return f"{self.samples} samples: residual {100 * self.relative_rms:.2f} % of the measured forces{verdict}"
+
+    def _tables(self) -> list[Table]:
+        return [_residuals("joint", self.joints, None)]
 
 
 class FleetPayload(Result):
@@ -317,10 +503,13 @@ class FleetPayload(Result):
     base_parameters: list[Parameter]
     excited: int
     _parts: ClassVar[dict[str, type[Result]]] = {"body": Body, "base_parameters": Parameter}
-    _table = ("base_parameters", ("name", "value", "std_error", "relative_std_error"))
+    _frame = "base_parameters"
 
     def _headline(self) -> str:
         return f"payload of {self.body.mass:.4g} kg"
+
+    def _tables(self) -> list[Table]:
+        return [*self.body._tables(), _parameters(self.base_parameters)]
 
 
 class Member(Result):
@@ -331,9 +520,19 @@ class Member(Result):
     relative_rms: float
     payload: FleetPayload | None
     _parts: ClassVar[dict[str, type[Result]]] = {"joints": Joint, "residuals": Residual, "payload": FleetPayload}
+    _frame = "joints"
 
     def _headline(self) -> str:
-        return f"residual {100 * self.relative_rms:.2f} %"
+        payload = f", {self.payload._headline()}" if self.payload is not None else ""
+        return f"residual {100 * self.relative_rms:.2f} %{payload}"
+
+    def _tables(self) -> list[Table]:
+        carried = self.payload._tables() if self.payload is not None else []
+        return [_joints(self.joints), _residuals("joint", self.residuals, None), *carried]
+
+
+#: Robots of a fleet that a table lists.
+_LISTED = 20
 
 
 class Fleet(Result):
@@ -342,7 +541,31 @@ class Fleet(Result):
     common: Identification
     robots: list[Member]
     _parts: ClassVar[dict[str, type[Result]]] = {"common": Identification, "robots": Member}
-    _table = ("robots", ("relative_rms",))
+    _frame = "robots"
 
     def _headline(self) -> str:
-        return f"{len(self.robots)} robots; {self.common._headline()}"
+        return f"{len(self['robots'])} robots; {self.common._headline()}"
+
+    def _tables(self) -> list[Table]:
+        robots = self.robots
+        carries = any(robot.payload is not None for robot in robots)
+        rows = []
+        for k, robot in enumerate(robots[:_LISTED]):
+            payload = [show(robot.payload.body.mass if robot.payload is not None else None)] if carries else []
+            rows.append([str(k), f"{100 * robot.relative_rms:.2f} %", *payload])
+        below = [f"and {len(robots) - _LISTED} more"] if len(robots) > _LISTED else []
+        own = Table(["robot", "residual", *(["payload (kg)"] if carries else [])], rows, below)
+        return [own, _bodies(self.common.bodies), _parameters(self.common.base_parameters)]
+
+    def to_pandas(self, part: str | None = None) -> Any:
+        """A row for each joint of each robot: its own terms and its residual."""
+        import pandas
+
+        if part is not None:
+            return super().to_pandas(part)
+        rows = [
+            {"robot": k, **joint, **{key: residual[key] for key in ("rms", "relative_rms")}}
+            for k, robot in enumerate(self["robots"])
+            for joint, residual in zip(robot["joints"], robot["residuals"], strict=True)
+        ]
+        return pandas.json_normalize(rows)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from . import _inertial
-from ._arguments import Call, flags
+from ._arguments import Call, belongs, flags, path_of, taken
+from ._inertial import Error
 from .commands import identify
-from .mechanism import Mechanism, _floats
+from .mechanism import Mechanism, floats
+from .options import IdentifyOptions, UnknownsOptions
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -21,14 +22,26 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ._arguments import Log, Model
-    from .options import EstimateOptions, UnknownsOptions
+    from ._inertial import Floats
+    from .options import EstimateOptions
     from .results import Identification
 
 
-def _mechanism(model: Model) -> Mechanism:
+#: Notes that a summary keeps. Those of more logs are counted only, so that a summary stays small however many logs it is of.
+KEPT = 100
+
+
+def arguments_of(model: Mechanism, options: UnknownsOptions) -> list[str]:
+    """The arguments of ``identify`` that say what the unknowns are, with a stand-in for the logs."""
+    allowed, known = UnknownsOptions.__annotations__, IdentifyOptions.__annotations__
+    belongs(options, allowed, known, "is said when parameters are identified, not of the unknowns")
+    return ["identify", model.label, "-", *taken(model, options), *flags(options)]
+
+
+def mechanism_of(model: Model) -> Mechanism:
     if isinstance(model, Mechanism):
         return model
-    path = os.fspath(model)
+    path = path_of(model, "model", "a path, builtin:NAME or a Mechanism")
     if path.startswith("builtin:"):
         return Mechanism.builtin(path.removeprefix("builtin:"))
     return Mechanism.from_file(path)
@@ -46,14 +59,25 @@ class Summary:
     """
 
     def __init__(self, model: Model, **options: Unpack[UnknownsOptions]) -> None:
-        self.model = _mechanism(model)
+        self.model = mechanism_of(model)
         self.options = options
-        # A stand-in for the logs: the program wants one.
-        arguments = ["identify", self.model.label, "-", *self.model.options, *flags(options)]
-        self.native = _inertial.Summary(self.model.label, self.model.text, arguments)
+        self.native = _inertial.Summary(self.model.label, self.model.text, arguments_of(self.model, options))
+        self._notes: list[str] = []
+        self._more_notes = 0
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return _revive, (self.model, dict(self.options), self.native)
+        return _revive, (self.model, dict(self.options), self.native, self._notes, self._more_notes)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the program said of the logs; it stands in the ``notes`` of what is identified, too."""
+        more = [f"and {self._more_notes} more notes on logs"] if self._more_notes else []
+        return [*self._notes, *more]
+
+    def _keep(self, notes: list[str], more: int = 0) -> None:
+        room = KEPT - len(self._notes)
+        self._notes += notes[:room]
+        self._more_notes += more + len(notes[room:])
 
     @property
     def samples(self) -> int:
@@ -63,23 +87,28 @@ class Summary:
     def add(self, *logs: Log) -> Summary:
         """Adds logs (files or tables), filtered as ``identify`` does."""
         with Call() as call:
-            try:
-                notes = self.native.add_logs(call.logs(logs))
-            except _inertial.Error as error:
-                raise _inertial.Error(call.plain(str(error))) from None
-            for note in notes:
-                warnings.warn(call.plain(note), Note, stacklevel=2)
+            if any(isinstance(log, Summary) for log in logs):
+                raise Error("add takes logs; merge takes summaries")
+            notes = self.native.add_logs(call.logs(logs))
+            self._keep([call.plain(note) for note in notes])
         return self
+
+    def rename(self, local: str, name: str) -> None:
+        """Calls a log in the notes by another name than that of the file that stood for it."""
+        self._notes = [note.replace(local, name) for note in self._notes]
 
     def add_arrays(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike) -> Summary:
         """Adds samples (rows) as they are, without filtering."""
-        self.native.add_arrays(_floats(q), _floats(dq), _floats(ddq), _floats(tau))
+        self.native.add_arrays(*_samples(q, dq, ddq, tau))
         return self
 
     def merge(self, *others: Summary) -> Summary:
         """Adds what other summaries of the same model and options say."""
         for other in others:
+            if not isinstance(other, Summary):
+                raise Error(f"merge of a {type(other).__name__}: expected a Summary")
             self.native.merge_with(other.native)
+            self._keep(other._notes, other._more_notes)
         return self
 
     def identify(self, **options: Unpack[EstimateOptions]) -> Identification:
@@ -95,13 +124,15 @@ class Summary:
         return f"<inertial.Summary of {self.model.name}: {self.samples} samples>"
 
 
-class Note(UserWarning):
-    """What the program would have said beside its result."""
+def _samples(q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike) -> tuple[Floats, Floats, Floats, Floats]:
+    return floats("q", q), floats("dq", dq), floats("ddq", ddq), floats("tau", tau)
 
 
-def _revive(model: Mechanism, options: UnknownsOptions, native: _inertial.Summary) -> Summary:
+def _revive(
+    model: Mechanism, options: UnknownsOptions, native: _inertial.Summary, notes: list[str], more_notes: int
+) -> Summary:
     out = Summary.__new__(Summary)
-    out.model, out.options, out.native = model, options, native
+    out.model, out.options, out.native, out._notes, out._more_notes = model, options, native, notes, more_notes
     return out
 
 
@@ -116,9 +147,9 @@ class Online:
     """
 
     def __init__(self, model: Model, forgetting: float = 1.0, **options: Unpack[UnknownsOptions]) -> None:
-        self.model = _mechanism(model)
+        self.model = mechanism_of(model)
         self.options = options
-        arguments = ["identify", self.model.label, "-", *self.model.options, *flags(options)]
+        arguments = arguments_of(self.model, options)
         self._native = _inertial.Online(self.model.label, self.model.text, arguments, forgetting)
 
     @property
@@ -128,13 +159,16 @@ class Online:
 
     def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike) -> Online:
         """Takes in one sample (vectors) or several (rows), oldest first."""
-        self._native.absorb_arrays(_floats(q), _floats(dq), _floats(ddq), _floats(tau))
+        self._native.absorb_arrays(*_samples(q, dq, ddq, tau))
         return self
 
     def summary(self) -> Summary:
         """What the samples so far say, the older the less."""
-        return _revive(self.model, self.options, self._native.to_summary())
+        return _revive(self.model, self.options, self._native.to_summary(), [], 0)
 
     def identify(self, **options: Unpack[EstimateOptions]) -> Identification:
         """The estimate now; every body in it can exist (with the default estimator)."""
         return self.summary().identify(**options)
+
+    def __repr__(self) -> str:
+        return f"<inertial.Online of {self.model.name}: {self.samples} samples>"

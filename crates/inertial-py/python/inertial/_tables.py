@@ -1,0 +1,84 @@
+"""Tables of results, as text and as HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Table:
+    """Rows under a header; columns of numbers stand to the right. Lines below say what fits in no column."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    below: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # What no row has is no column.
+        kept = [k for k in range(len(self.header)) if any(row[k] not in {"", "-"} for row in self.rows)]
+        self.header = [self.header[k] for k in kept]
+        self.rows = [[row[k] for k in kept] for row in self.rows]
+
+    def text(self) -> str:
+        """With spaces between columns."""
+        rows = [list(self.header), *(list(row) for row in self.rows)]
+        widths = [max(len(row[k]) for row in rows) for k in range(len(self.header))]
+        right = [k > 0 and all(_is_number(row[k]) for row in self.rows) for k in range(len(self.header))]
+        lines = []
+        for row in rows if self.rows else []:
+            cells = zip(row, widths, right, strict=True)
+            lines.append("  ".join(x.rjust(w) if r else x.ljust(w) for x, w, r in cells).rstrip())
+        return "\n".join([*lines, *self.below])
+
+    def html(self) -> str:
+        """As notebooks show it."""
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in self.header)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(x)}</td>" for x in row) + "</tr>" for row in self.rows)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if self.rows else ""
+        return table + "".join(f"<p>{html.escape(line)}</p>" for line in self.below)
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell is made of numbers, their errors and units: anything but words."""
+    return all(part in {"-", "±", "%"} or part[-1].isdigit() for part in cell.split())
+
+
+def show(value: Any, digits: int = 5) -> str:
+    """A value in few characters; ``-`` where there is none."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.{digits}g}"
+    if isinstance(value, dict):
+        return combination(value)
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return " ".join(show(x, digits) for x in value)
+    return str(value)
+
+
+def percent(value: float | None) -> str:
+    """A share of one in percent."""
+    if value is None:
+        return "-"
+    share = 100 * value
+    return f"{share:.0f} %" if share >= 10 else f"{share:.2g} %"
+
+
+def with_error(value: Any, error: Any, digits: int = 5) -> str:
+    """A number or several, and their standard errors where there are any."""
+    return show(value, digits) if error is None else f"{show(value, digits)} ± {show(error, 2)}"
+
+
+def combination(factors: dict[str, float]) -> str:
+    """1 a + -2 b as "a - 2 b"."""
+    out = ""
+    for name, factor in factors.items():
+        sign = ("-" if factor < 0 else "") if not out else (" - " if factor < 0 else " + ")
+        size = "" if abs(factor) == 1 else f"{abs(factor):.5g} "
+        out += f"{sign}{size}{name}"
+    return out
