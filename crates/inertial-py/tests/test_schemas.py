@@ -3,32 +3,68 @@
 from __future__ import annotations
 
 import json
-import pathlib
 import re
 import tomllib
 
 import pytest
-from conftest import REPOSITORY, motion, program
+from conftest import REPOSITORY, program
 
 import inertial
 
 jsonschema = pytest.importorskip("jsonschema")
-referencing = pytest.importorskip("referencing")
 
 FOLDER = REPOSITORY / "docs" / "schema"
-BUILTIN = ["puma560", "scara", "cheetah-leg", "quadruped", "arm7", "planar-2r", "four-bar", "2rru-1rrs", "2prs-1psr"]
+SCHEMAS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+BUILTIN = [
+    *("puma560", "scara", "cheetah-leg", "quadruped", "arm7", "planar-2r", "four-bar", "2rru-1rrs", "2prs-1psr"),
+    *("space-dual-arm", "space-dual-arm-offset"),
+]  # fmt: skip
+
+
+def objects(schema):
+    """Every part of a schema that has fields."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("properties"), dict):
+            yield schema
+        for part in schema.values():
+            yield from objects(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from objects(part)
+
+
+def closed(schema: dict) -> dict:
+    """The same, without room for fields that it does not describe."""
+    copy = json.loads(json.dumps(schema))
+    for part in objects(copy):
+        part["additionalProperties"] = False
+    return copy
+
+
+CLOSED = {name: closed(schema) for name, schema in SCHEMAS.items()}
 
 
 def follows(text: str | dict) -> None:
-    """Checks an object against the schema that it names."""
+    """Checks an object against the schema that it names, as it is published and without room for other fields."""
     data = json.loads(text) if isinstance(text, str) else text
     name = re.fullmatch(r"inertial/(\w+)/1", data["schema"])[1]
-    resources = [(p.name, referencing.Resource.from_contents(json.loads(p.read_text()))) for p in FOLDER.glob("*.json")]
-    registry = referencing.Registry().with_resources(resources)
-    schema = json.loads((FOLDER / f"{name}.json").read_text())
-    # References are to files beside it.
-    schema["$id"] = f"{name}.json"
-    jsonschema.Draft202012Validator(schema, registry=registry).validate(data)
+    for schema in (SCHEMAS[name], CLOSED[name]):
+        jsonschema.Draft202012Validator(schema).validate(data)
+
+
+def test_schemas_are_schemas_and_stand_alone():
+    for name, schema in SCHEMAS.items():
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["$id"] == f"urn:inertial:{name}:1"
+        assert schema["properties"]["schema"]["const"] == f"inertial/{name}/1"
+        for part in objects(schema):
+            for field, content in part["properties"].items():
+                assert content.get("description"), f"{name}: {field} has no description"
+    # What one schema has of another is the other.
+    for name, other in (("fleet", "identification"), ("design", "trajectory")):
+        inner, outer = SCHEMAS[name]["$defs"][other], SCHEMAS[other]
+        assert {**outer, **inner} == outer, f"{name}.json has another {other} than {other}.json"
+        assert set(outer) - set(inner) <= {"$schema", "$id"}
 
 
 @pytest.mark.parametrize("name", BUILTIN)
@@ -38,6 +74,63 @@ def test_models(name):
     folder = REPOSITORY / "crates/inertial/src/mechanism/builtin"
     text = (folder / f"{name}.toml").read_text(encoding="utf-8")
     follows({"schema": "inertial/mechanism/1", **tomllib.loads(text)})
+
+
+def test_several_models():
+    follows(program("check", "builtin:puma560", "builtin:arm7", "--json").stdout)
+    with pytest.raises(jsonschema.ValidationError):
+        follows({"schema": "inertial/check/1", "consistent": True})
+
+
+def test_bodies_that_cannot_exist(tmp_path):
+    text = (REPOSITORY / "crates/inertial/src/mechanism/builtin/planar-2r.toml").read_text(encoding="utf-8")
+    impossible = re.sub(r"izz = [0-9.]+", "izz = 1e3", text)
+    assert impossible != text
+    (tmp_path / "robot.toml").write_text(impossible, encoding="utf-8")
+    said = program("check", str(tmp_path / "robot.toml"), "--json").stdout
+    assert not json.loads(said)["consistent"]
+    follows(said)
+
+
+def test_analyses():
+    follows(program("analyze", "builtin:cheetah-leg", "--compare", "floating", "--json").stdout)
+    follows(program("analyze", "builtin:puma560", "--static", "--json").stdout)
+
+
+@pytest.mark.parametrize("family", ["fourier", "spline", "velocity", "cycloid", "quintic"])
+def test_trajectories(family, tmp_path):
+    files = [tmp_path / "motion.json", tmp_path / "motion.toml"]
+    outs = [part for file in files for part in ("--out", str(file))]
+    made = program(
+        *("design", "builtin:planar-2r", "--duration", "4", "--starts", "1", "--iterations", "3"),
+        *("--trajectory", family, "--json", *outs),
+    )
+    assert made.returncode == 0, made.stderr
+    follows(made.stdout)
+    stored = json.loads(files[0].read_text(encoding="utf-8"))
+    follows(stored)
+    assert stored == tomllib.loads(files[1].read_text(encoding="utf-8")) == json.loads(made.stdout)["trajectory"]
+    # What is written is what is read.
+    for file in files:
+        read = program("simulate", "builtin:planar-2r", str(file), "--ignore-limits", "--json")
+        assert read.returncode == 0, read.stderr
+        follows(read.stdout)
+    with pytest.raises(jsonschema.ValidationError):
+        follows({**stored, "basis": {**stored["basis"], "type": "polynomial"}})
+
+
+def test_free_flight(tmp_path):
+    motion, log = tmp_path / "motion.json", tmp_path / "flight.csv"
+    noise = ("--measured", "momentum", "--noise", "dq=5e-5,base.v=5e-5,base.w=8e-5")
+    robot = "builtin:space-dual-arm"
+    short = ("--duration", "20", "--rate", "10", "--starts", "1", "--iterations", "2")
+    follows(program("design", robot, *noise, *short, "--out", str(motion), "--json").stdout)
+    follows(motion.read_text(encoding="utf-8"))
+    follows(program("simulate", robot, str(motion), *noise, "--rate", "10", "--out", str(log), "--json").stdout)
+    for estimator in ("eiv", "ols", "lmi"):
+        found = program("identify", robot, str(log), *noise, "--estimator", estimator, "--json")
+        assert found.returncode == 0, found.stderr
+        follows(found.stdout)
 
 
 def test_results(tmp_path):
@@ -98,7 +191,14 @@ def test_what_is_wrong_is_refused():
 
 
 def test_examples_of_the_guide():
-    for page in (REPOSITORY / "docs").glob("*.md"):
-        for block in re.findall(r"^```json\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL):
-            json.loads(block)
-    assert pathlib.Path(FOLDER / "analysis.json").exists()
+    pages = [REPOSITORY / "README.md", REPOSITORY / "crates/inertial-py/README.md", *(REPOSITORY / "docs").glob("*.md")]
+    checked = 0
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        for block in re.findall(r"^```json\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
+            example = json.loads(block)
+            # A fragment would say so: ```json fragment.
+            assert "schema" in example, f"{page.name}: the example names no schema: {block}"
+            follows(example)
+            checked += 1
+    assert checked > 0
