@@ -249,6 +249,7 @@ fn forces(args: &Args, model: &Model, mechanism: &Mechanism, watcher: &Watcher) 
         let subject = subject(args, other, plate.as_ref());
         subjects.push(subject.with_context(|| format!("--robust {path}"))?);
     }
+    let rests = rests(args, mechanism);
     let mechanism = plate.as_ref().unwrap_or(mechanism);
     let coordinates = coordinates(mechanism, &limits(args));
     let room = room(args, mechanism)?;
@@ -265,11 +266,7 @@ fn forces(args: &Args, model: &Model, mechanism: &Mechanism, watcher: &Watcher) 
         ..DesignOptions::default()
     };
     let found = design(&subjects, &coordinates, &room, &options, &|p| watcher.step(p));
-    Ok(if rests(args, mechanism) {
-        found.context("the base is held still (--base-motion X,A moves it)")?
-    } else {
-        found?
-    })
+    Ok(if rests { found.context("the base is held still (--base-motion X,A moves it)")? } else { found? })
 }
 
 /// Whether a base that could move is held still.

@@ -142,7 +142,10 @@ fn what_cannot_be_designed_is_told_in_one_line() {
         (&["design", "builtin:planar-2r", "--duration", "1e7"], "more than an hour of motion"),
         (&["design", "builtin:planar-2r", "--rate", "1e9"], "expected 10 to 200000"),
         (&["design", "builtin:planar-2r", "--start", "1"], "--start has 1 position, the model has 2 joints"),
-        (&["design", "builtin:quadruped"], "no motion within the limits shows"),
+        (
+            &["design", "builtin:quadruped"],
+            "the base is held still (--base-motion X,A moves it): no motion within the limits",
+        ),
         (&["design", "builtin:planar-2r", "--noise", "tau=0"], "expected KEY=X with X above zero"),
         (&["design", "builtin:planar-2r", "--noise", "tau.nose=1"], "there is no sensor tau.nose"),
         (

@@ -23,9 +23,9 @@ pub(super) fn written(
     let options = args.options.build_options();
     let written = if model.text.trim_start().starts_with('<') {
         let joints = joints.unwrap_or_default();
-        if joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || j.offset.is_some()) {
+        if joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || has_more(j)) {
             output::say(
-                "a URDF has no place for offsets and reflected rotor inertias: they are in the result only",
+                "a URDF takes inertias, viscous and Coulomb friction: all else is in the result only",
             );
         }
         let known = |j: &&JointEstimate| j.viscous.is_some() || j.coulomb.is_some();
@@ -44,13 +44,16 @@ pub(super) fn written(
     Ok(written.text)
 }
 
+/// Whether a joint has something that no model file has a place for.
+fn has_more(joint: &JointEstimate) -> bool {
+    let more = [joint.offset, joint.stribeck, joint.coulomb_positive, joint.coulomb_negative, joint.gain];
+    more.iter().any(Option::is_some) || !joint.terms.is_empty() || !joint.turns_with.is_empty()
+}
+
 /// New dynamics of the joints, with which the written model predicts what was identified: an armature that was not estimated
 /// apart acts like the inertia of links and is part of it, so it must not count again.
 fn dynamics<'m>(with: &'m Mechanism, joints: &[JointEstimate]) -> Vec<(&'m str, NewDynamics)> {
-    let mut left = joints.iter().any(|j| {
-        let more = [j.offset, j.stribeck, j.coulomb_positive, j.coulomb_negative, j.gain];
-        more.iter().any(Option::is_some) || !j.terms.is_empty() || !j.turns_with.is_empty()
-    });
+    let mut left = joints.iter().any(has_more);
     let mut out = Vec::new();
     for joint in with.joints() {
         let mut new = NewDynamics::default();
