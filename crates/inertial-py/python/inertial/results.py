@@ -175,6 +175,8 @@ class Parameter(Result):
     value: float
     std_error: float
     relative_std_error: float | None
+    model: float | None
+    difference_in_std_errors: float | None
 
     def _headline(self) -> str:
         return f"{self.name} = {with_error(self.value, self.std_error)}"
@@ -235,6 +237,8 @@ class CheckedBody(Result):
     consistent: bool
     pseudo_inertia_min_eigenvalue: float
     violations: list[str]
+    reasons: list[str] | None
+    nearest: dict[str, Any] | None
 
     def _headline(self) -> str:
         verdict = "can exist" if self.consistent else f"cannot exist: {'; '.join(self.violations)}"
@@ -303,10 +307,11 @@ class Analysis(Result):
     method: str
     parameters: int
     rank: int
-    rank_literal: int | None
+    rank_literal: int
     nullity: int
     bodies: list[AnalyzedBody]
     base_parameters: list[BaseParameter]
+    null_vectors: list[dict[str, Any]] | None
     certificate: dict[str, Any]
     compared_with: str | None
     comparison: dict[str, Any] | None
@@ -351,7 +356,7 @@ class DesignedParameter(Result):
 
     name: str
     value: float
-    std_error: float
+    std_error: float | None
     relative: float | None
     inflation: float | None
     weak: bool
@@ -373,16 +378,22 @@ class Design(Result):
     samples: int
     structural_rank: int
     rank: int
-    unknowns: int | None
-    excited: int | None
-    smallest_singular_value: float | None
+    unknowns: int
+    excited: int
+    smallest_singular_value: float
     condition: float | None
     scaled_condition: float | None
     base_parameters: list[DesignedParameter]
+    joint_terms: list[DesignedParameter]
+    weak: list[str]
+    limits: list[dict[str, Any]]
     trajectory: dict[str, Any]
     interrupted: bool
     warnings: list[str]
-    _parts: ClassVar[dict[str, type[Result]]] = {"base_parameters": DesignedParameter}
+    _parts: ClassVar[dict[str, type[Result]]] = {
+        "base_parameters": DesignedParameter,
+        "joint_terms": DesignedParameter,
+    }
     _frame = "base_parameters"
 
     def _headline(self) -> str:
@@ -432,7 +443,9 @@ class Simulation(Result):
 class Identification(Result):
     """Parameters found from measurements."""
 
+    t: float | None
     model: dict[str, Any]
+    measured: str | None
     estimator: str
     samples: int
     rank: int
@@ -448,6 +461,7 @@ class Identification(Result):
     covariance: list[list[float]] | None
     not_shown: list[dict[str, float]] | None
     essential: dict[str, Any] | None
+    reduced_chi_squared: float | None
     warnings: list[str]
     _parts: ClassVar[dict[str, type[Result]]] = {
         "bodies": Body,
