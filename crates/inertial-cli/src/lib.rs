@@ -25,6 +25,7 @@ mod simulate;
 mod validate;
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -184,12 +185,12 @@ pub fn options(command: &str) -> Vec<(String, String)> {
             let defaults: Vec<_> =
                 argument.get_default_values().iter().map(|v| v.to_string_lossy().into_owned()).collect();
             if !defaults.is_empty() && !argument.is_hide_default_value_set() {
-                help += &format!(" [default: {}]", defaults.join(" "));
+                let _ = write!(help, " [default: {}]", defaults.join(" "));
             }
             let values = argument.get_possible_values();
             if !values.is_empty() {
                 let names: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
-                help += &format!(" [possible values: {}]", names.join(", "));
+                let _ = write!(help, " [possible values: {}]", names.join(", "));
             }
         }
         Some((name, help))

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 
@@ -101,7 +102,7 @@ def test_tables_of_other_libraries_give_the_same(arm, log):
 
 def test_tables_may_have_more_than_is_needed(arm, log):
     expected = inertial.identify(arm, log).to_dict()
-    assert inertial.identify(arm, {**log, "note": ["moves"] * 2000, "pairs": np.zeros((2000, 2))}).to_dict() == expected
+    assert inertial.identify(arm, {**log, "note": ["moves"] * 2000, "pairs": np.zeros((2000, 2)), "ragged": [[1], [2, 3]]}).to_dict() == expected
     with pytest.raises(inertial.Error, match="q.joint2.*; q.joint2: expected numbers$"):
         inertial.identify(arm, {**log, "q.joint2": ["a"] * 2000})
     with pytest.raises(inertial.Error, match="no columns of numbers, only t"):
@@ -135,6 +136,15 @@ def test_times_are_seconds_as_in_parquet(tmp_path, arm, log):
     assert inertial.identify(arm, stamped.assign(t=stamped.t.dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin"))).to_dict() == expected
     assert inertial.identify(arm, frame.assign(t=pandas.to_timedelta(frame.t, unit="s"))).to_dict() == expected
     assert inertial.identify(arm, polars.from_pandas(stamped)).to_dict() == expected
+
+
+def test_pages_name_tables_not_files(tmp_path):
+    robot = inertial.Mechanism.builtin("planar-2r")
+    log = inertial.simulate(robot, inertial.design(robot, duration=4, starts=1, iterations=3))
+    inertial.identify(robot, log, report=tmp_path / "page.html", validate=log)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '"table 1"' in page and '"table 2"' in page and tempfile.gettempdir() + "/inertial-" not in page
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_a_simulation_is_a_log(arm):
@@ -240,6 +250,16 @@ def test_help_tells_every_option():
         for name in _all(kind):
             told = [line for line in lines if line.startswith(f"{name}: ")]
             assert len(told) == 1 and len(told[0]) > len(name) + 10, (function, name)
+    from inertial import distributed
+
+    for thing, kind in (
+        (inertial.Summary, options.UnknownsOptions),
+        (inertial.Online, options.UnknownsOptions),
+        (inertial.Summary.identify, options.EstimateOptions),
+        (inertial.identify_fleet, options.FleetOptions),
+        (distributed.identify, options.EstimateOptions),
+    ):
+        assert all(f"\n        {name}: " in thing.__doc__ for name in _all(kind)), thing
     assert "friction: Friction of the joints [default: none] [possible values: none, viscous" in inertial.identify.__doc__
 
 

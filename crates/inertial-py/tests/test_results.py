@@ -55,7 +55,10 @@ def test_an_identification_shows_all_that_was_found(found):
 
 def test_what_was_not_asked_for_is_not_shown(robot, log):
     text = str(inertial.identify(robot, log))
-    assert "viscous" not in text and "validation" not in text
+    assert "viscous" not in text and "validation" not in text and "essential" not in text
+    essential = inertial.identify(robot, log, essential=True)
+    count = len(essential.essential["parameters"])
+    assert f"essential: {count} of 6 unknowns; noise covers link1.hy, link2.hy" in str(essential)
 
 
 def test_parts_print_as_lines(found, robot, log, motion):

@@ -187,7 +187,25 @@ class Call:
     def run(self, arguments: list[str]) -> tuple[bool, str, list[str]]:
         """What the program answers."""
         yes, output, notes = _inertial.call(arguments, self.models, self.summaries)
+        for argument in arguments:
+            option, _, value = argument.partition("=")
+            if option == "--report" and self._folder is not None:
+                self._tidy(value)
         return yes, self.plain(output), [*self.notes, *(self.plain(note) for note in notes)]
+
+    def _tidy(self, page: str) -> None:
+        """Names tables in a page too; it is replaced whole."""
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        handle, new = tempfile.mkstemp(dir=os.path.dirname(page) or ".")
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(self.plain(text))
+            shutil.copymode(page, new)
+            os.replace(new, page)
+        except OSError as error:
+            os.unlink(new)
+            raise Error(f"{page}: {(error.strerror or str(error)).lower()}") from None
 
     def plain(self, message: str) -> str:
         """A message that names tables, not the files that stood for them."""

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 
-@dataclass
 class Table:
     """Rows under a header; columns of numbers stand to the right. Lines below say what fits in no column."""
 
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    below: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, header: Sequence[str], rows: Sequence[Sequence[str]], below: Sequence[str] = ()) -> None:
         # What no row has is no column.
-        kept = [k for k in range(len(self.header)) if any(row[k] not in {"", "-"} for row in self.rows)]
-        self.header = [self.header[k] for k in kept]
-        self.rows = [[row[k] for k in kept] for row in self.rows]
+        kept = [k for k in range(len(header)) if any(row[k] not in {"", "-"} for row in rows)]
+        self.header = [header[k] for k in kept]
+        self.rows = [[row[k] for k in kept] for row in rows]
+        self.below = list(below)
 
     def text(self) -> str:
         """With spaces between columns."""
-        rows = [list(self.header), *(list(row) for row in self.rows)]
+        rows = [self.header, *self.rows]
         widths = [max(len(row[k]) for row in rows) for k in range(len(self.header))]
         right = [k > 0 and all(_is_number(row[k]) for row in self.rows) for k in range(len(self.header))]
         lines = []

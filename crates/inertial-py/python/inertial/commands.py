@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from . import _inertial
-from ._arguments import PROGRAM_ONLY, Call, path_of
+from ._arguments import Call, path_of
+from ._help import with_options
 from ._inertial import Error, read_log
 from .results import Analysis, Check, Design, Identification, Simulation, Validation
 
@@ -29,30 +29,19 @@ if TYPE_CHECKING:
         ValidateOptions,
     )
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _with_options(function: F) -> F:
-    """Adds what the program's help says of each option to a function's own words."""
-    options = [(name.replace("-", "_"), told) for name, told in _inertial.options(function.__name__)]
-    lines = [f"        {name}: {told}" for name, told in options if name not in PROGRAM_ONLY]
-    function.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), "", "    Options:", *lines])
-    return function
-
-
 def _result(call: Call, arguments: list[str]) -> tuple[dict[str, Any], list[str]]:
     _, output, notes = call.run([*arguments, "--json"])
     return json.loads(output), notes
 
 
-@_with_options
+@with_options("check")
 def check(model: Model, **options: Unpack[CheckOptions]) -> Check:
     """Can these inertial parameters belong to physical bodies?"""
     with Call() as call:
         return Check(*_result(call, ["check", *call.model(model, options)]))
 
 
-@_with_options
+@with_options("analyze")
 def analyze(model: Model, **options: Unpack[AnalyzeOptions]) -> Analysis:
     """Which parameters can any experiment ever reveal, and in which combinations?
 
@@ -70,7 +59,7 @@ def analyze(model: Model, **options: Unpack[AnalyzeOptions]) -> Analysis:
         return found
 
 
-@_with_options
+@with_options("design")
 def design(model: Model, **options: Unpack[DesignOptions]) -> Design:
     """Which motion reveals the parameters best, within the joint limits?
 
@@ -94,7 +83,7 @@ def design(model: Model, **options: Unpack[DesignOptions]) -> Design:
         return Design(*_result(call, arguments))
 
 
-@_with_options
+@with_options("simulate")
 def simulate(
     model: Model, trajectory: str | os.PathLike[str] | Design | Mapping[str, Any] | Any, **options: Unpack[SimulateOptions]
 ) -> Simulation:
@@ -132,7 +121,7 @@ def _csv(call: Call, table: Any) -> str:
     return path
 
 
-@_with_options
+@with_options("identify")
 def identify(model: Model, logs: Log | Iterable[Log], **options: Unpack[IdentifyOptions]) -> Identification:
     """What are the parameters, given what was measured?
 
@@ -149,7 +138,7 @@ def identify(model: Model, logs: Log | Iterable[Log], **options: Unpack[Identify
         return Identification(*_result(call, ["identify", *call.model(model, given), *named]))
 
 
-@_with_options
+@with_options("validate")
 def validate(model: Model, logs: Log | Iterable[Log], **options: Unpack[ValidateOptions]) -> Validation:
     """How well does this model predict what was measured?
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._arguments import belongs
+from ._help import with_options
 from ._inertial import Error
 from .mechanism import Mechanism
 from .options import EstimateOptions, IdentifyOptions, UnknownsOptions
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 #: Summaries that one task merges.
 BRANCHES = 8
+
+#: Options of identify that a cluster has.
+ALLOWED = {**UnknownsOptions.__annotations__, **EstimateOptions.__annotations__}
 
 
 def summarize(path: str, model: Mechanism, options: dict[str, Any]) -> Summary:
@@ -115,6 +119,7 @@ def summarize_all(
     return result
 
 
+@with_options("identify", ALLOWED)
 def identify(
     model: Model,
     logs: Logs,
@@ -125,9 +130,8 @@ def identify(
     **options: Unpack[IdentifyOptions],
 ) -> Identification:
     """``inertial.identify`` with the logs summarised on a Dask cluster; the same answer to rounding."""
-    allowed = {**UnknownsOptions.__annotations__, **EstimateOptions.__annotations__}
     why = "not on a cluster; make a Summary there (summarize_all) and call inertial.identify with it"
-    belongs(options, allowed, IdentifyOptions.__annotations__, why)
+    belongs(options, ALLOWED, IdentifyOptions.__annotations__, why)
     estimate: Any = {k: v for k, v in options.items() if k in EstimateOptions.__annotations__}
     unknowns: Any = {k: v for k, v in options.items() if k not in estimate}
     if estimate.get("estimator") == "irls":

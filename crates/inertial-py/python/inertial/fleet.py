@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import _inertial
 from ._arguments import belongs, flags, taken
+from ._help import with_options
 from ._inertial import Error
 from .options import EstimateOptions, FleetOptions, IdentifyOptions
 from .results import Fleet
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .summary import Summary
 
 
+@with_options("identify", FleetOptions.__annotations__)
 def identify_fleet(
     summaries: Iterable[Summary],
     *,

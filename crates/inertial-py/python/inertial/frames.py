@@ -70,7 +70,12 @@ def _numbers(column: Any) -> Floats | None:
             column = column.to_numpy(zero_copy_only=False)  # an array of PyArrow with gaps
         except TypeError:
             column = column.to_numpy()
-    array = np.asarray(column)
+    try:
+        array = np.asarray(column)
+    except ValueError:  # lists of different lengths
+        return None
+    if array.dtype.kind == "c":
+        return None
     if array.dtype.kind in "mM":
         unit, count = np.datetime_data(array.dtype)
         if unit not in UNITS:

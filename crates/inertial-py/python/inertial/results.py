@@ -476,10 +476,15 @@ class Identification(Result):
         return f"{self.model['name']}: {self.samples} samples, {self.excited} of {self.rank} base parameters shown ({self.estimator})"
 
     def _tables(self) -> list[Table]:
+        parameters = _parameters(self.base_parameters)
+        if self.essential:
+            kept, dropped = self.essential["parameters"], self.essential["dropped"]
+            covered = ", ".join(dropped) or "none"
+            parameters.below = [f"essential: {len(kept)} of {len(kept) + len(dropped)} unknowns; noise covers {covered}"]
         return [
             _bodies(self.bodies),
             _joints(self.joints or []),
-            _parameters(self.base_parameters),
+            parameters,
             _residuals("fit", self.fit or [], self.fit_relative_rms),
             _residuals("validation", self.validation or [], self.validation_relative_rms),
         ]

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from . import _inertial
 from ._arguments import Call, belongs, flags, path_of, taken
+from ._help import with_options
 from ._inertial import Error
 from .commands import identify
 from .mechanism import Mechanism, floats
-from .options import IdentifyOptions, UnknownsOptions
+from .options import EstimateOptions, IdentifyOptions, UnknownsOptions
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from ._arguments import Log, Model
     from ._inertial import Floats
-    from .options import EstimateOptions
     from .results import Identification
 
 
@@ -47,6 +47,7 @@ def mechanism_of(model: Model) -> Mechanism:
     return Mechanism.from_file(path)
 
 
+@with_options("identify", UnknownsOptions.__annotations__)
 class Summary:
     """What logs say of the unknowns, in a few kilobytes: all that estimates need.
 
@@ -111,6 +112,7 @@ class Summary:
             self._keep(other._notes, other._more_notes)
         return self
 
+    @with_options("identify", EstimateOptions.__annotations__)
     def identify(self, **options: Unpack[EstimateOptions]) -> Identification:
         """What are the parameters, given what it says?"""
         together: Any = {**self.options, **options}
@@ -136,6 +138,7 @@ def _revive(
     return out
 
 
+@with_options("identify", UnknownsOptions.__annotations__)
 class Online:
     """An estimate that follows a stream of samples; ``forgetting`` is the weight that a sample keeps when the next
     arrives (1: all count alike)::
