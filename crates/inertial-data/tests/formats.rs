@@ -54,6 +54,30 @@ fn same(a: &Log, b: &Log) {
     }
 }
 
+/// What a reader says of how much it has read rises to all, in every format; a stream's length is not known.
+#[test]
+fn readers_know_how_much_they_have_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (names, columns) = clean(60_000, 500.0);
+    let text = common::csv(&names, &columns);
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("log.csv"), &text).unwrap();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, text.as_bytes()).unwrap();
+    std::fs::write(path("log.csv.gz"), packed.finish().unwrap()).unwrap();
+    write_parquet(&path("log.parquet"), &names, &columns, 9000);
+    for name in ["log.csv", "log.csv.gz", "log.parquet"] {
+        let mut reader = open(&path(name), &Source::default()).unwrap();
+        let mut shares = Vec::new();
+        while reader.next_rows().unwrap().is_some() {
+            shares.push(reader.share().unwrap());
+        }
+        assert!(shares.len() > 2 && shares.windows(2).all(|w| w[0] <= w[1]), "{name}: {shares:?}");
+        assert_eq!(shares.last(), Some(&1.0), "{name}");
+    }
+    assert_eq!(CsvReader::new(text.as_bytes(), "stream").unwrap().share(), None);
+}
+
 #[test]
 fn parquet_holds_what_csv_holds() {
     let folder = tempfile::tempdir().unwrap();

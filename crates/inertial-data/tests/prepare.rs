@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 
 use common::{arm, clean, columns_at, csv, motion, torque};
 use inertial::mechanism::{Base, BuildOptions, MechanismBuilder, builtin};
-use inertial_data::{CsvReader, Cutoff, Log, Need, Options, Prepared, PreparedLog, prepare};
+use inertial_data::{CsvReader, Cutoff, Log, Need, Options, Prepared, PreparedLog, Source, open, prepare};
 
 fn log(names: Vec<String>, columns: Vec<Vec<f64>>) -> Log {
     Log::new("log.csv", names, columns).unwrap()
@@ -175,6 +175,23 @@ fn the_holdout_is_the_end_and_shares_nothing() {
     for fraction in [0.0, 1.0, -0.5, f64::NAN] {
         assert!(log.hold_out(fraction).is_err());
     }
+}
+
+/// Whoever watches is told of reading and of filtering, and changes nothing.
+#[test]
+fn preparing_can_be_watched() {
+    let (names, columns) = clean(60_000, 200.0);
+    let log = Log::new("log.csv", names.clone(), columns.clone()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.csv");
+    std::fs::write(&path, csv(&names, &columns)).unwrap();
+    let mut told = Vec::new();
+    let mut reader = open(&path, &Source::default()).unwrap();
+    let watched =
+        PreparedLog::watched(&arm(), &mut reader, &Options::default(), &mut |share| told.push(share));
+    assert_eq!(watched.unwrap().whole().unwrap(), prepare(&arm(), &log, &Options::default()).unwrap());
+    assert!(told.windows(2).all(|w| w[0] <= w[1]), "{told:?}");
+    assert!(told[0] < 0.5 && told.last() == Some(&1.0), "{told:?}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use inertial::estimation::{Equations, Residual};
 use inertial::mechanism::{JointType, Mechanism};
 use serde::Serialize;
 
+use crate::progress::{self, Work};
 use crate::recording::{Part, Recording};
 use film::Film;
 pub use film::Motion;
@@ -183,7 +184,10 @@ impl Curves {
         let bucket = bucket(pieces().map(|p| p.range.len()).sum(), equations.row_names().len());
         let films = pieces().count();
         let mut out = Self::default();
+        let paths: Vec<String> = logs.iter().map(|(recording, _)| recording.path().to_owned()).collect();
+        let _work = Work::on_files(&paths);
         for (recording, pieces) in logs {
+            progress::file_again(recording.path());
             for piece in pieces {
                 let film = Film::new(piece.range.len(), recording.rate_hz(), films);
                 out.take(equations, values, recording, &piece, bucket, film)?;
