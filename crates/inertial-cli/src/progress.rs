@@ -17,7 +17,7 @@ const PREPARED: f64 = 0.7;
 
 /// Where the bar is.
 struct Bar {
-    bar: ProgressBar,
+    drawn: ProgressBar,
     /// Where the part of the work begins that is under way, how large it is, and the share of it that is done before it is
     /// told of.
     start: u64,
@@ -37,25 +37,25 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template(&style) {
             bar.set_style(style);
         }
-        Self { bar, start: 0, size: total, skipped: 0.0, shown: false }
+        Self { drawn: bar, start: 0, size: total, skipped: 0.0, shown: false }
     }
 
     /// A part of the work begins where the last one ended.
     fn begin(&mut self, size: u64, name: &str, skipped: f64) {
-        (self.start, self.size, self.skipped) = (self.bar.position(), size, skipped);
-        self.bar.set_message(name.to_owned());
+        (self.start, self.size, self.skipped) = (self.drawn.position(), size, skipped);
+        self.drawn.set_message(name.to_owned());
     }
 
     fn at(&mut self, share: f64) {
         let share = ((share - self.skipped) / (1.0 - self.skipped)).clamp(0.0, 1.0);
-        self.bar.set_position(self.start + (share * self.size as f64).round() as u64);
-        if !self.shown && self.bar.elapsed() > PATIENCE {
+        self.drawn.set_position(self.start + (share * self.size as f64).round() as u64);
+        if !self.shown && self.drawn.elapsed() > PATIENCE {
             // Stays hidden by indicatif itself where standard error is no terminal.
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.drawn.set_draw_target(ProgressDrawTarget::stderr());
             self.shown = true;
         }
-        if self.bar.length() == Some(0) {
-            self.bar.tick();
+        if self.drawn.length() == Some(0) {
+            self.drawn.tick();
         }
     }
 }
@@ -95,7 +95,7 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         if let Some(bar) = CURRENT.with_borrow_mut(Option::take) {
-            bar.bar.finish_and_clear();
+            bar.drawn.finish_and_clear();
         }
     }
 }
@@ -132,7 +132,7 @@ pub fn at(share: f64) {
 
 /// Writes beside the bar, not into it.
 pub fn aside(write: impl FnOnce()) {
-    let bar = CURRENT.with_borrow(|current| current.as_ref().map(|b| b.bar.clone()));
+    let bar = CURRENT.with_borrow(|current| current.as_ref().map(|b| b.drawn.clone()));
     match bar {
         Some(bar) => bar.suspend(write),
         None => write(),
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn position() -> u64 {
-        CURRENT.with_borrow(|c| c.as_ref().map_or(u64::MAX, |b| b.bar.position()))
+        CURRENT.with_borrow(|c| c.as_ref().map_or(u64::MAX, |b| b.drawn.position()))
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn manual_pages_have_examples_to_copy() {
     assert!(before.contains(".SH DETAILS\nLOG is CSV") && !identify.contains("EXTRA"));
     // What a line goes on after stays a backslash, and dashes stay dashes.
     assert!(examples.contains("\\-\\-measured momentum \\e\n    \\-\\-noise dq=5e\\-5"), "{examples}");
-    assert!(examples.trim_end().ends_with(".fi"));
+    assert_eq!(examples.trim_end().lines().last(), Some(".fi"));
     assert!(page("inertial-man.1").contains(".SH EXAMPLES\n.nf\n"));
     assert!(page("inertial.1").contains(".SH EXAMPLES\n.nf\n  inertial demo"));
 }
