@@ -83,6 +83,11 @@ def test_errors_have_the_programs_words(tmp_path, arm, log):
         inertial.identify(arm, [3.0])
     with pytest.raises(inertial.Error, match="is no URDF"):
         inertial.Mechanism.from_urdf("<mujoco/>")
+    (tmp_path / "all.xml").write_text('<mujoco><include file="arm.xml"/></mujoco>')
+    (tmp_path / "arm.xml").write_text("<mujoco><worldbody><body><joint/><geom size='.1'/></body></worldbody></mujoco>")
+    assert inertial.Mechanism.from_mjcf(tmp_path / "all.xml").nv == 1
+    with pytest.raises(inertial.Error, match="all.xml: is no URDF"):
+        inertial.Mechanism.from_urdf(tmp_path / "all.xml")
     with pytest.raises(inertial.Error, match="q is 6, expected 7"):
         arm.rnea(np.zeros(6), np.zeros(7), np.zeros(7))
     with pytest.raises(inertial.Error, match="v has 2 samples, q has 3|has 3 samples"):
@@ -294,6 +299,8 @@ def test_models_from_texts_and_files(tmp_path, arm):
     assert all(r == results[0] for r in results) and results[0]["rank"] == 3
     again = pickle.loads(pickle.dumps(ways[0]))
     assert inertial.analyze(again).to_dict() == results[0]
+    (tmp_path / "two.urdf").write_bytes(text.replace("\n", "\r\n").encode())
+    assert inertial.Mechanism.from_urdf(tmp_path / "two.urdf").text == text.replace("\n", "\r\n")
     floating = inertial.Mechanism.from_urdf(text, base="floating", gravity=(0, 0, 0))
     assert floating.nv == 7 and inertial.analyze(floating).to_dict()["model"]["base"] == "floating"
     # A zero first moment along gravity: hanging, it needs no torque.

@@ -52,7 +52,7 @@ def summarize(path: str, model: Mechanism, options: dict[str, Any]) -> Summary:
             summary.add(local)
         except Error as error:
             raise Error(str(error).replace(local, path)) from None
-        summary.rename(local, path)
+        summary._rename(local, path)
         return summary
 
 

@@ -34,6 +34,17 @@ def floats(name: str, array: ArrayLike) -> Floats:
         raise Error(f"{name}: expected numbers, as many for each sample") from None
 
 
+def _text_of(path: str | os.PathLike[str]) -> str:
+    try:
+        # Line ends stay as they are: what is written from it changes values and no other byte.
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except OSError as error:
+        raise Error(f"{os.fspath(path)}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        raise Error(f"{os.fspath(path)}: is no text: byte {error.start} is not UTF-8") from None
+
+
 def _target(out: Any, dimensions: int) -> None:
     """Refuses arrays that regressors cannot be written into."""
     import numpy as np
@@ -68,14 +79,10 @@ class Mechanism:
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
         """From a URDF, URDF+, MJCF or mechanism file, recognised by its content."""
-        path = os.fspath(path)
-        try:
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-        except OSError as error:
-            raise Error(f"{path}: {(error.strerror or str(error)).lower()}") from None
-        except UnicodeDecodeError as error:
-            raise Error(f"{path}: is no text: byte {error.start} is not UTF-8") from None
+        return cls._with_text(os.fspath(path), _text_of(path), options)
+
+    @classmethod
+    def _with_text(cls, path: str, text: str, options: Any) -> Mechanism:
         # Files that the text includes are found beside its path only.
         return cls(path, None if "<include" in text else text, flags(options))
 
@@ -96,13 +103,11 @@ class Mechanism:
 
     @classmethod
     def _from_xml(cls, source: str | os.PathLike[str], root: str, kind: str, options: Any) -> Mechanism:
-        if isinstance(source, str) and source.lstrip().startswith("<"):
-            made = cls.from_string(source, **options)
-        else:
-            made = cls.from_file(source, **options)
-        if made.text is not None and f"<{root}" not in made.text:
-            raise Error(f"{made.label}: is no {kind}, expected the element <{root}>")
-        return made
+        given = isinstance(source, str) and source.lstrip().startswith("<")
+        label, text = ("the model's text", str(source)) if given else (os.fspath(source), _text_of(source))
+        if f"<{root}" not in text:
+            raise Error(f"{label}: is no {kind}, expected the element <{root}>")
+        return cls.from_string(text, **options) if given else cls._with_text(label, text, options)
 
     @classmethod
     def builtin(cls, name: str, **options: Unpack[ModelOptions]) -> Mechanism:

@@ -94,7 +94,7 @@ class Summary:
             self._keep([call.plain(note) for note in notes])
         return self
 
-    def rename(self, local: str, name: str) -> None:
+    def _rename(self, local: str, name: str) -> None:
         """Calls a log in the notes by another name than that of the file that stood for it."""
         self._notes = [note.replace(local, name) for note in self._notes]
 
