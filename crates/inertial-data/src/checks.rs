@@ -1,7 +1,7 @@
 //! Logs that say nothing, or say it in other units.
 
 use crate::layout::Layout;
-use crate::survey::Survey;
+use crate::survey::{STILL, Survey};
 use crate::{Error, Place, Result};
 
 /// Rates below this are no rates of a control computer: the unit of time is doubted.
@@ -12,8 +12,6 @@ const BEYOND: f64 = 1.5;
 const WIDE: f64 = 25.0;
 /// Speed (rad/s) above which a wide angle is doubted.
 const FAST: f64 = 30.0;
-/// Least range of motion (rad or m) that counts as one.
-const STILL: f64 = 1e-3;
 /// Share of samples at a torque's extreme value that counts as saturation, and that makes a log useless.
 const SATURATED: (f64, f64) = (0.02, 0.2);
 /// Samples on end at an extreme value: a coarse torque may touch it often, but does not stay there.
@@ -48,7 +46,7 @@ pub(crate) fn angle_units(layout: &Layout, survey: &Survey) -> Result<()> {
             let channel = &survey.channels[place];
             let (low, high) = channel.logged;
             let limit = if joint.joint_type.nq() == 1 { joint.limit } else { f64::INFINITY };
-            let speed = channel.jump * survey.mean_rate();
+            let speed = channel.jump * survey.stamps.mean_rate();
             if let Some(message) = doubted_angle(low, high, speed, limit) {
                 return Err(Error::units(layout.column(place), message));
             }
@@ -63,7 +61,8 @@ pub(crate) fn doubted_angle(low: f64, high: f64, speed: f64, limit: f64) -> Opti
     let limited = limit.is_finite() && limit > 0.0;
     let doubtful = if limited { reach > BEYOND * limit } else { high - low > WIDE && speed > FAST };
     let why = if limited { format!("the limit is {limit:.3}") } else { format!("at {speed:.0} rad/s") };
-    doubtful.then(|| {
+    // Where nothing was measured there is nothing to doubt.
+    (doubtful && reach.is_finite()).then(|| {
         format!("an angle of {reach:.1} rad ({why}) is unlikely: are these degrees? Expected radians")
     })
 }
@@ -114,7 +113,7 @@ pub(crate) fn velocity_unit(place: &Place, slip: &Slip) -> Result<Option<String>
 
 /// Is there any motion, and a torque for every joint that should have one?
 pub(crate) fn content(layout: &Layout, survey: &Survey) -> Result<Vec<String>> {
-    let (n, parameters) = (survey.count, layout.parameters);
+    let (n, parameters) = (survey.stamps.count, layout.parameters);
     let measured = layout.tau.iter().flatten().count();
     if measured > 0 && n * measured < parameters {
         let message = format!(
@@ -156,7 +155,7 @@ pub(crate) fn saturation(layout: &Layout, survey: &Survey) -> Result<Vec<(usize,
         let Some(place) = *place else { continue };
         let plateaus = &survey.channels[place].plateaus;
         let stays = plateaus.iter().any(|p| p.longest >= STAYS);
-        let share = plateaus.iter().map(|p| p.count).sum::<usize>() as f64 / survey.count as f64;
+        let share = plateaus.iter().map(|p| p.count).sum::<usize>() as f64 / survey.stamps.count as f64;
         let [low, high] = [plateaus[0].value, plateaus[1].value];
         if !stays || share < SATURATED.0 {
             continue;

@@ -4,7 +4,8 @@ use inertial::consistency::significant;
 
 use crate::layout::Layout;
 use crate::spool::Spool;
-use crate::survey::{GAP, LOST, Survey};
+use crate::stamps::GAP;
+use crate::survey::{LOST, Survey};
 use crate::{Error, Result, count};
 
 /// Rows that may wait for the end of a gap in some column.
@@ -12,8 +13,12 @@ const HELD: usize = 1 << 17;
 /// Rows read from the spool at once.
 const BLOCK: usize = 1 << 13;
 
-/// What takes rows, with a mark for each.
-type Sink<'s> = dyn FnMut(&[f64], &[bool]) -> Result<()> + 's;
+/// Longest gap that is bridged as if nothing was missing, in periods of the low-pass' cut-off: what a straight line misses
+/// of a motion within a fifth of the cut-off changes its filtered acceleration by less than a hundredth.
+const BRIDGED: f64 = 0.125;
+
+/// What takes rows, with a mark for each; see [`Layout::doubt`].
+type Sink<'s> = dyn FnMut(&[f64], &[u64]) -> Result<()> + 's;
 
 /// A uniform grid for a log.
 pub(crate) struct Grid {
@@ -22,10 +27,13 @@ pub(crate) struct Grid {
     pub count: usize,
     /// The rows are on the grid already.
     direct: bool,
-    /// Longer steps are gaps.
+    /// Longer steps of time are gaps, and longer stretches without a value of a column.
     gap: f64,
+    hole: f64,
     /// Some values are missing.
     holes: bool,
+    /// Row and place of values that are taken as missing, in order of rows.
+    alone: Vec<(usize, usize)>,
 }
 
 impl Grid {
@@ -36,25 +44,32 @@ impl Grid {
         resample: Option<f64>,
         notes: &mut Vec<String>,
     ) -> Result<Self> {
-        let n = survey.count;
+        let stamps = &survey.stamps;
+        let n = stamps.count;
         if n < 8 {
             return Err(Error::content(
                 layout.place(),
                 format!("{n} samples are too few, expected eight at least"),
             ));
         }
-        let span = survey.end - survey.start;
-        let (longest, line) = survey.longest;
-        let uniform = survey.is_uniform();
-        let steps = if uniform { (n - 1) as f64 } else { (span / survey.typical).round() };
+        let span = stamps.end - stamps.start;
+        let (longest, line) = stamps.longest;
+        let rounding = if stamps.is_uniform() { None } else { stamps.rounding() };
+        let uniform = stamps.is_uniform() || rounding.is_some();
+        let steps = if uniform { (n - 1) as f64 } else { stamps.grid_steps() };
         // More than twice as many steps as samples: the median says nothing about these stamps.
         if steps > 2.0 * n as f64 {
             let message = format!(
                 "time stamps are too irregular: the median step is {:.3e} s, here it is {longest:.3e} s",
-                survey.typical
+                stamps.typical
             );
             return Err(Error::time(layout.stamp(line), message));
         }
+        if let Some(unit) = rounding {
+            let rate = significant((n - 1) as f64 / span, 6);
+            notes.push(format!("time stamps are rounded to {unit} s: taken as uniform at {rate} Hz"));
+        }
+        let mut missed = Vec::new();
         for (channel, name) in survey.channels.iter().zip(&layout.names).filter(|(c, _)| c.missing > 0) {
             let missing = channel.missing;
             if missing as f64 > LOST * n as f64 {
@@ -62,17 +77,20 @@ impl Grid {
                 let place = layout.place().row(channel.first_missing).column(name);
                 return Err(Error::content(place, message));
             }
-            notes.push(format!(
-                "column {name}: {missing} missing values were bridged and left out of the fit"
-            ));
+            missed.push(format!("{missing} of {name}"));
+        }
+        if !missed.is_empty() {
+            notes.push(format!("missing values were bridged: {}", missed.join(", ")));
         }
         let mut out = Self {
-            start: survey.start,
+            start: stamps.start,
             step: span / steps,
             count: count(steps) + 1,
             direct: uniform,
-            gap: GAP * survey.typical,
-            holes: survey.channels.iter().any(|c| c.missing > 0),
+            gap: GAP * stamps.typical,
+            hole: 0.0,
+            holes: !survey.glitches.is_empty() || survey.channels.iter().any(|c| c.missing > 0),
+            alone: survey.glitches.iter().map(|glitch| (glitch.row, glitch.place)).collect(),
         };
         if !uniform {
             out.irregular(layout, survey, notes)?;
@@ -90,13 +108,24 @@ impl Grid {
         Ok(out)
     }
 
+    /// Gaps that are short against the period of a low-pass are bridged as if nothing was missing; says so where there are
+    /// gaps.
+    pub fn tolerate(&mut self, cutoff_hz: f64) -> Option<String> {
+        let short = BRIDGED / cutoff_hz;
+        // A stretch without a value is one step longer than the gap.
+        self.hole = short + 1.001 * self.step;
+        self.gap = self.gap.max(self.hole);
+        self.holes.then(|| format!("samples near gaps longer than {short:.3} s are left out of the fit"))
+    }
+
     /// Whether the rows are those that were logged, none between them.
     pub fn is_direct(&self) -> bool {
         self.direct
     }
 
     fn irregular(&self, layout: &Layout, survey: &Survey, notes: &mut Vec<String>) -> Result<()> {
-        let (span, lost, (longest, line)) = (survey.end - survey.start, survey.lost, survey.longest);
+        let stamps = &survey.stamps;
+        let (span, lost, (longest, line)) = (stamps.end - stamps.start, stamps.lost, stamps.longest);
         if lost > LOST * span {
             let message = format!(
                 "{:.0} % of the time is in gaps; the longest, {longest:.3} s, ends here: cut the log in parts",
@@ -104,15 +133,11 @@ impl Grid {
             );
             return Err(Error::time(layout.stamp(line), message));
         }
-        let gaps = if lost > 0.0 {
-            format!(", {lost:.3} s in gaps bridged and left out of the fit")
-        } else {
-            String::new()
-        };
+        let gaps = if lost > 0.0 { format!(", {lost:.3} s in gaps bridged") } else { String::new() };
         notes.push(format!(
             "time stamps are irregular (steps {:.3} ms ± {:.3} ms): resampled at {} Hz{gaps}",
             1e3 * self.step,
-            1e3 * survey.jitter(self.step),
+            1e3 * stamps.jitter(self.step),
             significant(1.0 / self.step, 6),
         ));
         Ok(())
@@ -121,7 +146,8 @@ impl Grid {
     /// Hands the rows on the grid (time left out) to `sink`, with a mark for each that was not measured but bridged.
     pub fn each(&self, layout: &Layout, spool: &mut Spool, sink: &mut Sink<'_>) -> Result<()> {
         let width = layout.width() + 1;
-        let mut bridge = Bridge::new(layout);
+        let mut bridge = Bridge::new(layout, self.hole);
+        let mut alone = self.alone.iter().peekable();
         let mut resampler = Resampler::new(self, width);
         let (mut values, mut block) = (Vec::new(), Vec::new());
         let total = spool.len();
@@ -129,12 +155,16 @@ impl Grid {
             let last = (first + BLOCK).min(total);
             let ended = last == total;
             if self.holes {
+                let held = bridge.rows.len();
                 spool.read(first..last, &mut bridge.rows)?;
+                while let Some((row, place)) = alone.next_if(|(row, _)| *row < last) {
+                    bridge.rows[held + (row - first) * width + place + 1] = f64::NAN;
+                }
                 bridge.fill(ended)?;
                 bridge.release(&mut block, &mut resampler.hole);
             } else {
                 spool.read(first..last, &mut block)?;
-                resampler.hole.resize(resampler.hole.len() + last - first, false);
+                resampler.hole.resize(resampler.hole.len() + last - first, 0);
             }
             if self.direct {
                 values.clear();
@@ -151,12 +181,14 @@ impl Grid {
     }
 }
 
-/// Fills gaps by straight lines and marks them as holes.
+/// Fills gaps by straight lines and marks those that are not short.
 struct Bridge<'l> {
     layout: &'l Layout,
     width: usize,
+    /// Stretches without a value up to this (s) are short.
+    short: f64,
     rows: Vec<f64>,
-    hole: Vec<bool>,
+    hole: Vec<u64>,
     /// Rows looked at.
     seen: usize,
     /// For each value, the first row of a gap that has not ended.
@@ -166,11 +198,12 @@ struct Bridge<'l> {
 }
 
 impl<'l> Bridge<'l> {
-    fn new(layout: &'l Layout) -> Self {
+    fn new(layout: &'l Layout, short: f64) -> Self {
         let width = layout.width() + 1;
         Self {
             layout,
             width,
+            short,
             rows: Vec::new(),
             hole: Vec::new(),
             seen: 0,
@@ -181,13 +214,12 @@ impl<'l> Bridge<'l> {
 
     fn fill(&mut self, ended: bool) -> Result<()> {
         let count = self.rows.len() / self.width;
-        self.hole.resize(count, false);
+        self.hole.resize(count, 0);
         for i in self.seen..count {
             for c in 1..self.width {
                 let (now, x) = (self.rows[i * self.width], self.rows[i * self.width + c]);
                 if x.is_nan() {
                     self.open[c].get_or_insert(i);
-                    self.hole[i] = true;
                     continue;
                 }
                 if let Some(first) = self.open[c].take() {
@@ -224,14 +256,18 @@ impl<'l> Bridge<'l> {
             (None, None) => return,
         };
         let [(ta, a), (tb, b)] = ends;
+        let short = tb > ta && tb - ta <= self.short;
         for i in gap {
+            if !short {
+                self.hole[i] |= self.layout.doubt(c - 1);
+            }
             let share = if tb > ta { (self.rows[i * self.width] - ta) / (tb - ta) } else { 0.0 };
             self.rows[i * self.width + c] = a + (b - a) * share;
         }
     }
 
     /// Hands on the rows before any open gap.
-    fn release(&mut self, rows: &mut Vec<f64>, hole: &mut Vec<bool>) {
+    fn release(&mut self, rows: &mut Vec<f64>, hole: &mut Vec<u64>) {
         let count = self.open.iter().flatten().copied().min().unwrap_or(self.seen);
         rows.extend(self.rows.drain(..count * self.width));
         hole.extend(self.hole.drain(..count));
@@ -246,7 +282,7 @@ struct Resampler<'g> {
     width: usize,
     /// Rows around the next point, time first.
     rows: Vec<f64>,
-    hole: Vec<bool>,
+    hole: Vec<u64>,
     /// Whether the first of them is the log's first.
     start: bool,
     /// The next point of the grid.
@@ -254,7 +290,7 @@ struct Resampler<'g> {
     /// The row before it.
     before: usize,
     values: Vec<f64>,
-    bridged: Vec<bool>,
+    bridged: Vec<u64>,
 }
 
 impl<'g> Resampler<'g> {
@@ -326,6 +362,6 @@ impl<'g> Resampler<'g> {
                 + h * s * rest * (slope(i) * rest - slope(i + 1) * s);
             self.values.push(x);
         }
-        self.bridged.push(self.hole[i] || self.hole[i + 1] || h > self.grid.gap);
+        self.bridged.push(self.hole[i] | self.hole[i + 1] | u64::from(h > self.grid.gap));
     }
 }

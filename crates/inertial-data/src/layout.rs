@@ -115,6 +115,14 @@ impl Layout {
         self.dq.len()
     }
 
+    /// The bit by which samples near a value that is not known are marked: one for all samples, or one for those of the force
+    /// that alone depends on it. A number holds 53 bits; forces beyond have none of their own.
+    pub fn doubt(&self, place: usize) -> u64 {
+        let forces = self.tau.iter().flatten().take(52);
+        let own = forces.enumerate().find(|(_, force)| **force == place && !self.extra.contains(&place));
+        own.map_or(1, |(k, _)| 2 << k)
+    }
+
     pub fn place(&self) -> Place {
         Place::file(&self.file)
     }

@@ -6,23 +6,15 @@ use inertial::consistency::significant;
 use inertial::estimation::RowFilter;
 use inertial::mechanism::{JointType, Mechanism};
 
-use crate::checks;
-use crate::derive::{Derive, State};
 use crate::grid::Grid;
 use crate::layout::Layout;
 use crate::reader::{LogReader, Reader};
 use crate::record::{Record, Recorder};
 use crate::smooth::Kernel;
-use crate::spectrum::Spectrum;
 use crate::spool::Spool;
 use crate::survey::survey;
-use crate::{Columns, Cutoff, Error, Filter, Log, LowPass, Options, Result, SavitzkyGolay, count};
+use crate::{Columns, Error, Log, Options, Result, checks, count, cutoff};
 
-/// The automatic cut-off, in bandwidths of the motion: gravity, friction and products of velocities put the torques' band at
-/// several times that of the motion; at five times, the filter's gain is above 0.999 over the lower two fifths.
-const CUTOFF_PER_BANDWIDTH: f64 = 5.0;
-/// The highest cut-off, in rates: beyond it the filter has nothing left to remove.
-const HIGHEST_CUTOFF: f64 = 0.4;
 /// Periods of the cut-off after which a disturbance at one sample is forgotten (it decays as exp(−2.4 f₀ t)).
 const SMEAR: f64 = 2.0;
 /// Rate after decimation, in cut-offs: four are Nyquist's for what lies below 2 f₀ (−48 dB there), twice that is a margin.
@@ -173,7 +165,7 @@ impl PreparedLog {
         if !options.trust_units {
             checks::angle_units(&layout, &survey)?;
         }
-        let grid = Grid::new(&layout, &survey, options.resample, &mut notes)?;
+        let mut grid = Grid::new(&layout, &survey, options.resample, &mut notes)?;
         if !options.trust_units {
             checks::time_unit(&layout, grid.step)?;
         }
@@ -186,8 +178,9 @@ impl PreparedLog {
             }
         }
         let rate = 1.0 / grid.step;
-        let bandwidth = || bandwidth(&layout, &grid, &mut rows, moving);
-        let (kernel, cutoff) = kernel(options, rate, bandwidth, &mut notes)?;
+        let choose = || cutoff::choose(&layout, &survey, &grid, &mut rows, moving);
+        let (kernel, cutoff) = cutoff::kernel(options, rate, choose, &mut notes)?;
+        notes.extend(cutoff.and_then(|f| grid.tolerate(f)));
         let every = match (options.decimate, cutoff) {
             (0, Some(f)) => count((rate / (RATE_PER_CUTOFF * f)).floor()).max(1),
             (0, None) => 1,
@@ -308,7 +301,7 @@ impl PreparedLog {
         };
         for (i, row) in data.chunks_exact(self.record.width).enumerate() {
             let parts = self.record.split(row);
-            let sound = parts.sound && !self.mixed.contains(&(range.start + i));
+            let sound = parts.doubt & 1 == 0 && !self.mixed.contains(&(range.start + i));
             for (to, part) in [
                 (&mut out.q, parts.q),
                 (&mut out.v, parts.v),
@@ -322,10 +315,8 @@ impl PreparedLog {
             for (k, &v) in self.record.measured.iter().enumerate() {
                 out.tau[i * nv + v] = parts.tau[k];
                 out.tau_raw[i * nv + v] = parts.tau_raw[k];
-                out.keep[i * nv + v] = sound && parts.v[v].abs() >= self.slowest[v];
-            }
-            for (&(v, _), clear) in self.record.saturated.iter().zip(parts.clear) {
-                out.keep[i * nv + v] &= *clear != 0.0;
+                let clear = k >= 52 || parts.doubt & 2 << k == 0;
+                out.keep[i * nv + v] = sound && clear && parts.v[v].abs() >= self.slowest[v];
             }
         }
         Ok(out)
@@ -338,21 +329,31 @@ impl PreparedLog {
         Ok(out)
     }
 
-    /// Refuses a log with fewer usable forces than the mechanism has parameters.
+    /// Refuses a log with fewer usable forces than the mechanism has parameters, and says why they are so few.
     fn check_usable(&mut self) -> Result<()> {
-        let wanted = self.layout.parameters;
-        let (mut kept, mut first) = (0, 0);
+        let (wanted, nv) = (self.layout.parameters, self.layout.nv());
+        let (mut kept, mut slow, mut first) = (0, 0, 0);
         while kept < wanted && first < self.len() {
-            kept += self.read(first..first + COUNTED)?.keep.iter().filter(|&&k| k).count();
+            let part = self.read(first..first + COUNTED)?;
+            kept += part.keep.iter().filter(|&&k| k).count();
+            let slowest = self.record.measured.iter().map(|&v| (v, self.slowest[v]));
+            for (v, slowest) in slowest {
+                slow += (0..part.len()).filter(|i| part.v[i * nv + v].abs() < slowest).count();
+            }
             first += COUNTED;
         }
-        if kept < wanted && !self.record.measured.is_empty() {
-            let message = format!(
-                "only {kept} torque samples are usable, fewer than the {wanted} parameters of the model"
-            );
-            return Err(Error::content(self.layout.place(), message));
+        let measured = self.record.measured.len();
+        if kept >= wanted || measured == 0 {
+            return Ok(());
         }
-        Ok(())
+        let total = measured * self.len();
+        let (near, within) =
+            (total - kept - slow.min(total - kept), self.cutoff_hz.map_or(0.0, |f| SMEAR / f));
+        let message = format!(
+            "only {kept} of {total} torque samples are usable, fewer than the {wanted} parameters of the model: {slow} are of slow \
+             joints, {near} within {within:.2} s of a gap, a saturated torque or an end of the log"
+        );
+        Err(Error::content(self.layout.place(), message))
     }
 }
 
@@ -408,71 +409,4 @@ fn row_filter(
     }
     let filter = RowFilter::new(cutoff, rate_hz).map_err(|e| Error::Option(e.to_string()))?;
     Ok(Some(filter.after(|f| kernel.gain(f, log_rate_hz))))
-}
-
-/// The filter and its cut-off.
-fn kernel(
-    options: &Options,
-    rate: f64,
-    bandwidth: impl FnOnce() -> Result<f64>,
-    notes: &mut Vec<String>,
-) -> Result<(Option<Kernel>, Option<f64>)> {
-    let fixed = match options.filter {
-        Filter::SavitzkyGolay { window: Some(window), order } => Some(SavitzkyGolay::new(window, order)?),
-        _ => None,
-    };
-    let cutoff = match (options.cutoff, &fixed) {
-        (Cutoff::Off, _) => return Ok((None, None)),
-        (Cutoff::Hz(f), None) if f > 0.0 && f < 0.5 * rate => f,
-        (Cutoff::Hz(f), None) => {
-            return Err(Error::Option(format!(
-                "cut-off {f} Hz: expected more than 0 and less than half the rate of the log, {} Hz",
-                (5e5 * rate).round() / 1e6
-            )));
-        }
-        (Cutoff::Hz(_), Some(_)) => {
-            let message = "a Savitzky–Golay filter has a window or a cut-off, not both";
-            return Err(Error::Option(message.to_owned()));
-        }
-        (Cutoff::Auto, Some(window)) => window.cutoff_hz(rate),
-        (Cutoff::Auto, None) => {
-            let bandwidth = bandwidth()?;
-            let f = (CUTOFF_PER_BANDWIDTH * bandwidth).min(HIGHEST_CUTOFF * rate);
-            if f <= 0.0 {
-                return Ok((None, None));
-            }
-            notes.push(format!(
-                "low-pass at {f:.3} Hz: {CUTOFF_PER_BANDWIDTH} times the {bandwidth:.3} Hz within which 99.9 % of the motion's energy lies"
-            ));
-            f
-        }
-    };
-    let kernel = match (options.filter, fixed) {
-        (Filter::Butterworth { order }, _) => Kernel::Butterworth(LowPass::new(order, cutoff, rate)?),
-        (Filter::SavitzkyGolay { .. }, Some(window)) => Kernel::SavitzkyGolay(window),
-        (Filter::SavitzkyGolay { order, .. }, None) => {
-            Kernel::SavitzkyGolay(SavitzkyGolay::with_cutoff(order, cutoff, rate)?)
-        }
-    };
-    if let Kernel::SavitzkyGolay(window) = &kernel {
-        let samples = window.weights().len();
-        notes.push(format!("Savitzky–Golay window of {samples} samples: gain one half at {cutoff:.3} Hz"));
-    }
-    Ok((Some(kernel), Some(cutoff)))
-}
-
-/// The bandwidth of the velocities, and of the values `moving`, before any filter.
-fn bandwidth(layout: &Layout, grid: &Grid, rows: &mut Spool, moving: &[usize]) -> Result<f64> {
-    let mut spectrum = Spectrum::new(layout.nv() + moving.len(), grid.count);
-    let mut derive = Derive::new(layout, grid.step, grid.count, 1);
-    let mut sample = Vec::new();
-    let mut add = |state: &State<'_>| {
-        sample.clear();
-        sample.extend_from_slice(state.v);
-        sample.extend(moving.iter().map(|&place| state.raw[place]));
-        spectrum.push(&sample);
-        Ok(())
-    };
-    grid.each(layout, rows, &mut |rows, _| derive.push(rows, rows, &mut add))?;
-    Ok(spectrum.bandwidth(1.0 / grid.step))
 }

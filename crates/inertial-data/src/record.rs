@@ -19,7 +19,7 @@ pub(crate) struct Record {
     /// Those whose force saturates, and the values at which it does.
     pub saturated: Vec<(usize, [f64; 2])>,
     /// Ends of the parts.
-    ends: [usize; 9],
+    ends: [usize; 8],
 }
 
 /// A record's parts.
@@ -31,9 +31,8 @@ pub(crate) struct Parts<'r> {
     pub tau_raw: &'r [f64],
     pub extra: &'r [f64],
     pub extra_raw: &'r [f64],
-    pub sound: bool,
-    /// Not near a saturated force, for each that saturates.
-    pub clear: &'r [f64],
+    /// Bits of what is not to be used here; see [`Layout::doubt`].
+    pub doubt: u64,
 }
 
 impl Record {
@@ -41,7 +40,7 @@ impl Record {
         let measured: Vec<usize> = (0..layout.nv()).filter(|&v| layout.tau[v].is_some()).collect();
         let (nv, nt, ne) = (layout.nv(), measured.len(), layout.extra.len());
         let mut end = 0;
-        let ends = [layout.nq(), nv, nv, nt, nt, ne, ne, 1, saturated.len()].map(|len| {
+        let ends = [layout.nq(), nv, nv, nt, nt, ne, ne, 1].map(|len| {
             end += len;
             end
         });
@@ -58,8 +57,7 @@ impl Record {
             tau_raw: part(4),
             extra: part(5),
             extra_raw: part(6),
-            sound: part(7)[0] != 0.0,
-            clear: part(8),
+            doubt: part(7)[0] as u64,
         }
     }
 }
@@ -71,8 +69,8 @@ pub(crate) struct Recorder<'l> {
     derive: Derive<'l>,
     pub records: Spool,
     row: Vec<f64>,
-    bridged: Marks,
-    saturated: Vec<Marks>,
+    /// For each bit of doubt.
+    marks: Vec<Marks>,
     /// Greatest speeds.
     pub speeds: Vec<f64>,
     pub slips: Vec<Slip>,
@@ -86,8 +84,7 @@ impl<'l> Recorder<'l> {
             derive: Derive::new(layout, grid.step, grid.count, every),
             records: Spool::new(record.width),
             row: Vec::with_capacity(record.width),
-            bridged: Marks::new(smear, grid.count),
-            saturated: record.saturated.iter().map(|_| Marks::new(smear, grid.count)).collect(),
+            marks: (0..=record.measured.len().min(52)).map(|_| Marks::new(smear, grid.count)).collect(),
             speeds: vec![0.0; layout.nv()],
             slips: vec![Slip::default(); layout.nv()],
         }
@@ -106,13 +103,15 @@ impl<'l> Recorder<'l> {
         let mut seen = 0;
         grid.each(layout, rows, &mut |rows, bridged| {
             for (i, (row, &bridged)) in rows.chunks_exact(layout.width()).zip(bridged).enumerate() {
-                if bridged {
-                    self.bridged.mark(seen + i);
-                }
-                for ((v, limits), marks) in record.saturated.iter().zip(&mut self.saturated) {
-                    if layout.tau[*v].is_some_and(|place| limits.contains(&row[place])) {
-                        marks.mark(seen + i);
+                let mut doubt = bridged;
+                for (v, limits) in &record.saturated {
+                    if let Some(place) = layout.tau[*v].filter(|&place| limits.contains(&row[place])) {
+                        doubt |= layout.doubt(place);
                     }
+                }
+                while doubt != 0 {
+                    self.marks[doubt.trailing_zeros() as usize].mark(seen + i);
+                    doubt &= doubt - 1;
                 }
             }
             seen += bridged.len();
@@ -123,7 +122,7 @@ impl<'l> Recorder<'l> {
     }
 
     fn derive(&mut self, smooth: &[f64], raw: &[f64]) -> Result<()> {
-        let Self { derive, layout, record, records, row, bridged, saturated, speeds, slips } = self;
+        let Self { derive, layout, record, records, row, marks, speeds, slips } = self;
         derive.push(smooth, raw, &mut |state| {
             for (k, speed) in speeds.iter_mut().enumerate() {
                 *speed = speed.max(state.v[k].abs());
@@ -139,8 +138,8 @@ impl<'l> Recorder<'l> {
             for source in [state.row, state.raw] {
                 row.extend(layout.extra.iter().map(|&place| source[place]));
             }
-            row.push(f64::from(bridged.clear(state.index)));
-            row.extend(saturated.iter_mut().map(|marks| f64::from(marks.clear(state.index))));
+            let doubt = |(k, marks): (usize, &mut Marks)| u64::from(!marks.clear(state.index)) << k;
+            row.push(marks.iter_mut().enumerate().map(doubt).sum::<u64>() as f64);
             records.push(row)
         })
     }

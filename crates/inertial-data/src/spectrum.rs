@@ -4,15 +4,20 @@ use std::f64::consts::PI;
 
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 
-/// Bins weaker than this share of the strongest are noise: quantisation and sensor noise spread over all bins and lie
-/// below −40 dB on real logs, while the motion is concentrated.
-const NOISE: f64 = 1e-4;
+/// Bins weaker than this share of the strongest are no motion that matters.
+const WEAK: f64 = 1e-4;
+/// Powers that stand out of noise, in its mean: one bin of white noise is that strong with a probability of 2e-9, so none of
+/// a spectrum's 32 768 bins is.
+const CLEAR: f64 = 20.0;
 /// Share of a motion's energy within its bandwidth.
 const ENERGY: f64 = 0.999;
+/// Where in the band there is noise alone, in halves of the rate. Derivatives and interpolation are weak above.
+const QUIET: [f64; 2] = [0.5, 0.9];
 
-/// The frequency below which 99.9 % of the energy of every signal lies, bins below −40 dB of its peak left out.
+/// The frequency below which 99.9 % of the energy of every signal lies. Bins below −40 dB of the signal's peak are left out,
+/// and those that do not stand out of its noise, which is taken from the upper half of the band as white.
 ///
-/// Signals that stand still have no say; zero where all do.
+/// Signals that stand still or show nothing but noise have no say; zero where all do.
 ///
 /// ```
 /// let wave: Vec<f64> = (0..2000).map(|k| (2.0 * 3.14159 * 3.0 * k as f64 / 200.0).sin()).collect();
@@ -23,9 +28,21 @@ pub fn motion_bandwidth<'a>(signals: impl IntoIterator<Item = &'a [f64]>, rate_h
     let of = |signal: &'a [f64]| {
         let mut spectrum = Spectrum::new(1, signal.len());
         signal.iter().for_each(|x| spectrum.push(&[*x]));
-        spectrum.bandwidth(rate_hz)
+        spectrum.bands(rate_hz, |_| false)[0].map_or(0.0, |band| band.bandwidth_hz)
     };
     signals.into_iter().map(of).fold(0.0, f64::max)
+}
+
+/// The part of a velocity's spectrum that is motion.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Band {
+    /// Below which 99.9 % of its energy lies.
+    pub bandwidth_hz: f64,
+    /// Energy of the velocity, and of the acceleration.
+    pub energy: f64,
+    pub acceleration: f64,
+    /// Energy that noise of the position has per Hz.
+    pub noise: f64,
 }
 
 /// Samples transformed at once: a longer signal is cut into equal parts no longer than this, whose powers are averaged.
@@ -84,9 +101,22 @@ impl Spectrum {
         }
     }
 
-    /// The greatest bandwidth of all signals; zero where all stand still.
-    pub fn bandwidth(&self, rate_hz: f64) -> f64 {
-        self.pairs.iter().flat_map(|pair| pair.bandwidths(rate_hz)).fold(0.0, f64::max)
+    /// What is motion in each signal; nothing where it stands still or where only noise is. `derived` tells which signals are
+    /// derivatives of positions (see [`Derive`](crate::derive::Derive)): their noise rises with the frequency as their gain does.
+    pub fn bands(&self, rate_hz: f64, derived: impl Fn(usize) -> bool) -> Vec<Option<Band>> {
+        let peaks =
+            |pair: &Pair| pair.powers.each_ref().map(|power| power.iter().copied().fold(0.0, f64::max));
+        let mut out = Vec::with_capacity(2 * self.pairs.len());
+        for pair in &self.pairs {
+            let peaks = peaks(pair);
+            for k in 0..2 {
+                let moves = peaks[k] > ROUNDING * peaks[1 - k];
+                let gain = if derived(out.len()) { derivative_gain } else { |_| 1.0 };
+                let band = || band(&pair.powers[k], self.complete, rate_hz, gain);
+                out.push(moves.then(band).flatten());
+            }
+        }
+        out
     }
 }
 
@@ -94,15 +124,6 @@ impl Spectrum {
 const ROUNDING: f64 = 1e-24;
 
 impl Pair {
-    fn bandwidths(&self, rate_hz: f64) -> [f64; 2] {
-        let peaks = self.powers.each_ref().map(|power| power.iter().copied().fold(0.0, f64::max));
-        [0, 1].map(
-            |k| {
-                if peaks[k] > ROUNDING * peaks[1 - k] { bandwidth(&self.powers[k], rate_hz) } else { 0.0 }
-            },
-        )
-    }
-
     fn transform(&mut self, turns: &[(f64, f64)]) {
         let size = (2 * turns.len()).max(1);
         let n = self.signals[0].len();
@@ -127,20 +148,40 @@ impl Pair {
     }
 }
 
-fn bandwidth(power: &[f64], rate_hz: f64) -> f64 {
-    let floor = NOISE * power.iter().copied().fold(0.0, f64::max);
-    let clean = |p: f64| if p > floor { p } else { 0.0 };
-    let total: f64 = power.iter().copied().map(clean).sum();
-    if total <= 0.0 {
-        return 0.0;
+/// The motion in the powers of a velocity, `gain` being that of the derivative at an angle per sample, times the step.
+fn band(power: &[f64], parts: usize, rate_hz: f64, gain: impl Fn(f64) -> f64) -> Option<Band> {
+    let half = power.len() - 1;
+    let angle = |k: usize| PI * k as f64 / half.max(1) as f64;
+    let shape = |k: usize| gain(angle(k)).powi(2);
+    let [low, high] = QUIET.map(|share| (share * half as f64) as usize);
+    let mut quiet: Vec<f64> = (low.max(1)..high).map(|k| power[k] / shape(k)).collect();
+    let middle = quiet.len() / 2;
+    let median = if quiet.is_empty() { 0.0 } else { *quiet.select_nth_unstable_by(middle, f64::total_cmp).1 };
+    // The median of the mean of n exponential numbers (Wilson and Hilferty).
+    let noise = median / (1.0 - 1.0 / (9.0 * parts.max(1) as f64)).powi(3);
+    let weak = WEAK * power.iter().copied().fold(0.0, f64::max);
+    let motion = |k: usize| if power[k] > weak.max(CLEAR * noise * shape(k)) { power[k] } else { 0.0 };
+    let energy: f64 = (0..=half).map(motion).sum();
+    if energy <= 0.0 {
+        return None;
     }
     let mut sum = 0.0;
-    let bin = power.iter().position(|&p| {
-        sum += clean(p);
-        sum >= ENERGY * total
+    let last = (0..=half).find(|&k| {
+        sum += motion(k);
+        sum >= ENERGY * energy
     });
-    let half = power.len() - 1;
-    bin.unwrap_or(half) as f64 * rate_hz / (2 * half).max(1) as f64
+    let bin = 0.5 * rate_hz / half.max(1) as f64;
+    Some(Band {
+        bandwidth_hz: last.unwrap_or(half) as f64 * bin,
+        energy,
+        acceleration: (0..=half).map(|k| motion(k) * (angle(k) * rate_hz).powi(2)).sum(),
+        noise: noise / (rate_hz.powi(2) * bin),
+    })
+}
+
+/// Gain of the differences of fourth order, times the step, at an angle per sample.
+fn derivative_gain(angle: f64) -> f64 {
+    (8.0 * angle.sin() - (2.0 * angle).sin()) / 6.0
 }
 
 /// In-place discrete Fourier transform, radix 2; the length is a power of two, `turns` the sines and cosines of half a turn.
@@ -196,7 +237,8 @@ mod tests {
         let wave = |f: f64, k: usize| (2.0 * PI * f * k as f64 / 1000.0).sin();
         let mut spectrum = Spectrum::new(3, count);
         (0..count).for_each(|k| spectrum.push(&[wave(1.0, k), 1e3 * wave(7.0, k), wave(3.0, k)]));
-        let found: Vec<f64> = spectrum.pairs.iter().flat_map(|pair| pair.bandwidths(1000.0)).collect();
+        let bands = spectrum.bands(1000.0, |_| false);
+        let found: Vec<f64> = bands.iter().map(|b| b.map_or(0.0, |b| b.bandwidth_hz)).collect();
         // A part lasts 65 s, and the window widens a line by two of its bins of 1/65 Hz.
         for (found, expected) in found.iter().zip([1.0, 7.0, 3.0, 0.0]) {
             assert!((found - expected).abs() < 0.04, "{found} {expected}");

@@ -2,59 +2,36 @@
 
 use std::sync::mpsc::sync_channel;
 
+use crate::glitch::{self, Glitch, Watch};
 use crate::layout::Layout;
 use crate::reader::{Reader, Rows};
 use crate::spool::Spool;
+use crate::stamps::{Stamps, TYPICAL, median};
 use crate::{Error, Result};
 
 /// How many typical steps a row may arrive late and still be put in order; later, the clock was set back.
 const LATE: f64 = 20.0;
+/// Turns by which a logger may wrap an angle.
+const MOST_TURNS: f64 = 100.0;
 /// Share of a log that may be lost: repeated stamps, missing values, gaps.
 pub(crate) const LOST: f64 = 0.1;
-/// A step longer than this many typical steps is a gap.
-pub(crate) const GAP: f64 = 4.0;
-/// Rows whose steps give the typical one.
-const TYPICAL: usize = 1 << 16;
-/// Stamps within this share of a step of the uniform grid count as uniform.
-const UNIFORM: f64 = 0.01;
-
+/// Least range of motion (rad or m) that counts as one.
+pub(crate) const STILL: f64 = 1e-3;
 /// What was seen.
 pub(crate) struct Survey {
-    /// Rows, repeated ones left out.
-    pub count: usize,
-    pub start: f64,
-    pub end: f64,
-    /// Median of the first steps.
-    pub typical: f64,
-    /// The longest step, and the line of its end.
-    pub longest: (f64, usize),
-    /// Time in gaps.
-    pub lost: f64,
-    /// Sum of squared steps.
-    squares: f64,
-    /// Steps of uniform grids from the first stamp that all stamps fit.
-    fits: (f64, f64),
+    /// Stamps of the rows, repeated ones left out.
+    pub stamps: Stamps,
     pub channels: Vec<Channel>,
+    /// Values that stand alone, in order of rows.
+    pub glitches: Vec<Glitch>,
     pub notes: Vec<String>,
 }
 
 impl Survey {
-    /// Samples per second, on average.
-    pub fn mean_rate(&self) -> f64 {
-        self.count as f64 / (self.end - self.start)
-    }
-
-    /// Whether the stamps are uniform as they are.
-    pub fn is_uniform(&self) -> bool {
-        let step = (self.end - self.start) / (self.count - 1) as f64;
-        self.fits.0 <= step && step <= self.fits.1
-    }
-
-    /// Root mean square of the steps' distance from `step`.
-    pub fn jitter(&self, step: f64) -> f64 {
-        let steps = (self.count - 1) as f64;
-        let mean = (self.end - self.start) / steps;
-        ((self.squares / steps - mean * mean).max(0.0) + (mean - step).powi(2)).sqrt()
+    /// Whether a position stays where it is.
+    pub fn is_still(&self, place: usize) -> bool {
+        let (low, high) = self.channels[place].range;
+        high - low < STILL
     }
 }
 
@@ -65,14 +42,15 @@ pub(crate) struct Channel {
     pub first_missing: usize,
     /// Least and greatest value, angles unwrapped.
     pub range: (f64, f64),
-    /// The same before unwrapping.
+    /// The same before unwrapping, of two values on end: one alone says nothing.
     pub logged: (f64, f64),
     /// Greatest change between two rows, before unwrapping.
     pub jump: f64,
     /// At the least and the greatest value.
     pub plateaus: [Plateau; 2],
     angle: bool,
-    /// As logged.
+    /// The value before, and the last that was none of a wrong one, as logged.
+    before: f64,
     last: f64,
     offset: f64,
     wraps: usize,
@@ -118,6 +96,7 @@ impl Channel {
             jump: 0.0,
             plateaus: [Plateau::at(f64::INFINITY), Plateau::at(f64::NEG_INFINITY)],
             angle,
+            before: f64::NAN,
             last: f64::NAN,
             offset: 0.0,
             wraps: 0,
@@ -136,14 +115,20 @@ impl Channel {
         self.plateaus[1].add(*x, *x > self.plateaus[1].value);
         if self.angle {
             let change = *x - self.last;
-            self.last = *x;
-            self.logged = (self.logged.0.min(*x), self.logged.1.max(*x));
+            if change.is_finite() {
+                self.logged = (self.logged.0.min(x.max(self.before)), self.logged.1.max(x.min(self.before)));
+            }
+            self.before = *x;
             self.jump = self.jump.max(change.abs());
-            // No joint makes half a turn between two samples. The first change is NaN, which is no turn.
+            // No joint makes half a turn between two samples. The first change is NaN, which is no turn; neither is one
+            // that no logger wraps an angle by: it is a wrong value.
             let turns = (change / std::f64::consts::TAU).round();
-            if turns.abs() > 0.0 {
+            if turns.abs() > 0.0 && turns.abs() <= MOST_TURNS {
                 self.offset -= turns * std::f64::consts::TAU;
                 self.wraps += 1;
+            }
+            if turns.is_nan() || turns.abs() <= MOST_TURNS {
+                self.last = *x;
             }
             *x += self.offset;
         }
@@ -249,6 +234,19 @@ impl<'l> Order<'l> {
         self.rows[i * self.width]
     }
 
+    /// What to say of time that never advances.
+    fn stands_still(&self) -> Error {
+        let (first, second) = (self.time(0), self.time(self.lines.len().min(2) - 1));
+        let message = if self.lines.len() == 1 {
+            "one row is too few".to_owned()
+        } else if second < first {
+            format!("time runs backwards, from {first} to {second}")
+        } else {
+            format!("time does not advance: it is {second} here as in the row before")
+        };
+        Error::time(self.layout.stamp(self.lines[self.lines.len().min(2) - 1]), message)
+    }
+
     /// Hands on the rows that no later row can precede; all of them at the end.
     fn release(&mut self, end: bool, seen: &mut Seen<'_>) -> Result<()> {
         let count = self.lines.len();
@@ -258,8 +256,7 @@ impl<'l> Order<'l> {
             let steps = (1..count).map(|i| self.time(i) - self.time(i - 1)).filter(|dt| *dt > 0.0);
             let typical = median(steps.collect());
             if typical <= 0.0 {
-                let place = self.layout.place().column(&self.layout.time);
-                return Err(Error::time(place, "time does not advance"));
+                return Err(self.stands_still());
             }
             *self.typical.insert(typical)
         };
@@ -300,10 +297,8 @@ impl<'l> Order<'l> {
 struct Seen<'l> {
     layout: &'l Layout,
     survey: Survey,
+    watch: Watch,
     spool: Spool,
-    last: f64,
-    /// The first steps.
-    steps: Vec<f64>,
     doubles: usize,
     first_double: usize,
     quaternions: Vec<Option<[f64; 4]>>,
@@ -320,20 +315,13 @@ impl<'l> Seen<'l> {
         Self {
             layout,
             survey: Survey {
-                count: 0,
-                start: 0.0,
-                end: 0.0,
-                typical: 0.0,
-                longest: (0.0, 0),
-                lost: 0.0,
-                squares: 0.0,
-                fits: (0.0, f64::INFINITY),
+                stamps: Stamps::new(),
                 channels: angle.into_iter().map(Channel::new).collect(),
+                glitches: Vec::new(),
                 notes: Vec::new(),
             },
+            watch: Watch::new(layout.width() + 1),
             spool: Spool::new(layout.width() + 1),
-            last: f64::NEG_INFINITY,
-            steps: Vec::new(),
             doubles: 0,
             first_double: 0,
             quaternions: vec![None; layout.quaternions.len()],
@@ -346,47 +334,28 @@ impl<'l> Seen<'l> {
         let mut from = 0;
         for (i, &line) in lines.iter().enumerate() {
             let row = &mut rows[i * width..(i + 1) * width];
-            if row[0] == self.last {
+            let stamps = &mut self.survey.stamps;
+            if stamps.count > 0 && row[0] == stamps.end {
                 if self.doubles == 0 {
                     self.first_double = line;
                 }
                 self.doubles += 1;
-                self.spool.push(&rows[from * width..i * width])?;
+                self.keep(&rows[from * width..i * width], &lines[from..i])?;
                 from = i + 1;
                 continue;
             }
-            self.stamp(row[0], line, typical);
+            stamps.add(row[0], line, typical);
             for (channel, x) in self.survey.channels.iter_mut().zip(&mut row[1..]) {
                 channel.add(x, line);
             }
             self.turn(&mut row[1..], line)?;
         }
-        self.spool.push(&rows[from * width..])
+        self.keep(&rows[from * width..], &lines[from..])
     }
 
-    fn stamp(&mut self, now: f64, line: usize, typical: f64) {
-        let survey = &mut self.survey;
-        if survey.count == 0 {
-            survey.start = now;
-        } else {
-            let (dt, index, since) = (now - self.last, survey.count as f64, now - survey.start);
-            if self.steps.len() < TYPICAL {
-                self.steps.push(dt);
-            }
-            if dt > survey.longest.0 {
-                survey.longest = (dt, line);
-            }
-            if dt > GAP * typical {
-                survey.lost += dt;
-            }
-            survey.squares += dt * dt;
-            // On a grid of step s the stamp is at index·s ± UNIFORM·s.
-            survey.fits.0 = survey.fits.0.max(since / (index + UNIFORM));
-            survey.fits.1 = survey.fits.1.min(since / (index - UNIFORM));
-        }
-        self.last = now;
-        survey.end = now;
-        survey.count += 1;
+    fn keep(&mut self, rows: &[f64], lines: &[usize]) -> Result<()> {
+        self.watch.push(rows, lines);
+        self.spool.push(rows)
     }
 
     /// Keeps quaternions from changing sign, so that they can be interpolated and filtered.
@@ -427,7 +396,9 @@ impl<'l> Seen<'l> {
             }
             survey.notes.push(format!("{doubles} rows with a repeated time stamp were dropped"));
         }
-        survey.typical = median(self.steps);
+        survey.stamps.finish();
+        survey.glitches = self.watch.finish();
+        survey.notes.extend(glitch::notes(&survey.glitches, &self.layout.names));
         for (k, name) in self.layout.positions.iter().enumerate() {
             let wraps = self.layout.q[k].map_or(0, |place| survey.channels[place].wraps);
             if wraps > 0 {
@@ -436,10 +407,4 @@ impl<'l> Seen<'l> {
         }
         Ok((self.survey, self.spool))
     }
-}
-
-/// The middle one, zero where there is none.
-fn median(mut values: Vec<f64>) -> f64 {
-    let middle = values.len() / 2;
-    if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(middle, f64::total_cmp).1 }
 }

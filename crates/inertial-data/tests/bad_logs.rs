@@ -68,7 +68,14 @@ fn time_that_cannot_be_repaired() {
         "log.csv: row 502: column t: time runs backwards, from 4.99 to 0"
     );
     assert_eq!(damaged(|_, c| c[0][7] = f64::NAN), "log.csv: row 9: column t: there is no time stamp");
-    assert!(damaged(|_, c| c[0].fill(1.0)).contains("time does not advance"));
+    assert_eq!(
+        damaged(|_, c| c[0].fill(1.0)),
+        "log.csv: row 3: column t: time does not advance: it is 1 here as in the row before"
+    );
+    assert_eq!(
+        damaged(|_, c| c[0].reverse()),
+        "log.csv: row 3: column t: time runs backwards, from 9.99 to 9.98"
+    );
     let coarse = damaged(|_, c| c[0].iter_mut().for_each(|t| *t = (*t * 50.0).floor() / 50.0));
     assert!(coarse.contains("row 3: column t: 500 of 1000 time stamps repeat"), "{coarse}");
     let gap = damaged(|_, c| c[0][600..].iter_mut().for_each(|t| *t += 4.0));

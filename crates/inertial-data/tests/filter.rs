@@ -106,4 +106,10 @@ fn the_bandwidth_is_that_of_the_fastest_part_not_of_the_noise() {
     let found = motion_bandwidth([&slow[..], &mixed, &still], RATE);
     assert!((found - 4.0).abs() < 0.1, "{found}");
     assert_eq!(motion_bandwidth([&still[..]], RATE), 0.0);
+    // Noise alone is no motion, and one wrong value none either.
+    let noise: Vec<f64> = (0..n).map(|_| random()).collect();
+    assert_eq!(motion_bandwidth([&noise[..]], RATE), 0.0);
+    let mut glitch = wave(0.5, 0.0, n);
+    glitch[n / 3] += 5.0;
+    assert!((motion_bandwidth([&glitch[..]], RATE) - 0.5).abs() < 0.1);
 }

@@ -77,6 +77,125 @@ fn the_automatic_filter_leaves_the_motion_and_takes_the_noise() {
     assert!(errors(&noisy)[2] < 0.5, "{:?}", errors(&noisy));
 }
 
+/// Numbers between −1 and 1, evenly spread.
+fn noise() -> impl FnMut() -> f64 {
+    let mut state = 7u32;
+    move || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        2.0 * f64::from(state) / f64::from(u32::MAX) - 1.0
+    }
+}
+
+/// The motions of [`common::motion`], which have one frequency each, call for this cut-off: five times the highest.
+const WANTED_HZ: f64 = 5.0 * 6.0 / (2.0 * PI);
+
+#[test]
+fn the_automatic_cutoff_is_that_of_the_motion_whatever_the_encoder() {
+    let mechanism = arm();
+    let check = |what: &str, change: &mut dyn FnMut(&mut [Vec<f64>])| {
+        let (names, mut columns) = clean(4000, 200.0);
+        change(&mut columns);
+        let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+        let cutoff = p.cutoff_hz.unwrap();
+        // The window widens a line by two of the spectrum's bins, 0.1 Hz: five times that at most.
+        assert!((cutoff - WANTED_HZ).abs() < 0.5, "{what}: {cutoff} {:?}", p.notes);
+        p
+    };
+    let mut random = noise();
+    let mut each = |columns: &mut [Vec<f64>], places: std::ops::Range<usize>, size: f64| {
+        columns[places].iter_mut().flatten().for_each(|x| *x += size * random());
+    };
+    check("noise of 1e-5", &mut |c| each(c, 1..4, 1e-5));
+    check("noise of 3e-3", &mut |c| each(c, 1..4, 3e-3));
+    check("jitter of 1 ms", &mut |c| each(c, 0..1, 1e-3));
+    let step = 2.0 * PI / 4096.0;
+    check("12 bits", &mut |c| c[1..4].iter_mut().flatten().for_each(|x| *x = (*x / step).round() * step));
+    // The elbow is held: by range, and against its noise.
+    for size in [1e-5, 1e-3] {
+        check("held", &mut |c| {
+            c[2].fill(0.5);
+            each(c, 2..3, size);
+        });
+    }
+    // One wrong value is told with its row, and its neighbours take its place.
+    let p = check("glitch", &mut |c| {
+        each(c, 1..4, 1e-5);
+        c[1][1500] += 0.5;
+        c[5][700] = 1e9;
+    });
+    let [q, v, a, tau] = errors(&p);
+    assert!(q < 1e-3 && v < 1e-2 && a < 0.36 && tau < 1e-2, "{q} {v} {a} {tau}");
+    for expected in ["column q1: row 1502: ", "column tau2: row 702: 1e9 stands alone: taken as missing"] {
+        assert!(p.notes.iter().any(|n| n.contains(expected)), "{expected}: {:?}", p.notes);
+    }
+}
+
+#[test]
+fn the_note_on_the_cutoff_tells_why_it_is_not_five_times_the_bandwidth() {
+    let mechanism = arm();
+    let prepared = |rate: f64, size: f64| {
+        let (names, mut columns) = clean(4000, rate);
+        let mut random = noise();
+        columns[1..4].iter_mut().flatten().for_each(|x| *x += size * random());
+        prepare(&mechanism, &log(names, columns), &Options::default()).unwrap()
+    };
+    let told = |p: &Prepared, what: &str| assert!(p.notes.iter().any(|n| n.contains(what)), "{:?}", p.notes);
+    // Five times 0.95 Hz is more than 0.4 of 10 Hz.
+    let slow = prepared(10.0, 0.0);
+    assert!((slow.cutoff_hz.unwrap() - 4.0).abs() < 0.01);
+    told(&slow, "low-pass at 4.000 Hz, the highest for this rate: 4.");
+    // Noise of 0.15 rad, 0.087 RMS, has 2·0.087²/200 rad² per Hz; its second derivative below f has a power of
+    // (2π)⁴ f⁵/5 times that, 10 % of the amplitude of 36/√2 rad/s² at 3.1 Hz.
+    let noisy = prepared(200.0, 0.15);
+    assert!((noisy.cutoff_hz.unwrap() - 3.1).abs() < 0.2, "{:?}", noisy.notes);
+    told(&noisy, "more would let too much noise into its acceleration");
+    told(&prepared(200.0, 0.5), "of its acceleration is noise even so");
+}
+
+#[test]
+fn stamps_that_were_rounded_are_uniform_and_others_have_the_mean_rate() {
+    let mechanism = arm();
+    let exact: Vec<f64> = (0..6000).map(|i| f64::from(i) / 300.0).collect();
+    let (names, mut columns) = columns_at(&exact);
+    columns[0].iter_mut().for_each(|t| *t = (*t * 1e3).round() / 1e3);
+    let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+    assert!((p.log_rate_hz - 300.0).abs() < 0.02, "{}", p.log_rate_hz);
+    assert!((p.cutoff_hz.unwrap() - WANTED_HZ).abs() < 0.5, "{:?}", p.notes);
+    assert!(p.notes.iter().any(|n| n.contains("rounded to 0.001 s: taken as uniform")), "{:?}", p.notes);
+    let [_, _, a, _] = errors(&p);
+    assert!(a < 0.36, "{a}");
+    // Two short steps and a long one: the median is not the mean.
+    let uneven: Vec<f64> = (0..6000).map(|i| f64::from(i / 3) / 100.0 + 0.0029 * f64::from(i % 3)).collect();
+    let (names, columns) = columns_at(&uneven);
+    let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+    assert!((p.log_rate_hz - 300.0).abs() < 0.1, "{}", p.log_rate_hz);
+}
+
+#[test]
+fn short_gaps_cost_no_samples_and_long_ones_only_what_they_touch() {
+    let mechanism = arm();
+    let kept = |change: &dyn Fn(&mut [Vec<f64>])| {
+        let (names, mut columns) = clean(4000, 200.0);
+        change(&mut columns);
+        let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+        let [q, v, a, tau] = errors(&p);
+        assert!(q < 1e-3 && v < 1e-2 && a < 0.36 && tau < 1e-2, "{q} {v} {a} {tau}");
+        [0, 1, 2].map(|k| p.keep.iter().skip(k).step_by(3).filter(|&&keep| keep).count())
+    };
+    let all = kept(&|_| ());
+    let few = kept(&|c| (1..7).for_each(|k| (0..40).for_each(|i| c[k][97 * i + 13 * k] = f64::NAN)));
+    assert_eq!(few, all);
+    // A torque is missing for half a second: its joint loses that and two periods of the cut-off on either side, of 20 s.
+    let torque = kept(&|c| c[5][2000..2100].fill(f64::NAN));
+    let lost = (0.5 + 4.0 / WANTED_HZ) / 20.0;
+    assert_eq!((torque[0], torque[2]), (all[0], all[2]));
+    let share = (all[1] - torque[1]) as f64 / all[1] as f64;
+    assert!((share - lost).abs() < 0.02, "{share} {lost}");
+    // A position that is missing takes all of them.
+    let position = kept(&|c| c[2][2000..2020].fill(f64::NAN));
+    assert!((0..3).all(|k| position[k] < all[k]), "{position:?} {all:?}");
+}
+
 #[test]
 fn measured_velocities_are_used() {
     let mechanism = arm();
@@ -111,7 +230,7 @@ fn jitter_late_rows_doubles_and_gaps_are_repaired() {
     // 6 rad/s adds some (wh)³/100, and the low-pass takes most of that.
     assert!(q < 1e-3 && v < 1e-2 && a < 0.36 && tau < 1e-3, "{q} {v} {a} {tau}");
     for expected in
-        ["put in order", "repeated time stamp", "resampled", "in gaps bridged", "4 missing values"]
+        ["put in order", "repeated time stamp", "resampled", "in gaps bridged", "bridged: 4 of q2"]
     {
         assert!(p.notes.iter().any(|n| n.contains(expected)), "{expected}: {:?}", p.notes);
     }
