@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 export RUSTFLAGS="--remap-path-prefix=$PWD=inertial --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
+grep -q "^## \[$version\] - " CHANGELOG.md || { echo "CHANGELOG.md has no dated section for $version" >&2; exit 1; }
 dist=target/dist
 rm -rf $dist && mkdir -p $dist/completions $dist/man
 cargo build --release --locked -p inertial-cli
