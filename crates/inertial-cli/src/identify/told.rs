@@ -70,33 +70,42 @@ pub(super) fn bodies(bodies: &[BodyEstimate]) -> String {
 /// A table of the joints' own terms: those that were asked for.
 fn joints(joints: &[JointEstimate]) -> String {
     type Read = fn(&JointEstimate) -> Option<f64>;
-    let all: [(&str, Read); 11] = [
-        ("viscous", |j| j.viscous),
-        ("Coulomb", |j| j.coulomb),
-        ("forward", |j| j.coulomb_positive),
-        ("backward", |j| j.coulomb_negative),
-        ("Stribeck", |j| j.stribeck),
-        ("at speed", |j| j.stribeck_velocity),
-        ("exponent", |j| j.stribeck_exponent),
-        ("offset", |j| j.offset),
-        ("rotor inertia", |j| j.rotor_inertia),
-        ("gain", |j| j.gain),
-        ("its error", |j| j.gain_std_error),
+    // With the name of its standard error.
+    let all: [(&str, &str, Read); 10] = [
+        ("viscous", "viscous", |j| j.viscous),
+        ("Coulomb", "coulomb", |j| j.coulomb),
+        ("forward", "coulomb_positive", |j| j.coulomb_positive),
+        ("backward", "coulomb_negative", |j| j.coulomb_negative),
+        ("Stribeck", "stribeck", |j| j.stribeck),
+        ("at speed", "", |j| j.stribeck_velocity),
+        ("exponent", "", |j| j.stribeck_exponent),
+        ("offset", "offset", |j| j.offset),
+        ("rotor inertia", "rotor_inertia", |j| j.rotor_inertia),
+        ("gain", "gain", |j| j.gain),
     ];
+    let with_error = |value: f64, error: Option<&f64>| match error {
+        Some(error) => format!("{} ± {}", significant(value, 5), significant(*error, 2)),
+        None => significant(value, 5),
+    };
     let shown: Vec<_> =
-        all.into_iter().filter(|(_, read)| joints.iter().any(|j| read(j).is_some())).collect();
+        all.into_iter().filter(|(_, _, read)| joints.iter().any(|j| read(j).is_some())).collect();
     if shown.is_empty() {
         return String::new();
     }
-    let header: Vec<&str> = std::iter::once("joint").chain(shown.iter().map(|(title, _)| *title)).collect();
+    let header: Vec<&str> = std::iter::once("joint").chain(shown.iter().map(|(title, ..)| *title)).collect();
     let rows = joints.iter().map(|j| {
-        let values = shown.iter().map(|(_, read)| read(j).map_or_else(|| "-".into(), |x| significant(x, 5)));
+        let error =
+            |name: &str| if name == "gain" { j.gain_std_error.as_ref() } else { j.std_errors.get(name) };
+        let values = shown
+            .iter()
+            .map(|(_, name, read)| read(j).map_or_else(|| "-".into(), |x| with_error(x, error(name))));
         std::iter::once(j.name.clone()).chain(values).collect()
     });
     let mut out = output::wide_table(&header, rows);
     for joint in joints {
         for (name, value) in &joint.terms {
-            let _ = writeln!(out, "{}.{name}: {}", joint.name, significant(*value, 5));
+            let _ =
+                writeln!(out, "{}.{name}: {}", joint.name, with_error(*value, joint.std_errors.get(name)));
         }
         if !joint.turns_with.is_empty() {
             let parts: Vec<String> =

@@ -16,6 +16,8 @@
 //! in units of the body itself). With the default `W = 1` what is known to ten percent moves by a tenth of its error, what
 //! is known better by less, and what the data do not show stays at the prior.
 //!
+//! Joint terms have a prior too ([`super::scales`]): so wide that it matters only where the data are almost silent.
+//!
 //! **Solvers.** All find the same optimum of this convex problem and prove it by its lower bound: [`Method::Barrier`] in the
 //! parameters, [`Method::Manifold`] in `(m, c, Q, L)` (paper 001, for any number of bodies), [`Method::LogCholesky`] in the
 //! logarithms of a triangular factor.
@@ -28,6 +30,7 @@ use super::bounds::Bounds;
 use super::equations::Equations;
 use super::least_squares::{LeastSquares, stacked};
 use super::prior::Prior;
+use super::scales::{self, rotor_widths};
 use super::summary::Summary;
 use crate::identifiability::Regrouping;
 use crate::linalg::Cholesky;
@@ -40,10 +43,6 @@ use crate::{Error, Result};
 
 /// Noise is taken as at least so much of a joint's force: the solver's squared factors carry no more digits.
 pub(super) const LEAST_NOISE: f64 = 1e-6;
-
-/// Pull of joint terms towards zero, relative to what the data say: bounds terms that the motion does not show, and moves
-/// others by a hundred-millionth.
-const RIDGE: f64 = 1e-8;
 
 /// How the problem is solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -200,7 +199,8 @@ impl ConsistentProblem {
         let rotors: Vec<_> = equations.known_rotors().map(|(_, effect, given)| (effect, given)).collect();
         let Self { mut conic, mut start, to_unknowns } =
             Self::of_bodies(equations.mechanism(), &equations.regrouping, terms, &rotors, &factor, wanted)?;
-        let largest = conic.gram.diagonal().amax().max(f64::MIN_POSITIVE);
+        let widths = scales::widths(equations, summary, wanted.prior)?;
+        let model = &equations.model_values()?[rank..];
         for (i, &(_, term)) in equations.terms.iter().enumerate() {
             let (j, found) = (n + i, noise.values[rank + i]);
             let seen = conic.gram[(j, j)];
@@ -211,7 +211,7 @@ impl ConsistentProblem {
                 let unit = if seen > 0.0 { (2.0 * conic.constant / seen).sqrt() } else { 1.0 };
                 start[j] = found.max(1e-3 * unit).max(f64::MIN_POSITIVE);
             }
-            conic.pull(j, 0.0, RIDGE * if seen > 0.0 { seen } else { largest });
+            conic.pull(j, model[i], wanted.prior_weight / widths[i].max(model[i]).powi(2));
         }
         Ok(Self { conic, start, to_unknowns })
     }
@@ -271,7 +271,7 @@ impl ConsistentProblem {
             inequalities: Vec::new(),
         };
         let mut start = DVector::zeros(width);
-        let largest = conic.gram.diagonal().amax().max(f64::MIN_POSITIVE);
+        let widths = rotor_widths(mechanism, wanted.prior)?;
         for block in mechanism.parameter_blocks() {
             let (body, offset) = (&wanted.prior.bodies[block.body], block.offset);
             let known = &mechanism.bodies()[block.body];
@@ -280,9 +280,8 @@ impl ConsistentProblem {
                 conic.nonnegative.push(offset);
                 start[offset] = if given > 0.0 { given } else { body.rotational[(2, 2)] };
                 // Where the model gives one, known to about 1/√W of itself, as bodies are.
-                let (value, strength) =
-                    if given > 0.0 { (given, weight / (given * given)) } else { (0.0, RIDGE * largest) };
-                conic.pull(offset, value, strength);
+                let width = widths[known.drive.v] / known.drive.ratio.powi(2);
+                conic.pull(offset, given, weight / if given > 0.0 { given } else { width }.powi(2));
                 continue;
             }
             let given = PseudoInertia::from(body).0;

@@ -158,7 +158,7 @@ pub fn identify_fleet(
         let values = values(equations, &shared, shifted.as_slice(), own)?;
         let judged = validate(equations, robot, &values)?;
         members.push(Member {
-            joints: joints(equations, &estimated, &values, &common.rotors),
+            joints: joints(equations, &estimated, &values, None, &common.rotors),
             residuals: judged.joints,
             relative_rms: judged.relative_rms,
             payload,

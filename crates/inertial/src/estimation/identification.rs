@@ -130,6 +130,9 @@ pub struct JointEstimate {
     /// The user's own terms.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub terms: BTreeMap<String, f64>,
+    /// Standard errors of these terms, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub std_errors: BTreeMap<String, f64>,
 }
 
 /// A base parameter as estimated.
@@ -243,11 +246,21 @@ pub(super) fn bodies(mechanism: &Mechanism, covariance: Option<&DMatrix<f64>>) -
     mechanism.bodies().iter().enumerate().filter(|(_, b)| with_mass(&b.kind)).map(one).collect()
 }
 
+/// How uncertain a result is.
+#[derive(Clone, Copy)]
+pub(super) struct Errors<'a> {
+    /// Standard errors of the unknowns.
+    pub unknowns: &'a [f64],
+    /// Covariance of all parameters, where each has a prior.
+    pub parameters: Option<&'a DMatrix<f64>>,
+}
+
 /// `rotors` are inertias, by row, that act like those of links.
 pub(super) fn joints(
     equations: &Equations<'_>,
     estimated: &Mechanism,
     values: &[f64],
+    std_errors: Option<Errors<'_>>,
     rotors: &[(usize, f64)],
 ) -> Vec<JointEstimate> {
     let names = equations.row_names();
@@ -256,8 +269,16 @@ pub(super) fn joints(
         .take(equations.coordinates())
         .map(|name| JointEstimate { name, ..JointEstimate::default() })
         .collect();
-    for (&(v, term), &value) in equations.terms.iter().zip(&values[equations.rank()..]) {
+    let first = equations.rank();
+    for (k, (&(v, term), &value)) in equations.terms.iter().zip(&values[first..]).enumerate() {
         let joint = &mut out[v];
+        let name = match term {
+            Term::Given { index, .. } => &equations.joint_model().given[index].name,
+            _ => term.name(),
+        };
+        if let Some(errors) = std_errors {
+            joint.std_errors.insert(name.to_owned(), errors.unknowns[first + k]);
+        }
         let place = match term {
             Term::Viscous => &mut joint.viscous,
             Term::Coulomb => &mut joint.coulomb,
@@ -270,8 +291,8 @@ pub(super) fn joints(
             }
             Term::Offset => &mut joint.offset,
             Term::RotorInertia => &mut joint.rotor_inertia,
-            Term::Given { index, .. } => {
-                joint.terms.insert(equations.joint_model().given[index].name.clone(), value);
+            Term::Given { .. } => {
+                joint.terms.insert(name.to_owned(), value);
                 continue;
             }
         };
@@ -282,10 +303,18 @@ pub(super) fn joints(
     for (v, motor) in equations.motors().iter().enumerate().filter(|(v, m)| m.shaft != [(*v, 1.0)]) {
         out[v].turns_with = motor.shaft.iter().map(|&(k, factor)| (names[k].clone(), factor)).collect();
     }
-    for rotor in estimated.bodies().iter().filter(|b| b.kind == BodyKind::SymmetricRotor) {
-        let reflected = rotor.drive.ratio.powi(2) * rotor.inertia.rotational[(2, 2)];
+    for block in estimated.parameter_blocks() {
+        let rotor = &estimated.bodies()[block.body];
+        if rotor.kind != BodyKind::SymmetricRotor {
+            continue;
+        }
+        let (square, inertia) = (rotor.drive.ratio.powi(2), rotor.inertia.rotational[(2, 2)]);
         if let Some(row) = (0..out.len()).find(|&row| equations.tree_coordinate(row) == rotor.drive.v) {
-            *out[row].rotor_inertia.get_or_insert(0.0) += reflected;
+            *out[row].rotor_inertia.get_or_insert(0.0) += square * inertia;
+            if let Some(spread) = std_errors.and_then(|e| e.parameters) {
+                let error = square * spread[(block.offset, block.offset)].max(0.0).sqrt();
+                out[row].std_errors.insert(Term::RotorInertia.name().to_owned(), error);
+            }
         }
     }
     out

@@ -6,7 +6,7 @@ use super::bounds::Bounds;
 use super::consistent::{Consistency, ConsistentFit, Method, PriorKind};
 use super::equations::Equations;
 use super::essential::essential;
-use super::identification::{Identification, ModelSize, ParameterEstimate, bodies, joints};
+use super::identification::{Errors, Identification, ModelSize, ParameterEstimate, bodies, joints};
 use super::least_squares::{LeastSquares, Weighting, information};
 use super::measurements::Huber;
 use super::prior::Prior;
@@ -204,6 +204,14 @@ fn estimate(
             }
         }
     }
+    if !squares.thin.is_empty() {
+        let joints: Vec<_> = squares.thin.iter().map(|&row| names[row].as_str()).collect();
+        warnings.push(format!(
+            "too few independent samples tell the noise of {}, which is taken from the other joints: record a longer log, or \
+             allow a higher --cutoff",
+            joints.join(", ")
+        ));
+    }
     let missing = equations.len() - squares.seen;
     if missing > 0 {
         warnings.push(unseen(equations, &squares));
@@ -240,8 +248,9 @@ fn estimate(
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
     let estimated = mechanism.clone().with_parameters(&parameters)?;
     warnings.extend(implausible(mechanism, &estimated)?);
-    let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(std_errors);
+    let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(&std_errors);
     let row = |i: usize| (0..equations.rank()).map(|j| squares.covariance[(i, j)]).collect();
+    let errors = Errors { unknowns: &std_errors, parameters: spread.as_ref() };
     let rows = if options.covariance { equations.rank() } else { 0 };
     Ok(Identification {
         schema: "inertial/identification/1",
@@ -255,9 +264,9 @@ fn estimate(
         rank: equations.rank(),
         excited: equations.rank() - hidden,
         bodies: bodies(&estimated, spread.as_ref())?,
-        joints: joints(equations, &estimated, &values, &rotors),
+        joints: joints(equations, &estimated, &values, Some(errors), &rotors),
         base_parameters: base_parameters
-            .map(|((name, &value), std_error)| ParameterEstimate::new(name.clone(), value, std_error))
+            .map(|((name, &value), &std_error)| ParameterEstimate::new(name.clone(), value, std_error))
             .collect(),
         fit_relative_rms: fit.relative_rms,
         fit: fit.joints,

@@ -12,6 +12,12 @@ use crate::{Error, Result};
 /// noise, and a joint without any force does not count for more than the others.
 pub(super) const LEAST_NOISE: f64 = 1e-9;
 
+/// Independent rows, beyond those that unknowns took, that tell a coordinate's noise.
+const NEEDED: f64 = 10.0;
+
+/// Noise relative to the force where no coordinate has as many.
+const ASSUMED: f64 = 0.01;
+
 /// Repetitions of weighting, and the relative change of the noise below which it has settled.
 const REPEATS: usize = 20;
 const SETTLED: f64 = 1e-6;
@@ -43,6 +49,8 @@ pub struct LeastSquares {
     pub unseen: DMatrix<f64>,
     /// Unknowns are these times the scaled ones; zero where the motion does not show them at all.
     scale: DVector<f64>,
+    /// Coordinates whose own residuals are too few to tell their noise.
+    pub(super) thin: Vec<usize>,
 }
 
 impl LeastSquares {
@@ -58,12 +66,14 @@ impl LeastSquares {
         }
         let mut weights = vec![1.0; equations.channels.len()];
         let mut solution = Solution::new(equations, summary, &weights, None)?;
-        let mut noise = solution.noise(equations, summary, &weights);
+        let mut left = solution.left(equations, summary, &weights);
+        let mut noise = Left::noise(&left);
         if weighting == Weighting::Weighted {
             for _ in 0..REPEATS {
                 weights = information_weights(summary, &noise);
                 solution = Solution::new(equations, summary, &weights, None)?;
-                let next = solution.noise(equations, summary, &weights);
+                left = solution.left(equations, summary, &weights);
+                let next = Left::noise(&left);
                 let change = noise.iter().zip(&next).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
                 noise = next;
                 if change < SETTLED {
@@ -71,7 +81,7 @@ impl LeastSquares {
                 }
             }
         }
-        Self::of(equations, summary, solution, &weights, noise)
+        Ok(Self { thin: Left::thin(&left), ..Self::of(equations, summary, solution, &weights, noise)? })
     }
 
     /// Weighted by noise that is known; where `only` is given, the other unknowns are zero.
@@ -109,6 +119,7 @@ impl LeastSquares {
             seen: solution.seen,
             unseen: solution.unseen,
             scale: solution.scale,
+            thin: Vec::new(),
         })
     }
 
@@ -219,17 +230,14 @@ impl Solution {
         Self::of_factor(&stacked(equations, summary, weights, true)?.matrix(), only)
     }
 
-    /// Noise of each coordinate, with the degrees of freedom that the fit took from it (the trace of its part of the hat
-    /// matrix).
-    fn noise(&self, equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Vec<f64> {
-        let mean = |tau: f64, count: usize| if count == 0 { 0.0 } else { tau / count as f64 };
-        let forces = summary.factors.iter().map(|f| mean(f.sums(|_| 0.0).tau, f.count));
-        let least = LEAST_NOISE.powi(2) * forces.fold(0.0, f64::max);
+    /// What is left of each coordinate's rows, less the degrees of freedom that the fit took from them (the trace of their part of
+    /// the hat matrix).
+    fn left(&self, equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Vec<Left> {
         let channels = equations.channels.iter().zip(&summary.factors).zip(weights);
         channels
             .map(|((channel, factor), weight)| {
                 if factor.count == 0 {
-                    return 0.0;
+                    return Left::default();
                 }
                 let n = factor.unknowns();
                 let r = DMatrix::from_fn(n, n, |i, j| factor.triangle.at(i, j));
@@ -239,9 +247,58 @@ impl Solution {
                 let sums = factor.sums(|k| self.values[channel.unknowns[k]]);
                 // Of rows that are not all independent each unknown takes as many as make one that is.
                 let rows_each = factor.count as f64 / factor.independent;
-                let free = (factor.independent - taken).max(1.0) * rows_each;
-                (sums.residual / free).max(least).sqrt()
+                Left {
+                    rows: factor.count,
+                    free: (factor.independent - taken).max(0.0),
+                    residual: sums.residual / rows_each,
+                    force: sums.tau / factor.count as f64,
+                }
             })
             .collect()
+    }
+}
+
+/// What a fit leaves of a coordinate's independent rows.
+#[derive(Clone, Copy, Default)]
+struct Left {
+    /// Rows, independent or not.
+    rows: usize,
+    /// Independent ones, less those that the unknowns took.
+    free: f64,
+    /// Their squared residuals.
+    residual: f64,
+    /// Mean square of the force.
+    force: f64,
+}
+
+impl Left {
+    /// Standard deviation of the noise of all coordinates.
+    ///
+    /// A coordinate with hardly more independent rows than unknowns is fitted by chance, the better the more it counts: it would
+    /// count for ever more. Where fewer than [`NEEDED`] are left, the others' noise relative to their force stands in for those
+    /// that are missing; where all together have no more, [`ASSUMED`] does.
+    fn noise(all: &[Self]) -> Vec<f64> {
+        let loud = || all.iter().filter(|c| c.force > 0.0);
+        let mut relative: Vec<f64> =
+            loud().filter(|c| c.free >= NEEDED).map(|c| c.residual / c.free / c.force).collect();
+        relative.sort_by(f64::total_cmp);
+        let usual = relative.get(relative.len() / 2).copied().unwrap_or_else(|| {
+            let free: f64 = loud().map(|c| c.free).sum();
+            let residual: f64 = loud().map(|c| c.residual / c.force).sum();
+            let missing = (NEEDED - free).max(0.0);
+            (residual + missing * ASSUMED.powi(2)) / (free + missing)
+        });
+        let least = LEAST_NOISE.powi(2) * all.iter().map(|c| c.force).fold(0.0, f64::max);
+        let noise = |c: &Self| {
+            let missing = (NEEDED - c.free).max(0.0);
+            let square = (c.residual + missing * usual * c.force) / (c.free + missing);
+            if c.rows == 0 { 0.0 } else { square.max(least).sqrt() }
+        };
+        all.iter().map(noise).collect()
+    }
+
+    /// Coordinates that were measured and have fewer than [`NEEDED`] left.
+    fn thin(all: &[Self]) -> Vec<usize> {
+        (0..all.len()).filter(|&k| all[k].rows > 0 && all[k].free < NEEDED).collect()
     }
 }

@@ -36,6 +36,7 @@ mod residuals;
 mod robust;
 mod row_filter;
 mod rows;
+mod scales;
 mod single_body;
 mod solution;
 mod stribeck;

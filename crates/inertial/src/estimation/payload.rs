@@ -99,7 +99,7 @@ pub fn identify_payload(
     let inertia = Inertia::from_parameters(&parameters);
     let base_parameters = combinations(link, &parameters, &fit.covariance)?;
     let mechanism = equations.mechanism();
-    let mut joint_estimates = joints(equations, mechanism, &unknowns, &[]);
+    let mut joint_estimates = joints(equations, mechanism, &unknowns, None, &[]);
     if let Unloaded::Model { free } = unloaded {
         // What the model says and this log was not asked about is no result.
         for (&(v, term), _) in equations.terms.iter().zip(free).filter(|(_, free)| !**free) {

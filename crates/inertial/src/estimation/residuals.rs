@@ -88,7 +88,8 @@ impl Factor {
             (pairs + k) * (pairs + k + 2.0) / pairs * correlation(lag).powi(2)
         });
         Some(Whiteness {
-            durbin_watson: 2.0 * (1.0 - first),
+            // Differences from what the filter leaves may pass the ends that the number itself has.
+            durbin_watson: (2.0 * (1.0 - first)).clamp(0.0, 4.0),
             // ρ of independent samples has the variance of their number.
             white: first.abs() * self.lags[0].independent.sqrt() < 5.0,
             ljung_box: all.then(|| squares.sum()),
