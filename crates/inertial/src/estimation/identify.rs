@@ -12,6 +12,7 @@ use super::measurements::Huber;
 use super::prior::Prior;
 use super::residuals::validate;
 use super::robust::robust;
+use super::shown::Hidden;
 use super::summary::Summary;
 use super::{coupling, stribeck};
 use crate::linalg::{Triangle, singular_values};
@@ -187,8 +188,8 @@ fn estimate(
         }
     }
     let essential = options.essential.then(|| essential(equations, summary, &squares)).transpose()?;
-    let hidden = hidden(equations, &squares)?;
-    let not_shown = not_shown(equations, &squares);
+    let prior = options.prior(mechanism)?;
+    let hidden = Hidden::new(equations, summary, &squares, &prior)?;
     let names = equations.row_names();
     if !equations.absorbed.is_empty() {
         let known: Vec<usize> = equations.known_rotors().map(|(row, _, _)| row).collect();
@@ -212,14 +213,10 @@ fn estimate(
             joints.join(", ")
         ));
     }
-    let missing = equations.len() - squares.seen;
-    if missing > 0 {
-        warnings.push(unseen(equations, &squares));
-    }
+    warnings.extend(unseen(equations, &hidden));
     if let Some(essential) = essential.as_ref().filter(|_| options.estimator.method().is_none()) {
         squares = essential.fit.clone();
     }
-    let prior = options.prior(mechanism)?;
     let (parameters, values, gap, std_errors, rotors, spread) = match options.consistency(&prior) {
         None => {
             let values = squares.values.as_slice().to_vec();
@@ -262,7 +259,7 @@ fn estimate(
         estimator: options.estimator.name(),
         samples: summary.samples,
         rank: equations.rank(),
-        excited: equations.rank() - hidden,
+        excited: equations.rank() - hidden.of_base()?,
         bodies: bodies(&estimated, spread.as_ref())?,
         joints: joints(equations, &estimated, &values, Some(errors), &rotors),
         base_parameters: base_parameters
@@ -272,7 +269,7 @@ fn estimate(
         fit: fit.joints,
         validation_relative_rms: validation.as_ref().map(|v| v.relative_rms),
         validation: validation.map_or_else(Vec::new, |v| v.joints),
-        not_shown,
+        not_shown: not_shown(equations, &hidden),
         essential,
         covariance: (0..rows).map(row).collect(),
         duality_gap: gap,
@@ -339,33 +336,26 @@ fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<St
     }))
 }
 
-/// Number of directions of base parameters that have a part in what the motion did not show.
-fn hidden(equations: &Equations<'_>, squares: &LeastSquares) -> Result<usize> {
-    let base = squares.unseen.rows(0, equations.rank()).into_owned();
-    // Of orthonormal columns: those that are of joint terms alone leave rounding.
-    Ok(singular_values(&base)?.into_iter().filter(|&s| s > 1e-6).count())
-}
-
 /// What the motion did not show, by name.
-fn not_shown(equations: &Equations<'_>, squares: &LeastSquares) -> Vec<BTreeMap<String, f64>> {
+fn not_shown(equations: &Equations<'_>, hidden: &Hidden) -> Vec<BTreeMap<String, f64>> {
     let named = |(_, combination): (usize, Vec<(usize, f64)>)| {
         combination.into_iter().map(|(i, x)| (equations.names[i].clone(), x)).collect()
     };
-    squares.unseen_combinations().into_iter().map(named).collect()
+    hidden.combinations().into_iter().map(named).collect()
 }
 
 /// Names the unknowns with a part in what the motion did not show.
-fn unseen(equations: &Equations<'_>, squares: &LeastSquares) -> String {
-    // A direction of unit length has its main entries above this.
-    let part = |i: &usize| squares.unseen.row(*i).norm() > 0.1;
-    let mut names: Vec<_> = (0..equations.len()).filter(part).map(|i| equations.names[i].as_str()).collect();
+fn unseen(equations: &Equations<'_>, hidden: &Hidden) -> Option<String> {
+    let mut names: Vec<_> = hidden.unknowns().map(|i| equations.names[i].as_str()).collect();
     let more = names.len().saturating_sub(12);
     names.truncate(12);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!(
-        "this motion does not show {} of {} unknowns: combinations of {}{more}",
-        equations.len() - squares.seen,
-        equations.len(),
-        names.join(", ")
-    )
+    (hidden.len() > 0).then(|| {
+        format!(
+            "this motion does not show {} of {} unknowns: combinations of {}{more}",
+            hidden.len(),
+            equations.len(),
+            names.join(", ")
+        )
+    })
 }

@@ -123,10 +123,15 @@ impl LeastSquares {
         })
     }
 
-    /// The directions that the motion did not show, each with the unknown it is named after: adding any of them to the unknowns
-    /// changes no prediction. Coefficients that rounding explains are left out.
+    /// The directions that rounding alone separates from nothing, each with the unknown it is named after: adding any of them to the
+    /// unknowns changes no prediction. Coefficients that rounding explains are left out.
     pub fn unseen_combinations(&self) -> Vec<(usize, Vec<(usize, f64)>)> {
         named_directions(&self.unseen, &self.scale)
+    }
+
+    /// Unknowns are these times the scaled ones.
+    pub(super) fn scale(&self) -> &DVector<f64> {
+        &self.scale
     }
 
     /// Standard errors of the unknowns.

@@ -4,7 +4,8 @@
 //! only where the data are almost silent: a joint that is held still, or a motion so slow that inertia drowns in friction.
 //! Without it such a term would be whatever rounding or noise makes of it, and `--out` would write that. The prior is normal, about
 //! the model's own value (zero where it gives none), and as wide as
-//! - the root mean square force `τ` of the joint for what acts as a force: Coulomb friction, its parts, and offsets;
+//! - the root mean square force `τ` of the joint, at least a tenth of the largest one, for what acts as a force: Coulomb friction, its
+//!   parts, and offsets;
 //! - `τ` over the fastest mean speed of the robot's joints (of hinges or of slides) for viscous friction: at that speed it could
 //!   explain all of the force;
 //! - the inertia that the joint moves, according to the bodies' prior, for rotors; at least a tenth of the largest such inertia of the
@@ -19,18 +20,17 @@ use crate::Result;
 use crate::dynamics::{Workspace, mass_matrix};
 use crate::mechanism::{BodyKind, Mechanism};
 
-/// A joint's rotor may have this part of the largest inertia that any joint moves, however little its own joint moves.
-const LEAST_ROTOR: f64 = 0.1;
+/// Forces and rotors of a joint may be this part of the robot's largest, however little its own joint needs or moves.
+const LEAST: f64 = 0.1;
 
 /// Widths of the terms' priors, one for each term of the equations.
 pub(super) fn widths(equations: &Equations<'_>, summary: &Summary, prior: &Prior) -> Result<Vec<f64>> {
     let mean = |square: f64, count: usize| (square / count.max(1) as f64).sqrt();
     let mut forces: Vec<f64> = summary.factors.iter().map(|f| mean(f.sums(|_| 0.0).tau, f.count)).collect();
     let largest = forces.iter().copied().fold(0.0, f64::max);
-    // A joint that was not measured, or reads zero: as the strongest; a robot without any force: some force.
-    for force in &mut forces {
-        *force = [*force, largest, 1.0].into_iter().find(|x| *x > 0.0).unwrap_or(1.0);
-    }
+    // A joint that is held, or was not measured, has friction all the same; a robot without any force: some.
+    let least = if largest > 0.0 { LEAST * largest } else { 1.0 };
+    forces.iter_mut().for_each(|force| *force = force.max(least));
     let rank = equations.rank();
     // Root mean square of what the k-th term multiplies in the force of its own coordinate.
     let size = |k: usize| {
@@ -81,7 +81,7 @@ pub(super) fn rotor_widths(mechanism: &Mechanism, prior: &Prior) -> Result<Vec<f
         same.map(|v| matrix[v * n + v]).fold(0.0, f64::max)
     };
     let largest = [largest(false), largest(true)];
-    let width = |v: usize| matrix[v * n + v].max(LEAST_ROTOR * largest[usize::from(slides[v])]);
+    let width = |v: usize| matrix[v * n + v].max(LEAST * largest[usize::from(slides[v])]);
     Ok((0..n).map(|v| Some(width(v)).filter(|x| *x > 0.0).unwrap_or(1.0)).collect())
 }
 

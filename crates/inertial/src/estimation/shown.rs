@@ -1,0 +1,130 @@
+//! What a motion showed, measured against what was believed before.
+//!
+//! A measured motion is never quite still: the noise of encoders moves every joint a little, and as a matter of rank everything is
+//! shown. But a direction of the unknowns is of use only where the data say something of it. It counts as shown where its standard
+//! error by the data alone is less than [`LEAST`] times as wide as the model's bodies and joint terms would be believed without any data
+//! (each body known to about its own size, see [`super::consistent`] and [`super::scales`]).
+
+use nalgebra::{DMatrix, DVector};
+
+use super::equations::Equations;
+use super::least_squares::{LeastSquares, information, named_directions};
+use super::prior::Prior;
+use super::scales::{rotor_widths, widths};
+use super::summary::Summary;
+use crate::linalg::{Svd, singular_values};
+use crate::mechanism::BodyKind;
+use crate::optimize::pseudo;
+use crate::spatial::PseudoInertia;
+use crate::{Error, Result};
+
+/// Standard error, in widths of what was believed before, above which nothing is shown.
+const LEAST: f64 = 10.0;
+
+/// The directions that a motion did not show.
+pub(super) struct Hidden {
+    /// A basis, one direction in each column, in units of what was believed before.
+    basis: DMatrix<f64>,
+    /// Those units.
+    scale: DVector<f64>,
+    /// Base parameters, which come first.
+    rank: usize,
+}
+
+impl Hidden {
+    pub fn new(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        squares: &LeastSquares,
+        prior: &Prior,
+    ) -> Result<Self> {
+        let believed = believed(equations, summary, prior)?;
+        let scale = believed.diagonal().map(f64::sqrt);
+        let n = scale.len();
+        let correlation = DMatrix::from_fn(n, n, |i, j| {
+            // Bodies that combine into one parameter alone are fully correlated but for rounding.
+            believed[(i, j)] / (scale[i] * scale[j]) + if i == j { 1e-12 } else { 0.0 }
+        });
+        let root = correlation
+            .cholesky()
+            .ok_or_else(|| {
+                Error::Numeric("the prior of the base parameters is not positive definite".into())
+            })?
+            .unpack();
+        // Without what rounding alone shows.
+        let mut data = information(equations, summary, &squares.weights)?.matrix();
+        let unit = squares.scale();
+        for (mut column, s) in data.column_iter_mut().zip(unit.iter()) {
+            column *= *s;
+        }
+        data -= &data * &squares.unseen * squares.unseen.transpose();
+        for (j, mut column) in data.column_iter_mut().enumerate() {
+            column *= if unit[j] > 0.0 { scale[j] / unit[j] } else { 0.0 };
+        }
+        let svd = Svd::new(&(data * &root))?;
+        let shown = svd.values.iter().filter(|s| **s > LEAST.recip()).count();
+        let mut basis = root * svd.null_space(shown);
+        for mut column in basis.column_iter_mut() {
+            let length = column.norm();
+            column.unscale_mut(length);
+        }
+        Ok(Self { basis, scale, rank: equations.rank() })
+    }
+
+    /// Number of directions.
+    pub fn len(&self) -> usize {
+        self.basis.ncols()
+    }
+
+    /// Number of those that base parameters have a part in.
+    pub fn of_base(&self) -> Result<usize> {
+        let base = self.basis.rows(0, self.rank).into_owned();
+        // Of columns of unit length: those that are of joint terms alone leave rounding.
+        Ok(singular_values(&base)?.into_iter().filter(|&s| s > 1e-6).count())
+    }
+
+    /// Each with the unknown it is named after: adding any of them to the unknowns hardly changes a prediction.
+    pub fn combinations(&self) -> Vec<(usize, Vec<(usize, f64)>)> {
+        named_directions(&self.basis, &self.scale)
+    }
+
+    /// Unknowns with a part in them.
+    pub fn unknowns(&self) -> impl Iterator<Item = usize> {
+        // A direction of unit length has its main entries above this.
+        (0..self.basis.nrows()).filter(|&i| self.basis.row(i).norm() > 0.1)
+    }
+}
+
+/// Covariance of the unknowns as believed before.
+fn believed(equations: &Equations<'_>, summary: &Summary, prior: &Prior) -> Result<DMatrix<f64>> {
+    let (mechanism, rank, n) = (equations.mechanism(), equations.rank(), equations.len());
+    let mut parameters = DMatrix::zeros(mechanism.parameter_count(), mechanism.parameter_count());
+    let rotors = rotor_widths(mechanism, prior)?;
+    for block in mechanism.parameter_blocks() {
+        let body = &mechanism.bodies()[block.body];
+        if body.kind == BodyKind::SymmetricRotor {
+            let given = body.inertia.rotational[(2, 2)];
+            let width = if given > 0.0 { given } else { rotors[body.drive.v] / body.drive.ratio.powi(2) };
+            parameters[(block.offset, block.offset)] = width * width;
+            continue;
+        }
+        let impossible = || Error::Numeric(format!("the prior of {} is not strictly possible", body.name));
+        let inverse = PseudoInertia::from(&prior.bodies[block.body]).0.cholesky().ok_or_else(impossible)?;
+        let own = pseudo::curvature(&inverse.inverse()).cholesky().ok_or_else(impossible)?.inverse();
+        parameters.fixed_view_mut::<10, 10>(block.offset, block.offset).copy_from(&own);
+    }
+    let mut map = DMatrix::zeros(rank, parameters.nrows());
+    for (i, combination) in equations.regrouping.combinations.iter().enumerate() {
+        combination.iter().for_each(|&(column, x)| map[(i, column)] = x);
+    }
+    let mut base = &map * parameters * map.transpose();
+    for (_, effect, given) in equations.known_rotors() {
+        base += effect * effect.transpose() * (given * given);
+    }
+    let mut out = DMatrix::zeros(n, n);
+    out.view_mut((0, 0), (rank, rank)).copy_from(&base);
+    for (i, width) in widths(equations, summary, prior)?.into_iter().enumerate() {
+        out[(rank + i, rank + i)] = width * width;
+    }
+    Ok(out)
+}
