@@ -90,6 +90,6 @@ fn is_slide(mechanism: &Mechanism, v: usize) -> bool {
     let links = mechanism.bodies().iter().filter(|b| matches!(b.kind, BodyKind::Link | BodyKind::Massless));
     links.filter(|b| (b.drive.v..b.drive.v + b.joint_type.nv()).contains(&v)).any(|b| {
         let modes = b.joint_type.free_modes();
-        modes.iter().nth(v - b.drive.v).is_some_and(|mode| mode.angular.norm() == 0.0)
+        modes.get(v - b.drive.v).is_some_and(|mode| mode.angular.norm() == 0.0)
     })
 }

@@ -1,9 +1,10 @@
 //! What a motion showed, measured against what was believed before.
 //!
-//! A measured motion is never quite still: the noise of encoders moves every joint a little, and as a matter of rank everything is
-//! shown. But a direction of the unknowns is of use only where the data say something of it. It counts as shown where its standard
-//! error by the data alone is less than [`LEAST`] times as wide as the model's bodies and joint terms would be believed without any data
-//! (each body known to about its own size, see [`super::consistent`] and [`super::scales`]).
+//! A measured motion is never quite still: what a filter leaves of noise moves every joint a little, and as a matter of rank
+//! everything is shown. A direction of the unknowns counts as shown where its standard error by the data alone is less than [`LEAST`]
+//! times as wide as the model's bodies and joint terms would be believed without any data (each body known to about its own size, see
+//! [`super::consistent`] and [`super::scales`]). That is generous: what is shown may still be covered by noise, which its standard
+//! error tells; what is not shown is nothing but noise.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -19,7 +20,7 @@ use crate::spatial::PseudoInertia;
 use crate::{Error, Result};
 
 /// Standard error, in widths of what was believed before, above which nothing is shown.
-const LEAST: f64 = 10.0;
+const LEAST: f64 = 1e4;
 
 /// The directions that a motion did not show.
 pub(super) struct Hidden {
