@@ -61,30 +61,50 @@ fn write(args: &ManArgs, name: &str, command: &clap::Command) -> Result<()> {
     output::write_file(&path, &(String::from_utf8_lossy(&text).into_owned() + &sections(&help)))
 }
 
-/// The text after the options as sections of a manual page. Indented lines stay as they are: examples are to be copied.
+/// The text after the options as sections of a manual page, examples last. Indented lines stay as they are: they are to be
+/// copied.
 fn sections(help: &str) -> String {
-    let mut out = String::from(".SH DETAILS\n");
-    let mut verbatim = false;
+    let [mut details, mut examples] = [Section::default(), Section::default()];
+    let mut of_examples = false;
     for line in help.lines() {
-        let example = matches!(line, "Examples:" | "Example:");
-        let indented = line.starts_with("  ");
-        if verbatim && !indented {
-            out += ".fi\n";
-        } else if !verbatim && indented {
-            out += ".nf\n";
+        if matches!(line, "Examples:" | "Example:") {
+            of_examples = true;
+            continue;
         }
-        verbatim = indented;
+        of_examples &= line.is_empty() || line.starts_with("  ");
+        if of_examples { &mut examples } else { &mut details }.add(line);
+    }
+    details.titled("DETAILS") + &examples.titled("EXAMPLES")
+}
+
+/// Lines of a section, as roff has them.
+#[derive(Default)]
+struct Section {
+    text: String,
+    verbatim: bool,
+}
+
+impl Section {
+    fn add(&mut self, line: &str) {
+        self.switch(line.starts_with("  "));
         match line {
-            _ if example => out += ".SH EXAMPLES\n",
-            "" => out += ".PP\n",
-            text => out = out + &escaped(text) + "\n",
+            "" => self.text += ".PP\n",
+            line => self.text += &(escaped(line) + "\n"),
         }
     }
-    if verbatim {
-        out += ".fi\n";
+
+    fn switch(&mut self, verbatim: bool) {
+        if verbatim != self.verbatim {
+            self.text += if verbatim { ".nf\n" } else { ".fi\n" };
+            self.verbatim = verbatim;
+        }
     }
-    // A command that is explained by its examples alone.
-    out.replacen(".SH DETAILS\n.SH EXAMPLES\n", ".SH EXAMPLES\n", 1)
+
+    fn titled(mut self, title: &str) -> String {
+        self.switch(false);
+        let text = self.text.trim_end_matches(".PP\n");
+        if text.is_empty() { String::new() } else { format!(".SH {title}\n{text}") }
+    }
 }
 
 /// A line that roff takes as text.
