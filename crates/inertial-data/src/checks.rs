@@ -139,7 +139,7 @@ pub(crate) fn content(layout: &Layout, survey: &Survey) -> Result<Vec<String>> {
     for (k, name) in layout.positions.iter().enumerate() {
         let Some(place) = layout.q[k] else { continue };
         if extent(&place) < STILL {
-            notes.push(format!("{name} does not move"));
+            notes.push(format!("{name} does not move: it counts as standing still"));
         } else if let Some(velocity) = velocity_place(layout, k).filter(|v| extent(v) == 0.0) {
             let message = "the velocity is constant although the position changes";
             return Err(Error::content(layout.column(velocity), message));

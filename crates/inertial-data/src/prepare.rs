@@ -170,7 +170,7 @@ impl PreparedLog {
             checks::time_unit(&layout, grid.step)?;
         }
         notes.extend(checks::content(&layout, &survey)?);
-        let record = Record::new(&layout, checks::saturation(&layout, &survey)?);
+        let record = Record::new(&layout, &survey, checks::saturation(&layout, &survey)?);
         for &(v, _) in &record.saturated {
             if let Some(place) = layout.tau[v] {
                 let name = &layout.names[place];

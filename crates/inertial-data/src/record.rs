@@ -10,6 +10,7 @@ use crate::grid::Grid;
 use crate::layout::Layout;
 use crate::smooth::{Kernel, Smoother};
 use crate::spool::Spool;
+use crate::survey::Survey;
 
 /// What is kept of a sample: states, forces and further columns, filtered and raw, and marks.
 pub(crate) struct Record {
@@ -18,6 +19,9 @@ pub(crate) struct Record {
     pub measured: Vec<usize>,
     /// Those whose force saturates, and the values at which it does.
     pub saturated: Vec<(usize, [f64; 2])>,
+    /// Position and velocity coordinate of joints that do not move, and where they stand: what differs from that is noise, and its
+    /// derivatives would be taken for motion.
+    pub still: Vec<(usize, usize, f64)>,
     /// Ends of the parts.
     ends: [usize; 8],
 }
@@ -36,7 +40,7 @@ pub(crate) struct Parts<'r> {
 }
 
 impl Record {
-    pub fn new(layout: &Layout, saturated: Vec<(usize, [f64; 2])>) -> Self {
+    pub fn new(layout: &Layout, survey: &Survey, saturated: Vec<(usize, [f64; 2])>) -> Self {
         let measured: Vec<usize> = (0..layout.nv()).filter(|&v| layout.tau[v].is_some()).collect();
         let (nv, nt, ne) = (layout.nv(), measured.len(), layout.extra.len());
         let mut end = 0;
@@ -44,7 +48,12 @@ impl Record {
             end += len;
             end
         });
-        Self { width: end, measured, saturated, ends }
+        let still = layout.joints.iter().filter(|j| j.joint_type.nq() == 1).filter_map(|j| {
+            let place = layout.q[j.q].filter(|&place| survey.is_still(place))?;
+            let (low, high) = survey.channels[place].range;
+            Some((j.q, j.v, 0.5 * (low + high)))
+        });
+        Self { width: end, measured, saturated, still: still.collect(), ends }
     }
 
     pub fn split<'r>(&self, row: &'r [f64]) -> Parts<'r> {
@@ -124,14 +133,18 @@ impl<'l> Recorder<'l> {
     fn derive(&mut self, smooth: &[f64], raw: &[f64]) -> Result<()> {
         let Self { derive, layout, record, records, row, marks, speeds, slips } = self;
         derive.push(smooth, raw, &mut |state| {
-            for (k, speed) in speeds.iter_mut().enumerate() {
-                *speed = speed.max(state.v[k].abs());
-                slips[k].add(state.v[k], state.derived[k]);
-            }
             row.clear();
             row.extend_from_slice(state.q);
             row.extend_from_slice(state.v);
             row.extend_from_slice(state.a);
+            let (nq, nv) = (state.q.len(), state.v.len());
+            for &(q, v, stands) in &record.still {
+                (row[q], row[nq + v], row[nq + nv + v]) = (stands, 0.0, 0.0);
+            }
+            for (k, speed) in speeds.iter_mut().enumerate() {
+                *speed = speed.max(row[nq + k].abs());
+                slips[k].add(state.v[k], state.derived[k]);
+            }
             for source in [state.row, state.raw] {
                 row.extend(record.measured.iter().filter_map(|&v| layout.tau[v]).map(|place| source[place]));
             }

@@ -197,6 +197,26 @@ fn short_gaps_cost_no_samples_and_long_ones_only_what_they_touch() {
 }
 
 #[test]
+fn a_joint_that_is_held_stands_still_whatever_its_encoder_says() {
+    let mechanism = arm();
+    let (names, mut columns) = clean(2000, 200.0);
+    let mut next = noise();
+    // Columns are t, q of three joints, tau of three joints.
+    columns[2].iter_mut().for_each(|q| *q = 0.3 + 1e-5 * next());
+    let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+    assert!(
+        p.notes.iter().any(|n| n.contains("does not move: it counts as standing still")),
+        "{:?}",
+        p.notes
+    );
+    for (i, row) in p.v.chunks_exact(3).zip(p.a.chunks_exact(3)).enumerate() {
+        assert_eq!((row.0[1], row.1[1]), (0.0, 0.0));
+        assert!((p.q[3 * i + 1] - 0.3).abs() < 1e-4);
+    }
+    assert!(p.v.chunks_exact(3).any(|v| v[0].abs() > 0.5));
+}
+
+#[test]
 fn measured_velocities_are_used() {
     let mechanism = arm();
     let (mut names, mut columns) = clean(2000, 200.0);

@@ -143,10 +143,16 @@ class Joint(Result):
     gain_std_error: float | None
     terms: dict[str, float] | None
     turns_with: dict[str, float] | None
+    std_errors: dict[str, float] | None
 
     def _headline(self) -> str:
-        found = [f"{title} {show(self._data[key])}" for key, title in _TERMS.items() if self._data.get(key) is not None]
-        found += [f"{name} {show(x)}" for name, x in (self.terms or {}).items()]
+        errors = self.std_errors or {}
+
+        def told(title: str, name: str, value: float) -> str:
+            return f"{title} {show(value)}" + (f" ± {show(errors[name])}" if name in errors else "")
+
+        found = [told(title, key, self._data[key]) for key, title in _TERMS.items() if self._data.get(key) is not None]
+        found += [told(name, name, x) for name, x in (self.terms or {}).items()]
         if self.turns_with:
             found.append(f"its drive turns with {combination(self.turns_with)}")
         return f"{self.name}: {', '.join(found) or 'nothing was estimated of it'}"
