@@ -251,7 +251,15 @@ fn parts_merge_to_the_whole_in_any_order() {
     let equations = Equations::new(&mechanism, FRICTION, DEFAULT_SNAP).unwrap();
     let mut log = simulate(&mechanism, FRICTION, 1000, &mut rng);
     log.tau.iter_mut().for_each(|t| *t += 0.1 * normal(&mut rng));
-    let whole = LeastSquares::new(&equations, &log.summary(&equations), Weighting::Weighted).unwrap();
+    let estimators =
+        [Estimator::Ols, Estimator::Wls, Estimator::Lmi, Estimator::Manifold, Estimator::LogCholesky];
+    let of = |summary: &Summary| {
+        estimators.map(|estimator| {
+            let options = IdentifyOptions { estimator, ..IdentifyOptions::default() };
+            identify(&equations, summary, None, &options).unwrap()
+        })
+    };
+    let whole = of(&log.summary(&equations));
     for parts in [1, 7, 64] {
         let cuts: Vec<usize> = (0..=parts).map(|k| k * log.count / parts).collect();
         let mut order: Vec<usize> = (0..parts).collect();
@@ -266,10 +274,20 @@ fn parts_merge_to_the_whole_in_any_order() {
             merged.merge(&read).unwrap();
         }
         assert_eq!(merged.samples, log.count);
-        let found = LeastSquares::new(&equations, &merged, Weighting::Weighted).unwrap();
-        let scale = whole.values.amax();
-        assert!((found.values - &whole.values).amax() < 1e-10 * scale);
+        for (found, whole) in of(&merged).iter().zip(&whole) {
+            // Base parameters and joint terms, and every parameter of every body, most of which no datum shows.
+            for (found, whole) in [(&found.values, &whole.values), (&found.parameters, &whole.parameters)] {
+                let largest = whole.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+                let apart = found.iter().zip(whole).fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
+                assert!(apart < 1e-10 * largest, "{parts} parts: {apart:e} of {largest}");
+            }
+        }
     }
+    // Three ways to the one optimum.
+    let [lmi, manifold, log_cholesky] = [2, 3, 4].map(|k| DVector::from_vec(whole[k].parameters.clone()));
+    assert!(
+        (&manifold - &lmi).amax() < 1e-10 * lmi.amax() && (log_cholesky - &lmi).amax() < 1e-10 * lmi.amax()
+    );
 }
 
 #[test]

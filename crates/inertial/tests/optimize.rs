@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use inertial::consistency::{DEFAULT_TOLERANCE, judge};
-use inertial::linalg::symmetric_eigen;
+use inertial::linalg::{Triangle, symmetric_eigen};
 use inertial::optimize::chart::{self, Chart};
 use inertial::optimize::log_cholesky::LogCholesky;
 use inertial::optimize::manifold::Principal;
@@ -43,6 +43,7 @@ fn problem(
         gram: a.transpose() * a,
         rhs: a.transpose() * b,
         constant: 0.5 * b.norm_squared(),
+        rows: None,
         cones,
         nonnegative,
         inequalities: Vec::new(),
@@ -366,7 +367,7 @@ fn the_euclidean_pull_is_the_entropic_prior_to_second_order() {
     let inverse = p.try_inverse().unwrap();
     let zero = || problem(&DMatrix::zeros(1, 10), &DVector::zeros(1), vec![Cone::new(0)], vec![]);
     let (mut euclidean, mut entropic) = (zero(), zero());
-    euclidean.pull_body(0, &p, &inverse, 0.7);
+    euclidean.pull_body(0, &p.cholesky().unwrap(), 0.7);
     entropic.cones[0] = Cone { offset: 0, prior_weight: 0.7, prior: inverse };
     let at = |x: SVector<f64, 10>| DVector::from_column_slice(x.as_slice());
     let base = entropic.cost(&at(body));
@@ -378,6 +379,103 @@ fn the_euclidean_pull_is_the_entropic_prior_to_second_order() {
             let (exact, second) = (entropic.cost(&x) - base, euclidean.cost(&x));
             // What differs is of third order; bodies of unit size have no larger constants than this.
             assert!((exact - second).abs() < 1e4 * h.powi(3) + 1e-12, "{h}: {exact} {second}");
+        }
+    }
+}
+
+/// Three bodies of which data show fourteen combinations, in units that differ by six orders, and two frictions, one of which
+/// would like to be negative.
+struct Sharded {
+    rows: DMatrix<f64>,
+    map: DMatrix<f64>,
+    cones: Vec<Cone>,
+    start: DVector<f64>,
+}
+
+const SHOWN: usize = 14;
+const BODIES: usize = 3;
+
+impl Sharded {
+    fn new(weight: f64, next: &mut impl FnMut() -> f64) -> Self {
+        let (n, unknowns) = (10 * BODIES + 2, SHOWN + 2);
+        let unit: Vec<f64> = (0..SHOWN).map(|_| 10f64.powf(3.0 * next())).collect();
+        let map = DMatrix::from_fn(unknowns, n, |i, j| match (i < SHOWN, j < 10 * BODIES) {
+            (true, true) => next() / unit[i],
+            (false, false) => f64::from(u8::from(i - SHOWN == j - 10 * BODIES)),
+            _ => 0.0,
+        });
+        let (mut truth, mut start, mut cones) = (DVector::zeros(n), DVector::zeros(n), Vec::new());
+        for offset in (0..BODIES).map(|k| 10 * k) {
+            let near = |body: SVector<f64, 10>| body + unit_body() * 0.1;
+            truth.rows_mut(offset, 10).copy_from(&near(random_body(next)));
+            let prior = near(random_body(next));
+            start.rows_mut(offset, 10).copy_from(&prior);
+            let prior = PseudoInertia::from(&Inertia::from_parameters(&prior)).0;
+            cones.push(Cone { offset, prior_weight: weight, prior: prior.try_inverse().unwrap() });
+        }
+        start.rows_mut(10 * BODIES, 2).fill(1.0);
+        truth.rows_mut(10 * BODIES, 2).copy_from_slice(&[0.5, -0.01]);
+        // Forces a thousand times their noise, which is one.
+        let mut rows =
+            DMatrix::from_fn(200, unknowns + 1, |_, j| 1e3 * next() * if j < SHOWN { unit[j] } else { 1.0 });
+        let forces = rows.columns(0, unknowns) * (&map * &truth) + DVector::from_fn(200, |_, _| next());
+        rows.set_column(unknowns, &forces);
+        Self { rows, map, cones, start }
+    }
+
+    /// The problem of the rows in parts, in an order of chance.
+    fn problem(&self, parts: usize, next: &mut impl FnMut() -> f64) -> ConicLeastSquares {
+        let (count, width) = self.rows.shape();
+        let mut order: Vec<(f64, usize)> = (0..parts).map(|k| (next(), k)).collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut whole = Triangle::new(width);
+        for (_, k) in order {
+            let (from, to) = (k * count / parts, (k + 1) * count / parts);
+            let mut part = Triangle::new(width);
+            let mut block = self.rows.rows(from, to - from).into_owned();
+            part.absorb(block.as_mut_slice(), to - from).unwrap();
+            whole.merge(&part).unwrap();
+        }
+        let factor = whole.matrix();
+        let forces = factor.column(width - 1).into_owned();
+        let factor = factor.columns(0, width - 1).into_owned();
+        let mut problem = ConicLeastSquares::of_rows(factor, self.map.clone(), forces);
+        problem.cones.clone_from(&self.cones);
+        problem.nonnegative = vec![10 * BODIES, 10 * BODIES + 1];
+        problem
+    }
+
+    fn solve(&self, problem: &ConicLeastSquares, solver: usize) -> Solution {
+        let options = Options::default();
+        match solver {
+            0 => problem.solve(&self.start, &options, |_, _| true),
+            1 => chart::solve::<Principal>(problem, &self.start, &options, |_, _| true),
+            _ => chart::solve::<LogCholesky>(problem, &self.start, &options, |_, _| true),
+        }
+        .unwrap()
+    }
+}
+
+#[test]
+fn rows_in_any_order_and_any_solver_give_the_same_bodies() {
+    let mut next = numbers(81);
+    for case in 0..12 {
+        // Down to a prior that is as good as none.
+        let weight = 0.01f64.powf(f64::from(case % 4));
+        let sharded = Sharded::new(weight, &mut next);
+        let whole = sharded.solve(&sharded.problem(1, &mut next), 0);
+        assert!(whole.converged, "case {case}: gap {:e} of {:e}", whole.gap(), whole.cost);
+        let bodies = whole.x.rows(0, 10 * BODIES);
+        assert_eq!(whole.x[10 * BODIES + 1], 0.0, "a friction at its bound is there exactly");
+        for (parts, solver) in [(1, 1), (1, 2), (7, 0), (7, 1), (7, 2), (64, 0), (64, 1), (64, 2)] {
+            let problem = sharded.problem(parts, &mut next);
+            let found = sharded.solve(&problem, solver);
+            let what = format!("case {case}, weight {weight:e}, {parts} parts, solver {solver}");
+            assert!(found.converged, "{what}: gap {:e} of {:e}", found.gap(), found.cost);
+            assert!(found.lower_bound <= whole.cost * (1.0 + 1e-12), "{what}");
+            let apart = (found.x.rows(0, 10 * BODIES) - bodies).amax() / bodies.amax();
+            println!("{what}: {apart:e}");
+            assert!(apart < 1e-10, "{what}: {apart:e}");
         }
     }
 }

@@ -168,6 +168,18 @@ impl ConsistentFit {
         })
     }
 
+    /// What people should know of a solve that ended without the proof asked for.
+    pub(super) fn note(&self) -> Option<String> {
+        let gap = self.cost - self.lower_bound;
+        let how = if gap.is_finite() {
+            format!("with a gap of {gap:.1e}")
+        } else {
+            "without any proof of how good it is".to_owned()
+        };
+        let said = format!("the optimisation stopped {how} at cost {:.6e}: better bodies may exist", self.cost);
+        (!self.converged).then_some(said)
+    }
+
     /// Standard errors of the unknowns.
     pub fn std_errors(&self) -> Vec<f64> {
         self.covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect()
@@ -260,16 +272,9 @@ impl ConsistentProblem {
             to_unknowns.view_mut((0, n + terms + k), (rank, 1)).copy_from(*effect);
         }
 
-        let a = factor.columns(0, unknowns) * &to_unknowns;
-        let b = factor.column(unknowns).into_owned();
-        let mut conic = ConicLeastSquares {
-            gram: a.transpose() * &a,
-            rhs: a.transpose() * &b,
-            constant: 0.5 * b.norm_squared(),
-            cones: Vec::new(),
-            nonnegative: Vec::new(),
-            inequalities: Vec::new(),
-        };
+        let rows = factor.columns(0, unknowns).into_owned();
+        let forces = factor.column(unknowns).into_owned();
+        let mut conic = ConicLeastSquares::of_rows(rows, to_unknowns.clone(), forces);
         let mut start = DVector::zeros(width);
         let widths = rotor_widths(mechanism, wanted.prior)?;
         for block in mechanism.parameter_blocks() {
@@ -284,17 +289,13 @@ impl ConsistentProblem {
                 conic.pull(offset, given, weight / if given > 0.0 { given } else { width }.powi(2));
                 continue;
             }
-            let given = PseudoInertia::from(body).0;
-            let inverse = given
-                .cholesky()
-                .ok_or_else(|| {
-                    Error::Numeric(format!("the prior of {} is not strictly possible", known.name))
-                })?
-                .inverse();
+            let given = PseudoInertia::from(body).0.cholesky().ok_or_else(|| {
+                Error::Numeric(format!("the prior of {} is not strictly possible", known.name))
+            })?;
             let cone = match wanted.prior_kind {
-                PriorKind::Entropic => Cone { offset, prior_weight: weight, prior: inverse },
+                PriorKind::Entropic => Cone { offset, prior_weight: weight, prior: given.inverse() },
                 PriorKind::Euclidean => {
-                    conic.pull_body(offset, &given, &inverse, weight);
+                    conic.pull_body(offset, &given, weight);
                     Cone::new(offset)
                 }
             };

@@ -16,7 +16,7 @@ use super::shown::Hidden;
 use super::summary::Summary;
 use super::{coupling, stribeck};
 use crate::linalg::{Triangle, singular_values};
-use crate::mechanism::{BodyKind, Mechanism};
+use crate::mechanism::{Body, BodyKind, Mechanism};
 use crate::spatial::Inertia;
 use crate::{Error, Result};
 
@@ -230,13 +230,7 @@ fn estimate(
         Some(wanted) => {
             warnings.extend(prior.note());
             let fit = ConsistentFit::new(equations, summary, &squares, &wanted)?;
-            if !fit.converged {
-                warnings.push(format!(
-                    "the optimisation stopped with a gap of {:.1e} at cost {:.6e}",
-                    fit.cost - fit.lower_bound,
-                    fit.cost
-                ));
-            }
+            warnings.extend(fit.note());
             let (gap, std_errors) = (fit.cost - fit.lower_bound, fit.std_errors());
             (fit.parameters, fit.values, Some(gap), std_errors, fit.rotors, Some(fit.parameter_covariance))
         }
@@ -316,8 +310,12 @@ pub(super) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<(Equ
 }
 
 /// Names links heavier than three times the whole robot, as its model or the distances between its joints have it: the data
-/// cannot mean that.
+/// cannot mean that. A model that says neither (a body behind a sensor) is no measure.
 fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<String>> {
+    let says = |b: &Body| b.inertia.mass > 0.0 || b.placement.translation.norm() > 0.0;
+    if !mechanism.bodies().iter().any(says) {
+        return Ok(None);
+    }
     let links = |(i, _): &(usize, &Inertia<f64>)| mechanism.bodies()[*i].kind == BodyKind::Link;
     let prior = Prior::new(mechanism)?;
     let robot: f64 = prior.bodies.iter().enumerate().filter(links).map(|(_, b)| b.mass).sum();

@@ -396,14 +396,15 @@ pub(super) fn possible_body(
         a *= scale;
         b *= scale;
     }
-    let conic = ConicLeastSquares {
-        gram: a.transpose() * &a,
-        rhs: a.transpose() * &b,
-        constant: 0.5 * b.norm_squared(),
-        cones: vec![Cone { offset: 0, prior_weight: weight, prior: inverse.inverse() }],
-        nonnegative: Vec::new(),
-        inequalities: Vec::new(),
-    };
+    // Eleven rows are left; what no payload explains is all in the last and rounds no gradient.
+    let (mut rows, count) = (Triangle::new(11), a.nrows());
+    let mut all = a.insert_column(10, 0.0);
+    all.set_column(10, &b);
+    rows.absorb(all.as_mut_slice(), count)?;
+    let (rows, identity) = (rows.matrix(), DMatrix::identity(10, 10));
+    let forces = rows.column(10).into_owned();
+    let mut conic = ConicLeastSquares::of_rows(rows.columns(0, 10).into_owned(), identity, forces);
+    conic.cones = vec![Cone { offset: 0, prior_weight: weight, prior: inverse.inverse() }];
     let start = DVector::from_column_slice(prior.parameters().as_slice());
     let limits = Options::default();
     let solution = match options.estimator {

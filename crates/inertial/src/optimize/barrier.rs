@@ -64,9 +64,8 @@ impl ConicLeastSquares {
             return Err(Error::Numeric("the optimisation must start strictly inside its cones".into()));
         }
         let order = (4 * cones + self.nonnegative.len() + self.inequalities.len()).max(1) as f64;
-        let rounding = self.rounding();
         let mut cost = self.cost_with(&w.x, &w.log_det);
-        let mut mu = (cost.abs() / order).max(rounding.max(1e-300));
+        let mut mu = (cost.abs() / order).max(self.rounding(cost).max(1e-300));
         let mut best_bound = f64::NEG_INFINITY;
         let (mut steps, mut stalled) = (0, 0);
         loop {
@@ -74,16 +73,20 @@ impl ConicLeastSquares {
             if let Some(bound) = self.lower_bound_of_step(&w, mu) {
                 best_bound = best_bound.max(bound.min(cost));
             }
-            let goal = options.relative_gap * cost.abs() + 8.0 * rounding;
+            let goal = self.goal(cost, options);
             let converged = cost - best_bound <= goal;
-            if converged || steps >= options.max_steps || stalled > 3 || !watch(&w.x, cost) {
+            let ended = converged || stalled > 3;
+            if ended || steps >= options.max_steps || !watch(&w.x, cost) {
                 if converged {
                     self.settle(&mut w, mu, &mut cost)?;
                 }
-                // A cost below its bound: rounding has spoilt the bound, and nothing is proven.
-                let sound = cost >= best_bound - goal;
-                let lower_bound = if sound { best_bound } else { f64::NEG_INFINITY };
-                return Ok(Solution { x: w.x, cost, lower_bound, steps, converged: converged && sound });
+                let lower_bound = f64::NEG_INFINITY;
+                let mut found = Solution { x: w.x, cost, lower_bound, steps, converged };
+                found.certify(Some(best_bound), goal);
+                if ended {
+                    self.polish(&mut found, options);
+                }
+                return Ok(found);
             }
             steps += 1;
             let moved = self.advance(&mut w, mu, decrement, &mut cost);
@@ -96,7 +99,11 @@ impl ConicLeastSquares {
 
     /// Goes on to the centre: what the data hardly show is flat, and a gap within its goal says little of it. There, the result
     /// depends on the data alone, not on where the last step ended: data that differ by rounding give results that do.
+    /// Where the optimum is inside all cones, [`Self::polish`] does better.
     fn settle(&self, w: &mut Workspace, mu: f64, cost: &mut f64) -> Result<()> {
+        if self.is_polished() {
+            return Ok(());
+        }
         for _ in 0..SETTLING {
             let decrement = self.newton(w, mu)?;
             if decrement < SETTLED || !self.advance(w, mu, decrement, cost) {

@@ -16,7 +16,8 @@
 //! With a small weight of the prior, `−w log det P` is a wall that is not felt before it is hit: bodies with a prior begin
 //! with the larger weight `w + μ`, and μ falls to zero as the steps gain less. The best iterate so far counts.
 //!
-//! The solve ends when the convex problem's lower bound at the iterate ([`ConicLeastSquares::lower_bound`]) proves it good.
+//! The solve ends when the convex problem's lower bound at the iterate ([`ConicLeastSquares::lower_bound`]) proves it good; where
+//! the coordinates lead no further before that, the path of [`super::barrier`] goes on from there.
 
 use nalgebra::{DMatrix, DVector, Matrix4};
 
@@ -69,6 +70,12 @@ const TIGHTEN: f64 = 8.0;
 const SHRINK: f64 = 0.1;
 const CENTRAL: f64 = 0.1;
 
+/// Steps after which the coordinates are given up: where they lead to the optimum at all they take some twenty to sixty.
+const PATIENCE: usize = 100;
+
+/// Part of the way back to the start from where the coordinates lead no further.
+const BACK: f64 = 0.1;
+
 /// Minimises the problem's cost from a possible start; `watch` sees every iterate with its cost and may stop the solve by
 /// returning `false`.
 pub fn solve<C: Chart>(
@@ -102,6 +109,11 @@ pub fn solve<C: Chart>(
             let lower_bound = certify(&best, bound);
             return Ok(Solution { lower_bound, steps, converged: false, x: best.x, cost: best.cost });
         }
+        if steps == PATIENCE {
+            let lower_bound = certify(&best, bound);
+            let found = Solution { lower_bound, steps, converged: false, x: best.x, cost: best.cost };
+            return Ok(finish(problem, start, found, options, watch));
+        }
         steps += 1;
         model.expand(problem, &mut at);
         let gain = at.descend(problem, &mut model, &mut damping)?;
@@ -115,17 +127,50 @@ pub fn solve<C: Chart>(
             }
             continue;
         }
-        let goal = options.relative_gap * best.cost.abs() + 8.0 * problem.rounding();
+        let goal = problem.goal(best.cost, options);
         if gain > 0.1 * goal {
             continue;
         }
         bound = certify(&best, bound);
         let converged = best.cost - bound <= goal;
         if converged || !at.escape(problem)? {
-            return Ok(Solution { lower_bound: bound, steps, converged, x: best.x, cost: best.cost });
+            let found = Solution { lower_bound: bound, steps, converged, x: best.x, cost: best.cost };
+            return Ok(finish(problem, start, found, options, watch));
         }
         best.clone_from(&at);
     }
+}
+
+/// The last steps. Where the coordinates lead no further, or only at a crawl, and nothing proves the cost least (hardly a prior: it
+/// bends by many orders more along the coordinates than it falls), the path in the variables leads on from between here and the
+/// start, as far as the steps left allow. What is watched stays the best so far.
+fn finish(
+    problem: &ConicLeastSquares,
+    start: &DVector<f64>,
+    mut found: Solution,
+    options: &Options,
+    mut watch: impl FnMut(&DVector<f64>, f64) -> bool,
+) -> Solution {
+    problem.polish(&mut found, options);
+    if found.converged {
+        return found;
+    }
+    let inside = &found.x * (1.0 - BACK) + start * BACK;
+    let left = Options { max_steps: options.max_steps.saturating_sub(found.steps), ..*options };
+    let (mut best, mut least) = (found.x.clone(), found.cost);
+    let path = problem.solve(&inside, &left, |x, cost| {
+        if cost < least {
+            best.copy_from(x);
+            least = cost;
+        }
+        watch(&best, least)
+    });
+    // From a start on the boundary there is no path; what was found stands, unproven.
+    let Ok(path) = path else { return found };
+    found.steps += path.steps;
+    (found.x, found.cost) = if path.cost < least { (path.x, path.cost) } else { (best, least) };
+    found.certify(Some(path.lower_bound), problem.goal(found.cost, options));
+    found
 }
 
 /// An iterate.
@@ -187,7 +232,7 @@ impl<C: Chart> State<C> {
                 let next = self.retract(problem, &model.step);
                 let gain = self.merit - next.merit;
                 // What rounding hides counts as gained: the model knows better.
-                if expected <= 4.0 * problem.rounding() {
+                if expected <= 4.0 * problem.rounding(self.cost) {
                     if gain >= 0.0 {
                         *self = next;
                     }
@@ -241,7 +286,7 @@ impl<C: Chart> State<C> {
                 way *= 0.5;
             }
         }
-        Ok(before - self.cost > 4.0 * problem.rounding())
+        Ok(before - self.cost > 4.0 * problem.rounding(self.cost))
     }
 }
 

@@ -9,14 +9,11 @@
 //! feasible, because `−log det` lies above its tangents. It is quadratic: its least value, wherever that is taken, is a
 //! lower bound of the optimum.
 
-use nalgebra::{DMatrix, DVector, Matrix4};
+use nalgebra::{Cholesky, Const, DMatrix, DVector, Matrix4};
 
-use super::pseudo::{self, Ten};
-use crate::linalg::{Definite, symmetric_eigen};
+use super::pseudo;
+use super::rows::Rows;
 use crate::{Error, Result};
-
-/// Eigenvalues of a pseudo-inertia below this part of its trace are zero, for the certificate.
-const ZERO: f64 = 1e-12;
 
 /// A pseudo-inertia of ten consecutive variables.
 #[derive(Debug, Clone)]
@@ -67,7 +64,7 @@ impl Inequality {
     }
 }
 
-/// The problem, with the data already reduced to `AᵀA`, `Aᵀb` and `½bᵀb`.
+/// The problem, with the data reduced to `AᵀA`, `Aᵀb` and `½bᵀb`, and in their factors where those are given.
 #[derive(Debug, Clone)]
 pub struct ConicLeastSquares {
     /// `AᵀA`.
@@ -76,6 +73,8 @@ pub struct ConicLeastSquares {
     pub rhs: DVector<f64>,
     /// `½bᵀb`.
     pub constant: f64,
+    /// The same in factors ([`Self::of_rows`]): cost and gradient are then taken from these.
+    pub rows: Option<Rows>,
     /// The cones; their variables must not overlap.
     pub cones: Vec<Cone>,
     /// Variables that must not be negative; none of them in a cone.
@@ -87,7 +86,7 @@ pub struct ConicLeastSquares {
 /// When to stop.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Gap between cost and lower bound, relative to the cost (plus a rounding unit of `bᵀb`).
+    /// Gap between cost and lower bound, relative to the cost (plus what rounding leaves uncertain of it).
     pub relative_gap: f64,
     /// Most steps.
     pub max_steps: usize,
@@ -119,6 +118,14 @@ impl Solution {
     pub fn gap(&self) -> f64 {
         self.cost - self.lower_bound
     }
+
+    /// Takes a bound that may be better, and says whether the gap is within its goal. A cost below its bound by more than that:
+    /// rounding has spoilt the bound, and nothing is proven.
+    pub(super) fn certify(&mut self, bound: Option<f64>, goal: f64) {
+        let best = bound.map_or(self.lower_bound, |b| b.max(self.lower_bound));
+        self.lower_bound = if self.cost >= best - goal { best.min(self.cost) } else { f64::NEG_INFINITY };
+        self.converged = self.gap() <= goal;
+    }
 }
 
 impl ConicLeastSquares {
@@ -140,7 +147,22 @@ impl ConicLeastSquares {
     /// ```
     pub fn body(gram: DMatrix<f64>, rhs: DVector<f64>, constant: f64) -> Self {
         let (nonnegative, inequalities) = (Vec::new(), Vec::new());
-        Self { gram, rhs, constant, cones: vec![Cone::new(0)], nonnegative, inequalities }
+        Self { gram, rhs, constant, rows: None, cones: vec![Cone::new(0)], nonnegative, inequalities }
+    }
+
+    /// `½‖R K x − b‖²` without constraints yet, kept in its factors: what `K` does not show is then left to priors alone,
+    /// whatever the data weigh, and bodies with a prior are found to rounding.
+    pub fn of_rows(factor: DMatrix<f64>, map: DMatrix<f64>, right: DVector<f64>) -> Self {
+        let a = &factor * &map;
+        Self {
+            gram: a.tr_mul(&a),
+            rhs: a.tr_mul(&right),
+            constant: 0.5 * right.norm_squared(),
+            rows: Some(Rows::new(factor, map, right)),
+            cones: Vec::new(),
+            nonnegative: Vec::new(),
+            inequalities: Vec::new(),
+        }
     }
 
     /// Number of variables.
@@ -155,21 +177,31 @@ impl ConicLeastSquares {
 
     /// Adds `½ strength (x_j − value)²` to the cost.
     pub fn pull(&mut self, j: usize, value: f64, strength: f64) {
-        self.gram[(j, j)] += strength;
-        self.rhs[j] += strength * value;
-        self.constant += 0.5 * strength * value * value;
+        let root = DMatrix::from_element(1, 1, strength.sqrt());
+        self.pull_part(j, root, DVector::from_element(1, value));
     }
 
-    /// Adds `½ w ‖P₀^{-½} (P − P₀) P₀^{-½}‖²` for the body at `offset`: the entropic prior's second-order part at `P₀`.
-    pub fn pull_body(&mut self, offset: usize, body: &Matrix4<f64>, inverse: &Matrix4<f64>, weight: f64) {
-        let metric = pseudo::curvature(inverse) * weight;
-        let value = pseudo::parameters(body);
-        let slope = metric * value;
-        let mut block = self.gram.view_mut((offset, offset), (10, 10));
+    /// Adds `½ w ‖L⁻¹ (P − P₀) L⁻ᵀ‖²` for the body at `offset`, `P₀ = L Lᵀ`: the entropic prior's second-order part at `P₀`.
+    pub fn pull_body(&mut self, offset: usize, body: &Cholesky<f64, Const<4>>, weight: f64) {
+        let l = body.l();
+        let value = pseudo::parameters(&(l * l.transpose()));
+        let root = pseudo::relative(body) * weight.sqrt();
+        let value = DVector::from_column_slice(value.as_slice());
+        self.pull_part(offset, DMatrix::from_column_slice(10, 10, root.as_slice()), value);
+    }
+
+    /// Adds `½‖root (x − value)‖²` of the variables from `offset` on.
+    fn pull_part(&mut self, offset: usize, root: DMatrix<f64>, value: DVector<f64>) {
+        let (size, metric) = (value.len(), root.tr_mul(&root));
+        let slope = &metric * &value;
+        let mut block = self.gram.view_mut((offset, offset), (size, size));
         block += metric;
-        let mut part = self.rhs.rows_mut(offset, 10);
-        part += slope;
+        let mut part = self.rhs.rows_mut(offset, size);
+        part += &slope;
         self.constant += 0.5 * value.dot(&slope);
+        if let Some(rows) = &mut self.rows {
+            rows.pull(offset, root, value);
+        }
     }
 
     pub(super) fn expect_size(&self, x: &DVector<f64>) -> Result<()> {
@@ -180,12 +212,27 @@ impl ConicLeastSquares {
         Err(Error::Dimension { what: "start of the optimisation", expected, found })
     }
 
-    /// What rounding leaves uncertain of the cost.
-    pub(super) fn rounding(&self) -> f64 {
-        f64::EPSILON * self.constant.abs()
+    /// What rounding leaves uncertain of a cost. Squared data lose digits of `½bᵀb`; in factors, each residual loses digits of
+    /// its force, and the cost as many of their products.
+    pub(super) fn rounding(&self, cost: f64) -> f64 {
+        let size = if self.rows.is_some() {
+            let priors: f64 = self.cones.iter().map(|c| c.prior_weight).sum();
+            cost.abs() + 2.0 * (cost.abs() * self.constant).sqrt() + 4.0 * priors
+        } else {
+            self.constant.abs()
+        };
+        f64::EPSILON * size
+    }
+
+    /// The gap that is asked for at a cost.
+    pub(super) fn goal(&self, cost: f64, options: &Options) -> f64 {
+        options.relative_gap * cost.abs() + 8.0 * self.rounding(cost)
     }
 
     pub(super) fn quadratic(&self, x: &DVector<f64>) -> f64 {
+        if let Some(rows) = &self.rows {
+            return rows.value(x);
+        }
         let mut sum = self.constant;
         for (j, column) in self.gram.column_iter().enumerate() {
             sum += x[j] * (0.5 * column.dot(x) - self.rhs[j]);
@@ -206,107 +253,16 @@ impl ConicLeastSquares {
 
     /// Gradient of the cost without `−log det`, which only some coordinates like to have here.
     pub(super) fn smooth_gradient(&self, x: &DVector<f64>, out: &mut DVector<f64>) {
-        out.copy_from(&self.rhs);
-        out.gemv(1.0, &self.gram, x, -1.0);
+        if let Some(rows) = &self.rows {
+            rows.gradient(x, out);
+        } else {
+            out.copy_from(&self.rhs);
+            out.gemv(1.0, &self.gram, x, -1.0);
+        }
         for cone in self.cones.iter().filter(|c| c.prior_weight > 0.0) {
             let slope = pseudo::adjoint(&cone.prior) * cone.prior_weight;
             let mut part = out.fixed_rows_mut::<10>(cone.offset);
             part += slope;
         }
     }
-
-    /// A lower bound of the optimum from a dual point at the feasible `x`, tight to second order in what is left to gain
-    /// there. `None` where `x` is too far from optimal to give dual values, where the data leave the least value of
-    /// the quadratic function undetermined, or with linear inequalities.
-    pub fn lower_bound(&self, x: &DVector<f64>) -> Option<f64> {
-        if !self.inequalities.is_empty() || x.len() != self.len() {
-            return None;
-        }
-        let mut gradient = DVector::zeros(self.len());
-        self.smooth_gradient(x, &mut gradient);
-        let mut hessian = self.gram.clone();
-        let mut inverses = Vec::with_capacity(self.cones.len());
-        for cone in &self.cones {
-            let matrix = cone.matrix(x);
-            let mut slope: Ten = gradient.fixed_rows::<10>(cone.offset).into_owned();
-            if cone.prior_weight > 0.0 {
-                let inverse = matrix.cholesky()?.inverse();
-                slope -= pseudo::adjoint(&inverse) * cone.prior_weight;
-                let mut block = hessian.fixed_view_mut::<10, 10>(cone.offset, cone.offset);
-                block += pseudo::curvature(&inverse) * cone.prior_weight;
-                inverses.push(inverse);
-            } else {
-                slope -= pseudo::adjoint(&multiplier(&matrix, &pseudo::adjoint_inverse(&slope))?);
-                inverses.push(Matrix4::zeros());
-            }
-            gradient.fixed_rows_mut::<10>(cone.offset).copy_from(&slope);
-        }
-        let (step, multipliers) = self.reduced_newton(x, &gradient, &hessian)?;
-        // The quadratic function's least value is at x + step: its slope there vanishes by construction.
-        let at = x + &step;
-        let mut bound = self.quadratic(&at);
-        let mut offered = DVector::zeros(self.len());
-        self.smooth_gradient(x, &mut offered);
-        for (cone, inverse) in self.cones.iter().zip(&inverses) {
-            let matrix = cone.matrix(&at);
-            if cone.prior_weight > 0.0 {
-                let tangent = inverse - inverse * cone.matrix(&step) * inverse;
-                let log_det = pseudo::log_det(&tangent.cholesky()?);
-                bound += cone.prior_weight * (cone.prior.dot(&matrix) + log_det + 4.0 - tangent.dot(&matrix));
-            } else {
-                let given: Ten = offered.fixed_rows::<10>(cone.offset).into_owned();
-                let kept: Ten = gradient.fixed_rows::<10>(cone.offset).into_owned();
-                bound -= pseudo::adjoint_inverse(&(given - kept)).dot(&matrix);
-            }
-        }
-        for (&j, z) in self.nonnegative.iter().zip(&multipliers) {
-            bound -= z * at[j];
-        }
-        bound.is_finite().then_some(bound)
-    }
-
-    /// Newton's step with the variables at their bounds held, and the multipliers of the bounds.
-    fn reduced_newton(
-        &self,
-        x: &DVector<f64>,
-        gradient: &DVector<f64>,
-        hessian: &DMatrix<f64>,
-    ) -> Option<(DVector<f64>, Vec<f64>)> {
-        // At the bound, or driven there by a step of its own.
-        let held = |j: usize| gradient[j] > 0.0 && x[j] * hessian[(j, j)] <= gradient[j];
-        let held: Vec<bool> = self.nonnegative.iter().map(|&j| held(j)).collect();
-        let mut reduced = hessian.clone();
-        let mut step = -gradient;
-        for (&j, _) in self.nonnegative.iter().zip(&held).filter(|(_, held)| **held) {
-            reduced.row_mut(j).fill(0.0);
-            reduced.column_mut(j).fill(0.0);
-            reduced[(j, j)] = 1.0;
-            step[j] = 0.0;
-        }
-        let mut system = Definite::new(self.len());
-        system.factorise(&reduced, 0.0).ok()?;
-        system.solve_in_place(&mut step).ok()?;
-        let multiplier = |(&j, &held): (&usize, &bool)| {
-            if held { gradient[j] + hessian.row(j).transpose().dot(&step) } else { 0.0 }
-        };
-        let multipliers: Vec<f64> = self.nonnegative.iter().zip(&held).map(multiplier).collect();
-        multipliers.iter().all(|&z| z >= 0.0).then_some((step, multipliers))
-    }
-}
-
-/// The dual matrix of a body without prior: the positive part of the gradient on the null space of its pseudo-inertia.
-fn multiplier(matrix: &Matrix4<f64>, gradient: &Matrix4<f64>) -> Option<Matrix4<f64>> {
-    let own = symmetric_eigen(matrix).ok()?;
-    let mut null = Matrix4::zeros();
-    for (value, vector) in own.values.iter().zip(own.vectors.column_iter()) {
-        if *value <= ZERO * matrix.trace() {
-            null += vector * vector.transpose();
-        }
-    }
-    let eigen = symmetric_eigen(&(null * gradient * null)).ok()?;
-    let mut out = Matrix4::zeros();
-    for (value, vector) in eigen.values.iter().zip(eigen.vectors.column_iter()) {
-        out += vector * vector.transpose() * value.max(0.0);
-    }
-    Some(out)
 }

@@ -6,7 +6,9 @@ pub mod conic;
 pub mod lbfgs;
 pub mod log_cholesky;
 pub mod manifold;
+mod newton;
 pub mod pseudo;
+pub mod rows;
 pub mod sqp;
 
 pub use conic::{Cone, ConicLeastSquares, Inequality, Options, Solution};

@@ -107,12 +107,30 @@ pub fn curvature(m: &Matrix4<f64>) -> TenByTen {
     out
 }
 
+/// From ten parameters of a matrix `P` to the ten entries of `L⁻¹ P L⁻ᵀ`, those beside the diagonal times √2: in units of a body
+/// `L Lᵀ`. Its square is the [`curvature`] there.
+pub fn relative(body: &nalgebra::Cholesky<f64, nalgebra::Const<4>>) -> TenByTen {
+    // Of a Cholesky factor, whose diagonal is positive.
+    let inverse = body.l_dirty().solve_lower_triangular_unchecked(&Matrix4::identity());
+    let mut out = TenByTen::zeros();
+    for i in 0..10 {
+        let unit = Ten::from_fn(|k, _| f64::from(u8::from(k == i)));
+        let own = inverse * matrix(unit.as_slice()) * inverse.transpose();
+        let entries = (0..4).flat_map(|a| (0..=a).map(move |b| (a, b)));
+        for (row, (a, b)) in entries.enumerate() {
+            out[(row, i)] = if a == b { own[(a, b)] } else { std::f64::consts::SQRT_2 * own[(a, b)] };
+        }
+    }
+    out
+}
+
 /// `log det` from a Cholesky factor.
 pub fn log_det(factor: &nalgebra::Cholesky<f64, nalgebra::Const<4>>) -> f64 {
     2.0 * factor.l_dirty().diagonal().iter().map(|d| d.ln()).sum::<f64>()
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::spatial::{Inertia, PseudoInertia};
@@ -132,6 +150,10 @@ mod tests {
                 assert!((curvature(&p)[(i, j)] - expected).abs() < 1e-12 * p.norm_squared());
             }
         }
+        let body = (p + Matrix4::identity()).cholesky().unwrap();
+        let root = relative(&body);
+        let expected = curvature(&body.inverse());
+        assert!((root.transpose() * root - expected).amax() < 1e-13 * expected.amax());
         assert!((adjoint_inverse(&adjoint(&s)) - s).amax() < 1e-14);
         assert!((matrix(parameters(&s).as_slice()) - s).amax() < 1e-14);
     }
