@@ -11,7 +11,7 @@ use inertial::mechanism::{Base, BuildOptions, DEFAULT_SNAP, Mechanism};
 use crate::identifiability_text as text;
 use crate::model::Model;
 use crate::options::{MeasuredChoice, ModelOptions};
-use crate::output::{self, Answer};
+use crate::output::{self, Answer, Files};
 use crate::page;
 use crate::pictures::Pictures;
 
@@ -183,10 +183,12 @@ pub fn run(args: &Args) -> Result<Answer> {
     if args.csv || args.latex {
         analysis.warnings.iter().for_each(|w| output::say(&format!("warning: {w}")));
     }
-    let drawn = args.pictures.draw(&[], || page::of_analysis(&model, &mechanism, &analysis))?;
+    let mut files = Files::default();
+    args.out.iter().try_for_each(|path| files.add(path, &out))?;
+    let drawn = args.pictures.draw(&[], &mut files, || page::of_analysis(&model, &mechanism, &analysis))?;
+    files.finish()?;
     match &args.out {
-        Some(path) => {
-            output::write_file(path, &out)?;
+        Some(_) => {
             if !drawn.is_empty() {
                 output::print(&drawn)?;
             }

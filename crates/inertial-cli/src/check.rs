@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::model::Model;
 use crate::options::ModelOptions;
-use crate::output::{self, Answer};
+use crate::output::{self, Answer, Files};
 use crate::page::{Page, Robot};
 use crate::report::Report;
 
@@ -129,13 +129,14 @@ pub fn run(args: &Args) -> Result<Answer> {
 fn judge(argument: &str, args: &Args) -> Result<(Model, Report)> {
     let model = Model::load(argument)?;
     let report = Report::new(&model, &args.model.build_options(), args.tolerance, args.all)?;
+    let mut files = Files::default();
     if let Some(out) = &args.out {
-        let text = fixed(&model, &report, args).with_context(|| model.label.clone())?;
-        output::write_file(out, &text)?;
+        files.add(out, &fixed(&model, &report, args).with_context(|| model.label.clone())?)?;
     }
     if let Some(path) = &args.report {
-        page(&model, &report, args)?.write(path)?;
+        files.add(path, &page(&model, &report, args)?.html()?)?;
     }
+    files.finish()?;
     Ok((model, report))
 }
 

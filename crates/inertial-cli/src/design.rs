@@ -17,10 +17,10 @@ use inertial::mechanism::{Base, Mechanism};
 use crate::identify::FrictionChoice;
 use crate::model::{Model, plural};
 use crate::options::{MeasuredChoice, ModelOptions};
-use crate::output::{self, Answer};
+use crate::output::{self, Answer, Files};
 use crate::page::{self, Designed};
 use crate::pictures::Pictures;
-use outcome::{kind, report, text, write};
+use outcome::{kind, report, text, trajectory_text};
 use subject::{effort, on_plate, room, subject};
 use watch::Watcher;
 
@@ -210,12 +210,13 @@ pub fn run(args: &Args) -> Result<Answer> {
     };
     let found = found.with_context(|| model.label.clone())?;
     watcher.bar.finish_and_clear();
+    let mut written = Files::default();
     for path in &args.out {
-        write(path, &found, args.rate)?;
+        written.add(path, &trajectory_text(path, &found, args.rate)?)?;
     }
     let report = report(args, &mechanism, &found, watcher.interrupted());
     let files: Vec<String> = args.robust.iter().chain(&args.prior_summary).cloned().collect();
-    let drawn = args.pictures.draw(&files, || {
+    let drawn = args.pictures.draw(&files, &mut written, || {
         let designed = Designed {
             mechanism: &mechanism,
             coordinates: &shown(args, &mechanism),
@@ -226,6 +227,7 @@ pub fn run(args: &Args) -> Result<Answer> {
         };
         page::of_design(&model, &designed, &report)
     })?;
+    written.finish()?;
     if args.json {
         output::print_json(&report)?;
     } else {

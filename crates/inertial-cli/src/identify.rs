@@ -24,7 +24,7 @@ use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use crate::logs::{LogOptions, saved_summary};
 use crate::model::Model;
 use crate::options::{MeasuredChoice, ModelOptions, Setting};
-use crate::output::{self, Answer};
+use crate::output::{self, Answer, Files};
 use crate::pictures::Pictures;
 use crate::progress::{self, Work};
 use crate::recording::Recording;
@@ -258,6 +258,7 @@ pub fn run(args: &Args) -> Result<Answer> {
     }
     let model = Model::load(&args.model)?;
     let mechanism = model.build(&args.options.build_options())?;
+    written::check(args, &model)?;
     if args.measured == Some(MeasuredChoice::Momentum) {
         return momentum::run(args, &model, &mechanism);
     }
@@ -276,13 +277,15 @@ pub fn run(args: &Args) -> Result<Answer> {
     let result = result.with_context(|| args.logs.join(", "))?;
     let write = |_| written::written(args, &model, &mechanism, &result.parameters, Some(&result.joints));
     let written = args.out.as_ref().map(write).transpose()?;
+    let mut files = Files::default();
     if let Some(path) = &args.summary_out {
-        output::write_file(path, &(serde_json::to_string(&data.fit)? + "\n"))?;
+        files.add(path, &(serde_json::to_string(&data.fit)? + "\n"))?;
     }
     if let (Some(path), Some(text)) = (&args.out, written) {
-        output::write_file(path, &text)?;
+        files.add(path, &text)?;
     }
-    let drawn = pictures::draw(args, &model, &equations, &mut data, &result)?;
+    let drawn = pictures::draw(args, &model, &equations, &mut data, &result, &mut files)?;
+    files.finish()?;
     if args.json {
         output::print_json(&result)?;
     } else {

@@ -43,7 +43,7 @@ pub struct LogOptions {
     /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain
     #[arg(long, value_name = "SHARE", default_value_t = Options::default().slow)]
     slow: f64,
-    /// Joints that have a torque sensor, by name [default: all]
+    /// Joints whose torques count, by name; columns of others are not read [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     joints: Vec<String>,
     /// Believe the units of the log even where they look wrong

@@ -167,6 +167,28 @@ pub fn write_file(path: &Path, text: &str) -> Result<()> {
     sink.finish()
 }
 
+/// Several files that appear together: each waits, whole, beside its place until all of them can take theirs.
+#[derive(Default)]
+pub struct Files(Vec<Sink>);
+
+impl Files {
+    /// One more.
+    pub fn add(&mut self, path: &Path, text: &str) -> Result<()> {
+        let mut sink = Sink::new(Some(path))?;
+        sink.write_all(text.as_bytes())
+            .and_then(|()| sink.flush())
+            .context("cannot be written")
+            .with_context(|| path.display().to_string())?;
+        self.0.push(sink);
+        Ok(())
+    }
+
+    /// Each takes its place.
+    pub fn finish(self) -> Result<()> {
+        self.0.into_iter().try_for_each(Sink::finish)
+    }
+}
+
 /// A long result, written as it is made: it appears when it is whole, or not at all.
 pub struct Sink {
     out: BufWriter<Stage>,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
+use crate::output::Files;
 use crate::page::Page;
 use crate::plots;
 
@@ -27,18 +28,24 @@ impl Pictures {
         self.report.is_some() || self.plot || self.plots.is_some()
     }
 
-    /// Draws a page, obtained from some files beside the model; what is left to print after the answer.
-    pub fn draw(&self, files: &[String], page: impl FnOnce() -> Result<Page>) -> Result<String> {
+    /// Draws a page, obtained from some files beside the model, among the files that a command writes; what is left to print after
+    /// the answer.
+    pub fn draw(
+        &self,
+        files: &[String],
+        written: &mut Files,
+        page: impl FnOnce() -> Result<Page>,
+    ) -> Result<String> {
         if !self.wanted() {
             return Ok(String::new());
         }
         let mut page = page()?;
         if let Some(path) = &self.report {
             page.input_files(files)?;
-            page.write(path)?;
+            written.add(path, &page.html()?)?;
         }
         if let Some(folder) = &self.plots {
-            plots::write(&page, folder)?;
+            plots::write(&page, folder, written)?;
         }
         Ok(if self.plot { plots::draw(&page) } else { String::new() })
     }

@@ -9,7 +9,7 @@ use crate::identify::told::residuals;
 use crate::logs::{LogOptions, saved_summary};
 use crate::model::Model;
 use crate::options::ModelOptions;
-use crate::output::{self, Answer};
+use crate::output::{self, Answer, Files};
 use crate::page;
 use crate::pictures::Pictures;
 use crate::progress::Work;
@@ -100,6 +100,10 @@ fn draw(
     });
     let curves = Curves::collect(equations, &equations.model_values()?, pieces.collect())?;
     let files: Vec<String> = args.logs.iter().cloned().chain(args.log.files()).collect();
-    args.pictures
-        .draw(&files, || page::of_validation(model, equations.mechanism(), result, curves, args.threshold))
+    let mut written = Files::default();
+    let drawn = args.pictures.draw(&files, &mut written, || {
+        page::of_validation(model, equations.mechanism(), result, curves, args.threshold)
+    })?;
+    written.finish()?;
+    Ok(drawn)
 }

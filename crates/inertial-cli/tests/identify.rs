@@ -170,6 +170,61 @@ fn bad_calls_have_one_line() {
     let other = folder.file("other.summary", "{}");
     refused(&["identify", MODEL, &other]);
     refused(&["validate", "builtin:arm7", &log]);
+    // What cannot be written is said before any work.
+    let text = r#"<mujoco><worldbody><body name="a"><joint name="j" axis="0 0 1"/>
+        <inertial pos="0.1 0 0" mass="1" diaginertia="0.01 0.01 0.01"/></body></worldbody></mujoco>"#;
+    let model = folder.file("model.xml", text);
+    let line = refused(&["identify", &model, "missing.csv", "--out", "x.xml"]);
+    assert!(line.contains("--out writes URDF and mechanism files, not MJCF"), "{line}");
+}
+
+#[test]
+fn files_appear_together_or_not_at_all() {
+    let folder = Folder::new();
+    let log = folder.file("log.csv", log(400));
+    let [summary, model, nowhere] = ["x.summary", "x.json", "missing/x"].map(|name| folder.path(name));
+    let [summary, model, nowhere] = [&summary, &model, &nowhere].map(|path| path.to_str().unwrap());
+    for files in [
+        ["--summary-out", summary, "--out", nowhere],
+        ["--summary-out", nowhere, "--out", model],
+        ["--out", model, "--report", nowhere],
+    ] {
+        let line = refused(&[&["identify", MODEL, &log, "--cutoff", "off"], &files[..]].concat());
+        assert!(line.contains("there is no folder"), "{line}");
+        let left: Vec<_> =
+            std::fs::read_dir(folder.path("")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["log.csv"], "{files:?}");
+    }
+}
+
+#[test]
+fn torques_of_joints_that_are_not_named_do_not_count() {
+    let folder = Folder::new();
+    // The last column is what a broken sensor gives; then it is not there.
+    let rows = |last: Option<&str>| {
+        let (text, mut out) = (log(2000), String::new());
+        for (k, line) in text.lines().enumerate() {
+            let (rest, name) = line.rsplit_once(',').unwrap();
+            let cell = last.map(|cell| if k == 0 { name } else { cell });
+            let _ = writeln!(out, "{rest}{}", cell.map_or_else(String::new, |cell| format!(",{cell}")));
+        }
+        out
+    };
+    let options = ["--joints", "joint1", "--cutoff", "off", "--slow", "0", "--json"];
+    let friction = ["--friction", "viscous"];
+    let expected = folder.file("without.csv", rows(None));
+    for broken in ["0", "1e300", "nan"] {
+        let log = folder.file("log.csv", rows(Some(broken)));
+        for command in [&["identify", MODEL][..], &["validate", MODEL]] {
+            let more = if command[0] == "identify" { &friction[..] } else { &[] };
+            let [found, expected] = [&log, &expected].map(|log| {
+                let found = run(&[command, &[log.as_str()], &options, more].concat());
+                assert_eq!(found.status, 0, "{broken}: {}", found.stderr);
+                found.stdout
+            });
+            assert_eq!(found, expected, "{broken} {command:?}");
+        }
+    }
 }
 
 #[test]

@@ -138,6 +138,18 @@ fn reversed(log: &str) -> String {
     text
 }
 
+/// The log of a robot whose joints turn a rotor each.
+fn geared(log: &str, rotor: f64) -> String {
+    let mut lines = log.lines();
+    let mut text = lines.next().unwrap().to_owned() + "\n";
+    for line in lines {
+        let cells: Vec<f64> = line.split(',').map(|cell| cell.parse().unwrap()).collect();
+        let tau = (0..3).map(|j| cells[10 + j] + rotor * cells[7 + j]);
+        let _ = writeln!(text, "{}{}", cells[0], numbers(cells[1..10].iter().copied().chain(tau)));
+    }
+    text
+}
+
 fn check(found: &serde_json::Value, tolerance: f64) {
     let body = &found["bodies"][0];
     assert_eq!((&body["name"], &body["consistent"]), (&"payload".into(), &true.into()));
@@ -171,6 +183,8 @@ fn a_tool_behind_a_sensor() {
     // Without a filter nothing is lost.
     let found = call(&joints, &["--cutoff", "off", "--out", out.to_str().unwrap()]);
     check(&found, 1e-5);
+    // A body alone has no robot that it could be too heavy for.
+    assert_eq!(found["warnings"], serde_json::json!([]));
     assert_eq!(found["joints"][2]["name"], "ft.fz");
     assert!((found["joints"][2]["offset"].as_f64().unwrap() - 3.0).abs() < 1e-4);
     // The curves of the page are the residuals of the fit, whichever sign the sensor has.
@@ -230,6 +244,13 @@ fn a_tool_from_torques() {
     let path = folder.path("page.html");
     let body = call(&["--report", path.to_str().unwrap()]);
     assert_eq!(body["bodies"][0]["consistent"], true);
+    // Mass and centre have errors; without noise those of the mass are far below it.
+    let errors = &body["bodies"][0];
+    assert!(errors["mass_std_error"].as_f64().unwrap() < 0.1, "{errors}");
+    assert!(
+        errors["com_std_error"].as_array().unwrap().iter().all(|e| e.as_f64().unwrap() > 0.0),
+        "{errors}"
+    );
     page::with_curves(&path, &body, &["fit"], 1e-9);
     assert!(body["fit_relative_rms"].as_f64().unwrap() < 0.02, "{body}");
     // What that is has names: adding any of it to the payload changes no torque.
@@ -257,6 +278,23 @@ fn a_tool_from_torques() {
             assert!((torques[0][j] - torques[1][j]).abs() < 1e-8 * ten.amax(), "{direction}");
         }
     }
+    // Rotors that the model has no place for are found with the payload.
+    let geared = folder.file("geared.csv", geared(&torque_log(2400, true, 0.0), 0.05));
+    let result =
+        run(&[&["identify", &model, &geared, "--rotors", "symmetric", "--estimator", "wls"], &args[..]]
+            .concat());
+    assert_eq!(result.status, 0, "{}", result.stderr);
+    let with_rotors = result.json();
+    let mass = |found: &serde_json::Value| {
+        let all = found["base_parameters"].as_array().unwrap();
+        all.iter().find(|p| p["name"] == "payload.m").unwrap()["value"].as_f64().unwrap()
+    };
+    assert!((mass(&with_rotors) - mass(&alone)).abs() < 1e-3, "{with_rotors}");
+    assert!(
+        (with_rotors["joints"][1]["rotor_inertia"].as_f64().unwrap() - 0.05).abs() < 1e-4,
+        "{with_rotors}"
+    );
+    assert!(with_rotors["fit_relative_rms"].as_f64().unwrap() < 1e-4, "{with_rotors}");
     // Data that were not fitted judge it.
     for more in [&["--holdout", "0.3"][..], &["--validate", &loaded]] {
         let judged = call(&[&["--estimator", "wls"], more].concat());
@@ -291,6 +329,8 @@ fn bad_payload_calls_have_one_line() {
     assert!(line.contains("never moves"), "{line}");
     call(&log, &["--payload", "sensor", "--prior", &model]);
     call(&log, &["--unloaded", &log]);
+    let line = call(&log, &["--payload", "sensor", "--estimator", "irls"]);
+    assert!(line.contains("a payload takes ols, wls, lmi"), "{line}");
     let neither = folder.file("neither.csv", "t,q.a,q.b,q.c\n0,0,0,0\n1,1,1,1\n");
     let line = call(&neither, &["--payload", "sensor"]);
     assert!(line.contains("neither ft.fx"), "{line}");

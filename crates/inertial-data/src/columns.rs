@@ -49,8 +49,8 @@ impl Columns {
     /// Matches the columns `names` of a log with the coordinates of `mechanism`.
     ///
     /// Torques are required (unless the options say otherwise) for the joints in `torque_joints`; where that is empty, for
-    /// every joint of the mechanism that is not marked as dependent in a loop. Torque columns of other joints are used where
-    /// they are there.
+    /// every joint of the mechanism that is not marked as dependent in a loop, and torque columns of others are used where they
+    /// are there. Joints that `torque_joints` does not name have no torque, whatever columns the log has.
     pub fn matching(mechanism: &Mechanism, file: &str, names: &[String], options: &Options) -> Result<Self> {
         let column = |name: &str| names.iter().position(|n| n == name);
         let error = |message: String| Error::columns(Place::file(file), message);
@@ -83,7 +83,7 @@ impl Columns {
                 return Err(missing(&name, &q_names, k));
             }
         }
-        let tau = optional("tau");
+        let mut tau = optional("tau");
         let required = required_torques(mechanism, &options.torque_joints).map_err(error)?;
         if options.torques == Need::Required {
             for k in base_v..v_names.len() {
@@ -106,6 +106,9 @@ impl Columns {
         }
         let mut used = vec![t];
         used.extend(q.iter().chain(&dq).chain(&ddq).chain(&tau).flatten().chain(&extra));
+        if !options.torque_joints.is_empty() {
+            (base_v..v_names.len()).filter(|&k| !required[k]).for_each(|k| tau[k] = None);
+        }
         for (quantity, found) in [("dq", &mut dq), ("ddq", &mut ddq)] {
             drop_partial(mechanism, quantity, found, &mut notes);
         }

@@ -64,15 +64,15 @@ pub fn kind(path: &Path) -> Result<Kind> {
     }
 }
 
-pub fn write(path: &Path, design: &Design, rate: f64) -> Result<()> {
+/// The trajectory as the file's name says.
+pub fn trajectory_text(path: &Path, design: &Design, rate: f64) -> Result<String> {
     let trajectory = &design.trajectory;
-    let text = match kind(path)? {
+    Ok(match kind(path)? {
         Kind::Csv => trajectory.to_csv(rate)?,
         Kind::Yaml => trajectory.to_ros_yaml(rate)?,
         Kind::Json => trajectory.to_json(),
         Kind::Toml => trajectory.to_toml(),
-    };
-    output::write_file(path, &text)
+    })
 }
 
 pub fn report<'d>(args: &Args, mechanism: &Mechanism, design: &'d Design, interrupted: bool) -> Report<'d> {

@@ -20,7 +20,7 @@ use super::{Args, EstimatorChoice};
 use crate::curves::{Curves, Told, Track};
 use crate::model::Model;
 use crate::options::Setting;
-use crate::output::{self, Answer};
+use crate::output::{self, Answer, Files};
 use crate::page;
 use crate::progress::{self, Work};
 
@@ -79,10 +79,11 @@ pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> 
     let validation = (kept.len() > 0).then_some(&validation);
     let result = identify_momentum(&equations, &fit.samples(), validation, noise.as_ref(), &estimator)
         .with_context(|| args.logs.join(", "))?;
+    let mut files = Files::default();
     if let Some(path) = &args.out {
-        output::write_file(path, &written(args, model, mechanism, &result.parameters, None)?)?;
+        files.add(path, &written(args, model, mechanism, &result.parameters, None)?)?;
     }
-    let drawn = args.pictures.draw(&args.files(), || {
+    let drawn = args.pictures.draw(&args.files(), &mut files, || {
         let estimated = mechanism.clone().with_parameters(&result.parameters)?;
         let mut tracks = Vec::new();
         for (log, cut) in &logs {
@@ -91,6 +92,7 @@ pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> 
         }
         page::of_momentum(model, mechanism, &result, Curves::of_tracks(tracks))
     })?;
+    files.finish()?;
     if args.json {
         output::print_json(&result)?;
     } else {

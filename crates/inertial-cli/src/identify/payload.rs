@@ -12,11 +12,11 @@ use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use inertial::spatial::{Inertia, Parameters};
 use inertial_data::{Log, Need, Options, Prepared, prepare, prepare_columns};
 
-use super::{Args, FrictionChoice};
+use super::{Args, EstimatorChoice, FrictionChoice, written};
 use crate::curves::{Curves, Piece, Told, Track};
 use crate::logs::saved_summary;
 use crate::model::Model;
-use crate::output::{self, Answer};
+use crate::output::{self, Answer, Files};
 use crate::page;
 use crate::progress::{self, Work};
 use crate::recording::Recording;
@@ -34,6 +34,16 @@ const HELD: f64 = 1e-3;
 pub fn run(args: &Args, link: &str) -> Result<Answer> {
     let model = Model::load(&args.model)?;
     let mechanism = model.build(&args.options.build_options())?;
+    written::check(args, &model)?;
+    ensure!(
+        args.out.is_none() || model.text.trim_start().starts_with('<'),
+        "{}: --out adds a payload to a URDF, not to a mechanism file",
+        model.label
+    );
+    ensure!(
+        !matches!(args.estimator, Some(EstimatorChoice::Irls)),
+        "--estimator irls weighs the samples of joint torques of a whole robot: a payload takes ols, wls, lmi, manifold or log-cholesky"
+    );
     ensure!(
         matches!(args.prior.as_str(), "model" | "none"),
         "--prior {}: a payload takes 'model' (a ball of water with the measured mass) or 'none'",
@@ -53,11 +63,14 @@ pub fn run(args: &Args, link: &str) -> Result<Answer> {
     } else {
         from_torques(args, &model, &mechanism, link)?
     };
+    let mut files = Files::default();
     if let Some(path) = &args.out {
-        output::write_file(path, &written(&model, &mechanism, link, &result)?)?;
+        files.add(path, &loaded_model(&model, &mechanism, link, &result)?)?;
     }
-    let drawn =
-        args.pictures.draw(&args.files(), || page::of_payload(&model, &mechanism, link, &result, curves))?;
+    let drawn = args
+        .pictures
+        .draw(&args.files(), &mut files, || page::of_payload(&model, &mechanism, link, &result, curves))?;
+    files.finish()?;
     if args.json {
         output::print_json(&result)?;
     } else {
@@ -292,7 +305,8 @@ fn from_torques(
         .map(|(_, term)| match term {
             Term::Viscous => !matches!(args.friction, FrictionChoice::None | FrictionChoice::Coulomb),
             Term::Coulomb => !matches!(args.friction, FrictionChoice::None | FrictionChoice::Viscous),
-            Term::RotorInertia => false,
+            // Most models have none, and the joints' torques contain it.
+            Term::RotorInertia => args.options.wants_rotors(),
             _ => true,
         })
         .collect();
@@ -315,7 +329,7 @@ fn from_torques(
 }
 
 /// The model's text with the payload added to the link.
-fn written(model: &Model, mechanism: &Mechanism, link: &str, result: &Identification) -> Result<String> {
+fn loaded_model(model: &Model, mechanism: &Mechanism, link: &str, result: &Identification) -> Result<String> {
     let own = mechanism.links().iter().find(|l| l.name == link).and_then(|l| l.inertia);
     let payload = Inertia::from_parameters(&Parameters::from_column_slice(&result.parameters));
     let links = vec![(link, own.unwrap_or_else(Inertia::zero) + payload)];

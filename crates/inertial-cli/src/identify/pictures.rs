@@ -6,6 +6,7 @@ use inertial::estimation::{Equations, Identification};
 use super::{Args, Data};
 use crate::curves::{Curves, Piece};
 use crate::model::Model;
+use crate::output::Files;
 use crate::page;
 
 /// Passes the logs once more and draws what was asked for; what is left to print after the answer.
@@ -15,6 +16,7 @@ pub fn draw(
     equations: &Equations<'_>,
     data: &mut Data,
     result: &Identification,
+    files: &mut Files,
 ) -> Result<String> {
     if !args.pictures.wanted() {
         return Ok(String::new());
@@ -33,7 +35,7 @@ pub fn draw(
         (&mut log.recording, pieces)
     });
     let curves = Curves::collect(&chosen, &result.values, logs.collect())?;
-    args.pictures.draw(&args.files(), || {
+    args.pictures.draw(&args.files(), files, || {
         let mut page = page::of_identification(model, &chosen, result, curves)?;
         page.fact("friction", clap_name(&args.friction));
         page.fact("prior", format!("{}, weight {}", args.prior, args.prior_weight.unwrap_or(1.0)));

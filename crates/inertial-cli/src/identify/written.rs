@@ -1,13 +1,24 @@
 //! The model with the identified values.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use inertial::estimation::JointEstimate;
 use inertial::mechanism::write::file::NewDynamics;
-use inertial::mechanism::{BodyKind, Mechanism, write};
+use inertial::mechanism::{BodyKind, Mechanism, read, write};
 
 use super::Args;
 use crate::model::Model;
 use crate::output;
+
+/// Refuses, before any work, a model that cannot be written.
+pub(super) fn check(args: &Args, model: &Model) -> Result<()> {
+    let mjcf = args.out.is_some() && read::detect(&model.text) == read::Format::Mjcf;
+    ensure!(
+        !mjcf,
+        "{}: --out writes URDF and mechanism files, not MJCF: take the values from --json, or give the robot's URDF",
+        model.label
+    );
+    Ok(())
+}
 
 /// The model's text with the identified values; `joints` are absent where nothing was asked of them.
 pub(super) fn written(

@@ -12,7 +12,6 @@ mod shapes;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use inertial::identifiability::Analysis;
@@ -26,7 +25,7 @@ pub use robot::Robot;
 
 use crate::curves::{Curve, Curves, Motion};
 use crate::model::Model;
-use crate::{output, session};
+use crate::session;
 
 /// All that a page shows; what is absent leaves its part out.
 #[derive(Debug, Default, Serialize)]
@@ -228,11 +227,6 @@ impl Page {
             rest = &rest[mark.len()..];
         }
         Ok(out + rest)
-    }
-
-    /// Writes the page, completely or not at all.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        output::write_file(path, &self.html()?)
     }
 }
 

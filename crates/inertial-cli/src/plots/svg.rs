@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::{Chart, Figure, Role, figures, marks};
-use crate::output;
+use crate::output::Files;
 use crate::page::Page;
 
 /// Points of a line: more are not seen in print.
@@ -20,10 +20,10 @@ pub(super) const FONT: (&str, u32) = ("sans-serif", 13);
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Writes the curves of a page into a folder, which is made where it is missing.
-pub fn write(page: &Page, folder: &Path) -> Result<()> {
+pub fn write(page: &Page, folder: &Path, written: &mut Files) -> Result<()> {
     ensure!(!folder.is_file(), "{}: is a file: give the name of a folder", folder.display());
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let save = |name: &str, text: &str| output::write_file(&folder.join(format!("{name}.svg")), text);
+    let mut save = |name: &str, text: &str| written.add(&folder.join(format!("{name}.svg")), text);
     for figure in figures(page) {
         save(&figure.name, &figure.svg().map_err(|e| anyhow!("{}: {e}", figure.name))?)?;
     }

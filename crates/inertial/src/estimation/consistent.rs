@@ -125,6 +125,8 @@ pub struct ConsistentFit {
     pub steps: usize,
     /// Whether cost and bound meet to nine digits.
     pub converged: bool,
+    /// What people should know where they do not.
+    pub note: Option<String>,
 }
 
 impl ConsistentFit {
@@ -165,19 +167,8 @@ impl ConsistentFit {
             lower_bound: solution.lower_bound,
             steps: solution.steps,
             converged: solution.converged,
+            note: unproven(&solution),
         })
-    }
-
-    /// What people should know of a solve that ended without the proof asked for.
-    pub(super) fn note(&self) -> Option<String> {
-        let gap = self.cost - self.lower_bound;
-        let how = if gap.is_finite() {
-            format!("with a gap of {gap:.1e}")
-        } else {
-            "without any proof of how good it is".to_owned()
-        };
-        let said = format!("the optimisation stopped {how} at cost {:.6e}: better bodies may exist", self.cost);
-        (!self.converged).then_some(said)
     }
 
     /// Standard errors of the unknowns.
@@ -337,42 +328,59 @@ impl ConsistentProblem {
 
     /// Of the unknowns, at the estimate `x`.
     pub(super) fn covariance(&self, x: &DVector<f64>) -> Result<DMatrix<f64>> {
-        self.covariance_of(x, &self.to_unknowns)
+        covariance(&self.conic, x, &self.to_unknowns)
     }
 
     /// Of the `count` inertial parameters, which come first.
     pub(super) fn parameter_covariance(&self, x: &DVector<f64>, count: usize) -> Result<DMatrix<f64>> {
-        self.covariance_of(x, &DMatrix::identity(count, x.len()))
+        covariance(&self.conic, x, &DMatrix::identity(count, x.len()))
     }
+}
 
-    /// Of what `map` makes of parameters and terms.
-    fn covariance_of(&self, x: &DVector<f64>, map: &DMatrix<f64>) -> Result<DMatrix<f64>> {
-        let mut information = self.conic.gram.clone();
-        for cone in self.conic.cones.iter().filter(|c| c.prior_weight > 0.0) {
-            if let Some(factor) = cone.matrix(x).cholesky() {
-                let mut block = information.fixed_view_mut::<10, 10>(cone.offset, cone.offset);
-                block += pseudo::curvature(&factor.inverse()) * cone.prior_weight;
-            }
+/// Covariance of what `map` makes of the variables at the optimum `x`: the inverse of the data's information and the priors'
+/// curvature.
+pub(super) fn covariance(
+    conic: &ConicLeastSquares,
+    x: &DVector<f64>,
+    map: &DMatrix<f64>,
+) -> Result<DMatrix<f64>> {
+    let mut information = conic.gram.clone();
+    for cone in conic.cones.iter().filter(|c| c.prior_weight > 0.0) {
+        if let Some(factor) = cone.matrix(x).cholesky() {
+            let mut block = information.fixed_view_mut::<10, 10>(cone.offset, cone.offset);
+            block += pseudo::curvature(&factor.inverse()) * cone.prior_weight;
         }
-        // Rows and columns differ in scale by many orders.
-        let scale = information.diagonal().map(|d| if d > 0.0 { d.sqrt().recip() } else { 1.0 });
-        for (i, j) in (0..x.len()).flat_map(|i| (0..x.len()).map(move |j| (i, j))) {
-            information[(i, j)] *= scale[i] * scale[j];
-        }
-        let map = map * DMatrix::from_diagonal(&scale);
-        let mut columns = map.transpose();
-        // Data without noise count more than the prior by more than the digits of a number: what of it rounding has made
-        // negative is taken as that rounding.
-        let shifted = |exponent: i32| {
-            let shift = 10.0_f64.powi(exponent);
-            Cholesky::new(&DMatrix::from_fn(x.len(), x.len(), |i, j| {
-                information[(i, j)] + if i == j { shift } else { 0.0 }
-            }))
-        };
-        let factor = Cholesky::new(&information).or_else(|_| shifted(-14)).or_else(|_| shifted(-12))?;
-        factor.solve_in_place(&mut columns)?;
-        Ok(map * columns)
     }
+    // Rows and columns differ in scale by many orders.
+    let scale = information.diagonal().map(|d| if d > 0.0 { d.sqrt().recip() } else { 1.0 });
+    for (i, j) in (0..x.len()).flat_map(|i| (0..x.len()).map(move |j| (i, j))) {
+        information[(i, j)] *= scale[i] * scale[j];
+    }
+    let map = map * DMatrix::from_diagonal(&scale);
+    let mut columns = map.transpose();
+    // Data without noise count more than the prior by more than the digits of a number: what of it rounding has made
+    // negative is taken as that rounding.
+    let shifted = |exponent: i32| {
+        let shift = 10.0_f64.powi(exponent);
+        Cholesky::new(&DMatrix::from_fn(x.len(), x.len(), |i, j| {
+            information[(i, j)] + if i == j { shift } else { 0.0 }
+        }))
+    };
+    let factor = Cholesky::new(&information).or_else(|_| shifted(-14)).or_else(|_| shifted(-12))?;
+    factor.solve_in_place(&mut columns)?;
+    Ok(map * columns)
+}
+
+/// What people should know of a solve that ended without the proof asked for.
+pub(super) fn unproven(found: &Solution) -> Option<String> {
+    let gap = found.gap();
+    let how = if gap.is_finite() {
+        format!("with a gap of {gap:.1e}")
+    } else {
+        "without any proof of how good it is".to_owned()
+    };
+    let said = format!("the optimisation stopped {how} at cost {:.6e}: better bodies may exist", found.cost);
+    (!found.converged).then_some(said)
 }
 
 fn bounded_weights(summary: &Summary, noise: &LeastSquares) -> Vec<f64> {

@@ -170,7 +170,7 @@ impl Loaded {
                 // Bounds and other distances are those of links.
                 let plain =
                     IdentifyOptions { bounds: None, prior_kind: PriorKind::default(), ..options.clone() };
-                possible_body(matrix * scale, rest * scale, &prior, &plain, effect.seen == 10)?.0
+                possible_body(matrix * scale, rest * scale, &prior, &plain, effect.seen == 10)?.parameters
             }
         };
         let body = BodyEstimate::new("payload", &Inertia::from_parameters(&parameters))?;

@@ -84,6 +84,20 @@ impl BodyEstimate {
             pseudo_inertia_min_eigenvalue: verdict.pseudo_inertia_min_eigenvalue,
         })
     }
+
+    /// With standard errors from the covariance of its ten parameters.
+    pub(super) fn with_errors(mut self, covariance: impl Fn(usize, usize) -> f64) -> Self {
+        self.mass_std_error = Some(covariance(0, 0).max(0.0).sqrt());
+        // Of c = h/m, to first order.
+        let com = |k: usize| {
+            let c = self.com[k];
+            let variance =
+                covariance(k + 1, k + 1) - 2.0 * c * covariance(0, k + 1) + c * c * covariance(0, 0);
+            variance.max(0.0).sqrt() / self.mass
+        };
+        self.com_std_error = (self.mass > 0.0).then(|| std::array::from_fn(com));
+        self
+    }
 }
 
 /// A joint's own model as estimated; what was not asked for is absent.
@@ -228,20 +242,14 @@ pub struct Identification {
 pub(super) fn bodies(mechanism: &Mechanism, covariance: Option<&DMatrix<f64>>) -> Result<Vec<BodyEstimate>> {
     let with_mass = |kind: &BodyKind| matches!(kind, BodyKind::Link | BodyKind::Rotor);
     let one = |(index, body): (usize, &Body)| {
-        let mut out = BodyEstimate::new(&body.name, &body.inertia)?;
+        let out = BodyEstimate::new(&body.name, &body.inertia)?;
         let block = mechanism.parameter_blocks().iter().find(|b| b.body == index && b.len == 10);
-        if let Some((covariance, block)) = covariance.zip(block) {
-            let at = |i: usize, j: usize| covariance[(block.offset + i, block.offset + j)];
-            out.mass_std_error = Some(at(0, 0).max(0.0).sqrt());
-            // Of c = h/m, to first order.
-            let com = |k: usize| {
-                let c = out.com[k];
-                let variance = at(k + 1, k + 1) - 2.0 * c * at(0, k + 1) + c * c * at(0, 0);
-                variance.max(0.0).sqrt() / out.mass
-            };
-            out.com_std_error = (out.mass > 0.0).then(|| std::array::from_fn(com));
-        }
-        Ok(out)
+        Ok(match covariance.zip(block) {
+            Some((covariance, block)) => {
+                out.with_errors(|i, j| covariance[(block.offset + i, block.offset + j)])
+            }
+            None => out,
+        })
     };
     mechanism.bodies().iter().enumerate().filter(|(_, b)| with_mass(&b.kind)).map(one).collect()
 }

@@ -230,7 +230,7 @@ fn estimate(
         Some(wanted) => {
             warnings.extend(prior.note());
             let fit = ConsistentFit::new(equations, summary, &squares, &wanted)?;
-            warnings.extend(fit.note());
+            warnings.extend(fit.note.clone());
             let (gap, std_errors) = (fit.cost - fit.lower_bound, fit.std_errors());
             (fit.parameters, fit.values, Some(gap), std_errors, fit.rotors, Some(fit.parameter_covariance))
         }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use nalgebra::{DMatrix, DVector, Matrix4};
 
-use super::consistent::PriorKind;
+use super::consistent::{PriorKind, covariance, unproven};
 use super::equations::Equations;
 use super::identification::{BodyEstimate, Identification, ModelSize, ParameterEstimate, joints};
 use super::identify::{Estimator, IdentifyOptions};
@@ -84,19 +84,24 @@ pub fn identify_payload(
         ));
     }
     let values: [f64; 10] = std::array::from_fn(|i| fit.payload[i]);
-    let (parameters, gap) = match options.estimator {
+    let (parameters, proven) = match options.estimator {
         Estimator::Ols | Estimator::Wls => (Parameters::from(values), None),
         _ => {
             let errors = std::array::from_fn(|i| fit.covariance[(i, i)].max(0.0).sqrt());
             let prior = measured_prior(&values, &errors);
             let Reduced { a, b, .. } = problem.without_common(&problem.weights)?;
-            let (body, gap) = possible_body(a, b, &prior, options, fit.seen == 10)?;
-            (body, Some(gap))
+            let found = possible_body(a, b, &prior, options, fit.seen == 10)?;
+            warnings.extend(found.note);
+            (found.parameters, Some((found.gap, found.covariance)))
         }
     };
     let unknowns = problem.unknowns(&fit, &parameters);
     let residuals = validate(equations, loaded, &unknowns)?;
     let inertia = Inertia::from_parameters(&parameters);
+    let mut body = BodyEstimate::new("payload", &inertia)?;
+    if let Some((_, covariance)) = &proven {
+        body = body.with_errors(|i, j| covariance[(i, j)]);
+    }
     let base_parameters = combinations(link, &parameters, &fit.covariance)?;
     let mechanism = equations.mechanism();
     let mut joint_estimates = joints(equations, mechanism, &unknowns, None, &[]);
@@ -122,14 +127,14 @@ pub fn identify_payload(
         samples: problem.samples,
         rank,
         excited: fit.seen,
-        bodies: vec![BodyEstimate::new("payload", &inertia)?],
+        bodies: vec![body],
         joints: joint_estimates,
         base_parameters,
         fit_relative_rms: residuals.relative_rms,
         fit: residuals.joints,
         validation: Vec::new(),
         validation_relative_rms: None,
-        duality_gap: gap,
+        duality_gap: proven.map(|(gap, _)| gap),
         warnings,
         parameters: parameters.as_slice().to_vec(),
         values: unknowns,
@@ -361,14 +366,24 @@ impl Problem {
     }
 }
 
-/// The best body that can exist for `a π ≈ b` of unit noise, and the duality gap.
+/// A body that can exist.
+pub(super) struct PossibleBody {
+    pub parameters: Parameters<f64>,
+    /// As uncertain as data and prior leave them.
+    pub covariance: DMatrix<f64>,
+    pub gap: f64,
+    /// What people should know of the solve.
+    pub note: Option<String>,
+}
+
+/// The best body that can exist for `a π ≈ b` of unit noise.
 pub(super) fn possible_body(
     mut a: DMatrix<f64>,
     mut b: DVector<f64>,
     prior: &Inertia<f64>,
     options: &IdentifyOptions,
     all_seen: bool,
-) -> Result<(Parameters<f64>, f64)> {
+) -> Result<PossibleBody> {
     if options.bounds.is_some() || options.prior_kind != PriorKind::Entropic {
         return Err(Error::Numeric("a payload takes the entropic prior and no bounds".into()));
     }
@@ -412,7 +427,12 @@ pub(super) fn possible_body(
         Estimator::LogCholesky => chart::solve::<LogCholesky>(&conic, &start, &limits, |_, _| true),
         _ => conic.solve(&start, &limits, |_, _| true),
     }?;
-    Ok((Parameters::from_column_slice(solution.x.as_slice()), solution.gap()))
+    Ok(PossibleBody {
+        parameters: Parameters::from_column_slice(solution.x.as_slice()),
+        covariance: covariance(&conic, &solution.x, &DMatrix::identity(10, 10))?,
+        gap: solution.gap(),
+        note: unproven(&solution),
+    })
 }
 
 /// What can be known of a payload, with standard errors.

@@ -15,8 +15,9 @@ use crate::linalg::{Definite, Triangle, symmetric_eigen};
 /// Eigenvalues of a pseudo-inertia below this part of its trace are zero, for the certificate.
 const ZERO: f64 = 1e-12;
 
-/// Last steps at most; three or four are usual.
-const LAST_STEPS: usize = 20;
+/// Last steps at most; three or four are usual. A prior that weighs as little as the gap asked for leaves more to do: each step
+/// that must be shortened gains some tenth of its weight.
+const LAST_STEPS: usize = 60;
 
 /// A step that changes no body by more than this part of itself is none; one ten times larger may be all that rounding leaves.
 const STILL: f64 = 1e-13;
@@ -88,12 +89,13 @@ impl ConicLeastSquares {
                     return self.bound_of(&found.x, &local, newton);
                 }
             }
-            match newton {
-                Some(newton) if last.is_none_or(|last| change <= 0.5 * last) => {
-                    last = self.advance_inside(found, &local, &newton, change)?.then_some(change);
-                }
-                _ if by == By::Rows => return None,
-                _ => (by, last) = (By::Rows, None),
+            let shrinks = last.is_none_or(|last| change <= 0.5 * last);
+            let newton = newton.filter(|_| shrinks);
+            match newton.and_then(|newton| self.advance_inside(found, &local, &newton, change)) {
+                // Only whole steps near the optimum shrink from one to the next.
+                Some(whole) => last = (whole && change < NEAR).then_some(change),
+                None if by == By::Rows => return None,
+                None => (by, last) = (By::Rows, None),
             }
         }
         None
