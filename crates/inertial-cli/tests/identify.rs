@@ -225,6 +225,14 @@ fn torques_of_joints_that_are_not_named_do_not_count() {
             assert_eq!(found, expected, "{broken} {command:?}");
         }
     }
+    // What no motion could show without the others is told apart from what this one did not.
+    let whole = folder.file("whole.csv", log(2000));
+    let found = run(&["identify", MODEL, &whole, "--joints", "joint2", "--cutoff", "off", "--json"]).json();
+    let most = run(&["analyze", MODEL, "--joints", "joint2", "--json"]).json()["rank"].clone();
+    let all = run(&["analyze", MODEL, "--json"]).json()["rank"].clone();
+    let told =
+        format!("without the forces of joint1 no motion shows more than {most} of the {all} base parameters");
+    assert!(found["warnings"].as_array().unwrap().contains(&told.into()), "{}", found["warnings"]);
 }
 
 #[test]

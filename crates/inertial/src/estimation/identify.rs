@@ -12,6 +12,7 @@ use super::measurements::Huber;
 use super::prior::Prior;
 use super::residuals::validate;
 use super::robust::robust;
+use super::sensors::out_of_reach;
 use super::shown::Hidden;
 use super::summary::Summary;
 use super::{coupling, stribeck};
@@ -214,6 +215,7 @@ fn estimate(
         ));
     }
     warnings.extend(unseen(equations, &hidden));
+    warnings.extend(out_of_reach(equations, summary)?);
     if let Some(essential) = essential.as_ref().filter(|_| options.estimator.method().is_none()) {
         squares = essential.fit.clone();
     }

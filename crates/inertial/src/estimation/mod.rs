@@ -37,6 +37,7 @@ mod robust;
 mod row_filter;
 mod rows;
 mod scales;
+mod sensors;
 mod shown;
 mod single_body;
 mod solution;

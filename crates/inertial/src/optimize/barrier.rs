@@ -19,6 +19,9 @@ const TO_BOUNDARY: f64 = 0.95;
 const CENTRAL: f64 = 0.5;
 const SHRINK: f64 = 0.05;
 
+/// Part of the goal that the path may still promise to gain when it is given up.
+const SPENT: f64 = 1e-4;
+
 /// Newton steps to the centre in the end, and the decrement that ends them: its square is what is left of the barrier cost over μ.
 const SETTLING: usize = 5;
 const SETTLED: f64 = 1e-10;
@@ -75,7 +78,8 @@ impl ConicLeastSquares {
             }
             let goal = self.goal(cost, options);
             let converged = cost - best_bound <= goal;
-            let ended = converged || stalled > 3;
+            // On the path, μ times the number of logarithms is what is left to gain; far below the goal, only rounding keeps it.
+            let ended = converged || stalled > 3 || mu * order < SPENT * goal;
             if ended || steps >= options.max_steps || !watch(&w.x, cost) {
                 if converged {
                     self.settle(&mut w, mu, &mut cost)?;
