@@ -13,6 +13,10 @@ use inertial_data::{ColumnMap, Cutoff, Filter, Need, Options, Prepared, Prepared
 
 use crate::{output, progress, session};
 
+/// Bandwidths of the motion kept for Stribeck friction: a joint that turns back passes the bend, some tenths of its greatest speed
+/// wide, in a fraction of its period, and a low-pass of five bandwidths leaves nothing of it.
+const STRIBECK_BANDWIDTHS: f64 = 40.0;
+
 /// How logs are prepared.
 #[derive(Debug, clap::Args)]
 pub struct LogOptions {
@@ -32,8 +36,8 @@ pub struct LogOptions {
     #[arg(long, value_name = "HZ")]
     resample: Option<f64>,
     /// Keep every Nth sample after filtering [default: 8 per period of the cut-off]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    decimate: usize,
+    #[arg(long, value_name = "N", value_parser = samples)]
+    decimate: Option<usize>,
     /// Names and units of the log's columns, in TOML
     #[arg(long, value_name = "MAP")]
     columns: Option<PathBuf>,
@@ -73,6 +77,10 @@ fn cutoff(text: &str) -> Result<Choice, String> {
     }
 }
 
+fn samples(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "expected a number of samples, one at least".into())
+}
+
 impl LogOptions {
     /// Whether the units of the log are believed whatever they look like.
     pub fn trust_units(&self) -> bool {
@@ -98,7 +106,7 @@ impl LogOptions {
             cutoff: if self.filter == FilterChoice::Off { Cutoff::Off } else { self.cutoff.0 },
             filter,
             resample: self.resample,
-            decimate: self.decimate,
+            decimate: self.decimate.unwrap_or(0),
             slow: self.slow,
             torque_joints: self.joints.clone(),
             trust_units: self.trust_units,
@@ -133,12 +141,16 @@ impl LogOptions {
         path: &str,
         extra: &[String],
         torques: Need,
+        stribeck: bool,
     ) -> Result<PreparedLog> {
         let windowed = self.filter == FilterChoice::SavitzkyGolay;
         ensure!(windowed || self.filter_window.is_none(), "--filter-window is for --filter savitzky-golay");
         let off = self.filter == FilterChoice::Off;
         ensure!(!off || !matches!(self.cutoff.0, Cutoff::Hz(_)), "--filter off has no cut-off");
-        let options = Options { torques, ..self.options(extra) };
+        let mut options = Options { torques, ..self.options(extra) };
+        if stribeck {
+            options.bandwidths = STRIBECK_BANDWIDTHS;
+        }
         let log =
             PreparedLog::watched(mechanism, &mut self.reader(path)?, &options, &mut progress::prepared)?;
         log.notes().iter().for_each(|note| output::say(&format!("{path}: {note}")));

@@ -83,9 +83,12 @@ impl Recording {
         let contacts = contacts(mechanism, &names, &mut further).with_context(|| path.to_owned())?;
         let joints =
             if measured == Some(MeasuredChoice::BaseWrench) { Need::Optional } else { Need::Required };
+        let stribeck = equations.joint_model().stribeck;
         let log = match equations.closed() {
-            Some(closed) => options.open_with(&independent_joints(closed)?, path, &further, joints)?,
-            None => options.open_with(mechanism, path, &further, joints)?,
+            Some(closed) => {
+                options.open_with(&independent_joints(closed)?, path, &further, joints, stribeck)?
+            }
+            None => options.open_with(mechanism, path, &further, joints, stribeck)?,
         };
         Ok(Self { log, contacts, measured, path: path.to_owned(), formulas, further: further.len() })
     }
@@ -389,6 +392,19 @@ fn contacts(mechanism: &Mechanism, names: &[String], further: &mut Vec<String>) 
         };
         out[place].1.columns[axis] = Some(further.len());
         further.push(name.clone());
+    }
+    // A force without a moment is a wrench too, but not one with a component that is not known.
+    for (link, contact) in &out {
+        for part in [0..3, 3..6] {
+            let unknown = part.clone().find(|&k| contact.columns[k].is_none());
+            let known = part.clone().any(|k| contact.columns[k].is_some());
+            if let Some(axis) = unknown.filter(|_| known) {
+                bail!(
+                    "there is no column contact.{link}.{}, but others of that wrench are there",
+                    AXES[axis]
+                );
+            }
+        }
     }
     Ok(out.into_iter().map(|(_, contact)| contact).collect())
 }

@@ -282,7 +282,7 @@ fn a_force_plate_and_a_known_contact_are_enough() {
     let link = mechanism.links().iter().find(|l| l.body == Some(1)).unwrap();
     let mut workspace = Workspace::new(&mechanism);
     let mut text = format!(
-        "t,q1,q2,dq1,dq2,ddq1,ddq2,wrench.fx,wrench.fy,wrench.fz,wrench.tx,wrench.ty,wrench.tz,tau1,tau2,contact.{}.fx\n",
+        "t,q1,q2,dq1,dq2,ddq1,ddq2,wrench.fx,wrench.fy,wrench.fz,wrench.tx,wrench.ty,wrench.tz,tau1,tau2,contact.{0}.fx,contact.{0}.fy,contact.{0}.fz\n",
         link.name
     );
     for line in log(800).lines().skip(1) {
@@ -296,10 +296,17 @@ fn a_force_plate_and_a_known_contact_are_enough() {
         let force = at.rotation * nalgebra::vector![push, 0.0, 0.0];
         let (linear, angular) = (total.linear - force, total.angular - at.translation.cross(&force));
         let tau = [row[7] - 0.7 * v[0] - jacobian[6] * push, row[8] - jacobian[7] * push];
-        let values = row[..7].iter().chain(linear.iter()).chain(angular.iter()).chain(&tau).chain([&push]);
+        let values =
+            row[..7].iter().chain(linear.iter()).chain(angular.iter()).chain(&tau).chain([&push, &0.0, &0.0]);
         let _ = writeln!(text, "{}", values.map(|x| format!("{x}")).collect::<Vec<_>>().join(","));
     }
     let folder = Folder::new();
+    // A component that is not there is not zero.
+    let name = format!("contact.{}.fz", link.name);
+    let refused = run(&["identify", MODEL, &folder.file("part.csv", text.replacen(&name, "other", 1))]);
+    assert_eq!(refused.status, 2);
+    let expected = format!("part.csv: there is no column {name}, but others of that wrench are there");
+    assert!(refused.stderr.contains(&expected), "{}", refused.stderr);
     let log = folder.file("log.csv", text);
     for measured in ["base-wrench", "both", "joint-torques"] {
         let options =

@@ -92,7 +92,7 @@ fn a_linkage_on_a_force_plate_with_a_known_contact() {
     let start = closed.assembled()[closed.independent_positions()[0]];
     let mut q = closed.assembled().to_vec();
     let mut text = String::from(
-        "t,q.j1,dq.j1,ddq.j1,wrench.fx,wrench.fy,wrench.fz,wrench.tx,wrench.ty,wrench.tz,tau.j1,contact.rocker.fx,contact.rocker.fy\n",
+        "t,q.j1,dq.j1,ddq.j1,wrench.fx,wrench.fy,wrench.fz,wrench.tx,wrench.ty,wrench.tz,tau.j1,contact.rocker.fx,contact.rocker.fy,contact.rocker.fz\n",
     );
     for k in 0..500 {
         let t = f64::from(k) * 0.01;
@@ -109,7 +109,7 @@ fn a_linkage_on_a_force_plate_with_a_known_contact() {
         let force = at.rotation * push;
         let (linear, angular) = (total.linear - force, total.angular - at.translation.cross(&force));
         let row = [t, start + x, v, a];
-        let values = row.iter().chain(&linear).chain(&angular).chain(&tau).chain([&push.x, &push.y]);
+        let values = row.iter().chain(&linear).chain(&angular).chain(&tau).chain(&push);
         let _ = writeln!(text, "{}", values.map(|x| format!("{x}")).collect::<Vec<_>>().join(","));
     }
     let folder = Folder::new();

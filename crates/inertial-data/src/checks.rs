@@ -1,5 +1,7 @@
 //! Logs that say nothing, or say it in other units.
 
+use inertial::consistency::significant;
+
 use crate::layout::Layout;
 use crate::survey::{STILL, Survey};
 use crate::{Error, Place, Result};
@@ -8,6 +10,8 @@ use crate::{Error, Place, Result};
 const SLOWEST_HZ: f64 = 6.0;
 /// How far beyond its limits a joint must be before its unit is doubted.
 const BEYOND: f64 = 1.5;
+/// How far beyond its limit the speed of a joint must be: files often have round numbers there. A turn per second is fine.
+const BEYOND_SPEED: f64 = 2.0;
 /// An angle without limits is doubted where it spans more than this (rad) and is faster than [`FAST`].
 const WIDE: f64 = 25.0;
 /// Speed (rad/s) above which a wide angle is doubted.
@@ -60,10 +64,15 @@ pub(crate) fn doubted_angle(low: f64, high: f64, speed: f64, limit: f64) -> Opti
     let reach = low.abs().max(high.abs());
     let limited = limit.is_finite() && limit > 0.0;
     let doubtful = if limited { reach > BEYOND * limit } else { high - low > WIDE && speed > FAST };
-    let why = if limited { format!("the limit is {limit:.3}") } else { format!("at {speed:.0} rad/s") };
+    let why = if limited {
+        format!("the limit is {}", significant(limit, 4))
+    } else {
+        format!("at {} rad/s", significant(speed, 3))
+    };
     // Where nothing was measured there is nothing to doubt.
     (doubtful && reach.is_finite()).then(|| {
-        format!("an angle of {reach:.1} rad ({why}) is unlikely: are these degrees? Expected radians")
+        let reach = significant(reach, 3);
+        format!("an angle of {reach} rad ({why}) is unlikely: are these degrees? Expected radians")
     })
 }
 
@@ -83,32 +92,67 @@ impl Slip {
     }
 }
 
-/// Does a measured velocity fit the position's derivative? Unit slips are refused, the rest is worth a note.
-pub(crate) fn velocity_unit(place: &Place, slip: &Slip) -> Result<Option<String>> {
+/// A quantity that was measured and is a derivative too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Derivative {
+    Velocity,
+    Acceleration,
+}
+
+/// Does a measured velocity or acceleration fit the derivative of what is before it? Unit slips and wrong signs are refused,
+/// the rest is worth a note.
+pub(crate) fn derivative_unit(place: &Place, of: Derivative, slip: &Slip) -> Result<Option<String>> {
     let Slip { measured, both, derived } = *slip;
     if measured == 0.0 || derived == 0.0 {
         return Ok(None);
     }
     let correlation = both / (measured * derived).sqrt();
     let ratio = (measured / derived).sqrt();
+    let (before, power, square) = match of {
+        Derivative::Velocity => ("position", 1, ""),
+        Derivative::Acceleration => ("velocity", 2, "²"),
+    };
     let slips = [
-        (180.0 / std::f64::consts::PI, "degrees per second, or its position in other units"),
-        (std::f64::consts::PI / 180.0, "radians per second while its position is in degrees"),
-        (1e3, "per second while time is in milliseconds"),
-        (1e-3, "per millisecond"),
+        (180.0 / std::f64::consts::PI, format!("degrees per second{square}, or its {before} in other units")),
+        (
+            std::f64::consts::PI / 180.0,
+            format!("radians per second{square} while its {before} is in degrees"),
+        ),
+        (1e3_f64.powi(power), format!("per second{square} while time is in milliseconds")),
+        (1e-3_f64.powi(power), format!("per millisecond{square}")),
     ];
     if correlation > 0.8
         && let Some((_, unit)) = slips.iter().find(|(slip, _)| (ratio / slip).ln().abs() < 0.3)
     {
         let message =
-            format!("is {ratio:.4} times the derivative of its position: is it {unit}? Expected SI units");
+            format!("is {ratio:.4} times the derivative of its {before}: is it {unit}? Expected SI units");
+        return Err(Error::units(place.clone(), message));
+    }
+    if correlation < -0.8 {
+        let message = format!("has the opposite sign of the derivative of its {before}");
         return Err(Error::units(place.clone(), message));
     }
     let off = correlation < 0.9 || (ratio - 1.0).abs() > 0.2;
     let name = place.column.as_deref().unwrap_or_default();
     Ok(off.then(|| {
-        format!("column {name} differs from the derivative of its position (correlation {correlation:.2}, ratio {ratio:.2})")
+        format!("column {name} differs from the derivative of its {before} (correlation {correlation:.2}, ratio {ratio:.2})")
     }))
+}
+
+/// Are joints faster than they can be? Their greatest speeds tell the units of joints without limits of their positions.
+pub(crate) fn speed_units(layout: &Layout, speeds: &[f64]) -> Result<()> {
+    for joint in layout.joints.iter().filter(|j| j.joint_type.nv() == 1 && layout.angles[j.q]) {
+        let (speed, limit) = (speeds[joint.v], joint.fastest);
+        let Some(place) = layout.q[joint.q].filter(|_| limit > 0.0) else { continue };
+        if speed > BEYOND_SPEED * limit && speed > std::f64::consts::TAU {
+            let message = format!(
+                "moves at {speed:.1} rad/s (the limit is {}), which is unlikely: are these degrees? Expected radians",
+                significant(limit, 4)
+            );
+            return Err(Error::units(layout.column(place), message));
+        }
+    }
+    Ok(())
 }
 
 /// Is there any motion, and a torque for every joint that should have one?
@@ -125,7 +169,7 @@ pub(crate) fn content(layout: &Layout, survey: &Survey) -> Result<Vec<String>> {
     for &place in layout.tau.iter().flatten() {
         let (low, high) = range(place);
         if low == high {
-            let message = format!("the torque is constant ({low}): was it measured?");
+            let message = format!("the torque is constant ({}): was it measured?", significant(low, 6));
             return Err(Error::content(layout.column(place), message));
         }
     }
@@ -140,9 +184,14 @@ pub(crate) fn content(layout: &Layout, survey: &Survey) -> Result<Vec<String>> {
         let Some(place) = layout.q[k] else { continue };
         if extent(&place) < STILL {
             notes.push(format!("{name} does not move: it counts as standing still"));
-        } else if let Some(velocity) = velocity_place(layout, k).filter(|v| extent(v) == 0.0) {
-            let message = "the velocity is constant although the position changes";
-            return Err(Error::content(layout.column(velocity), message));
+            continue;
+        }
+        for (derivative, name) in [(&layout.dq, "velocity"), (&layout.ddq, "acceleration")] {
+            let constant = derivative_place(layout, derivative, k).filter(|place| extent(place) == 0.0);
+            if let Some(place) = constant {
+                let message = format!("the {name} is constant although the position changes");
+                return Err(Error::content(layout.column(place), message));
+            }
         }
     }
     Ok(notes)
@@ -162,8 +211,10 @@ pub(crate) fn saturation(layout: &Layout, survey: &Survey) -> Result<Vec<(usize,
         }
         if share > SATURATED.1 {
             let message = format!(
-                "{:.0} % of the torques stand at {low} or {high}: the signal is saturated",
-                100.0 * share
+                "{:.0} % of the torques stand at {} or {}: the signal is saturated",
+                100.0 * share,
+                significant(low, 6),
+                significant(high, 6)
             );
             return Err(Error::content(layout.column(place), message));
         }
@@ -172,8 +223,8 @@ pub(crate) fn saturation(layout: &Layout, survey: &Survey) -> Result<Vec<(usize,
     Ok(out)
 }
 
-/// The measured velocity of a joint with one coordinate.
-fn velocity_place(layout: &Layout, q: usize) -> Option<usize> {
+/// The measured derivative of a position, of a joint with one coordinate.
+fn derivative_place(layout: &Layout, derivative: &[Option<usize>], q: usize) -> Option<usize> {
     let joint = layout.joints.iter().find(|j| j.q == q && j.joint_type.nq() == 1)?;
-    layout.dq[joint.v]
+    derivative[joint.v]
 }

@@ -363,8 +363,26 @@ fn number(cell: &[u8]) -> Option<f64> {
     (!value.is_infinite()).then_some(value)
 }
 
+/// What to say of a first line that other programs write.
+fn no_header(line: &[u8]) -> Option<&'static str> {
+    let line = line.trim_ascii_end();
+    let has = |b: u8| line.contains(&b);
+    match () {
+        () if line.starts_with(b"#") => Some("begins with a comment; expected a header such as t,q1,tau1"),
+        () if has(b'\r') => Some("lines end with carriage returns alone; expected line feeds"),
+        () if has(b',') => None,
+        () if has(b';') => Some("fields are separated by semicolons; expected commas"),
+        () if has(b'\t') => Some("fields are separated by tabs; expected commas"),
+        () if has(b' ') => Some("fields are separated by spaces; expected commas"),
+        () => None,
+    }
+}
+
 fn header_of(file: &str, line: usize, text: &[u8]) -> Result<Vec<String>> {
     let place = || Place::file(file).row(line);
+    if let Some(message) = no_header(text) {
+        return Err(Error::read(place(), message));
+    }
     let mut header = Vec::new();
     let mut rest = Some(text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text));
     while let Some(text) = rest {

@@ -11,12 +11,10 @@ use crate::spool::Spool;
 use crate::survey::Survey;
 use crate::{Cutoff, Error, Filter, LowPass, Options, Result, SavitzkyGolay};
 
-/// The automatic cut-off, in bandwidths of the motion: gravity, friction and products of velocities put the torques' band at
-/// several times that of the motion; at five times, the filter's gain is above 0.999 over the lower two fifths.
-const PER_BANDWIDTH: f64 = 5.0;
-/// The same where noise wants less: the motion itself is still intact (gain 0.996).
-const LEAST_PER_BANDWIDTH: f64 = 2.0;
-/// Share of a joint's acceleration that noise may have before less than five bandwidths are kept: errors of the regressor
+/// The least cut-off, in bandwidths, where noise wants less than was asked for: the motion itself is still intact (gain
+/// 0.996). Of many, an eighth.
+const LEAST_BANDWIDTHS: f64 = 2.0;
+/// Share of a joint's acceleration that noise may have before fewer bandwidths are kept: errors of the regressor
 /// bias estimates by the square of it.
 const NOISE: f64 = 0.1;
 /// The highest cut-off, in rates: beyond it the filter has nothing left to remove.
@@ -35,18 +33,21 @@ struct Vote<'n> {
     name: &'n str,
     band: Band,
     hz: f64,
+    /// The same but for noise.
+    wanted: f64,
     /// Share of noise in the acceleration then.
     noise: f64,
 }
 
 impl<'n> Vote<'n> {
-    fn new(name: &'n str, band: Band, differentiated: bool) -> Self {
-        let wanted = PER_BANDWIDTH * band.bandwidth_hz;
+    fn new(name: &'n str, band: Band, bandwidths: f64, differentiated: bool) -> Self {
+        let least = LEAST_BANDWIDTHS.max(0.125 * bandwidths).min(bandwidths) * band.bandwidth_hz;
+        let wanted = bandwidths * band.bandwidth_hz;
         // Noise of a position, white with this energy per Hz, has ∫ (2πf)⁴ noise df in its second derivative.
         let noise = if differentiated { (2.0 * PI).powi(4) * band.noise / 5.0 } else { 0.0 };
         let quiet = (NOISE * NOISE * band.acceleration / noise).powf(0.2);
-        let hz = wanted.min(quiet.max(LEAST_PER_BANDWIDTH * band.bandwidth_hz));
-        Self { name, band, hz, noise: (noise * hz.powi(5) / band.acceleration).sqrt() }
+        let hz = wanted.min(quiet.max(least));
+        Self { name, band, hz, wanted, noise: (noise * hz.powi(5) / band.acceleration).sqrt() }
     }
 
     /// The choice, for a log of this rate.
@@ -58,12 +59,12 @@ impl<'n> Vote<'n> {
         let times = hz / bandwidth;
         let mut notes = vec![if hz < self.hz {
             format!("low-pass at {hz:.3} Hz, the highest for this rate: {times:.1} times {within}")
-        } else if self.hz < PER_BANDWIDTH * bandwidth {
+        } else if self.hz < self.wanted {
             format!(
                 "low-pass at {hz:.3} Hz: {times:.1} times {within}; more would let too much noise into its acceleration"
             )
         } else {
-            format!("low-pass at {hz:.3} Hz: {PER_BANDWIDTH} times {within}")
+            format!("low-pass at {hz:.3} Hz: {times:.0} times {within}")
         }];
         if self.noise > 1.01 * NOISE {
             let share = 100.0 * self.noise;
@@ -80,6 +81,7 @@ pub(crate) fn choose(
     grid: &Grid,
     rows: &mut Spool,
     moving: &[usize],
+    bandwidths: f64,
 ) -> Result<Option<Choice>> {
     let mut spectrum = Spectrum::new(layout.nv() + moving.len(), grid.count);
     let mut derive = Derive::new(layout, grid.step, grid.count, 1);
@@ -107,11 +109,11 @@ pub(crate) fn choose(
                 continue;
             }
             let differentiated = layout.dq[v].is_none() && layout.ddq[v].is_none();
-            votes.push(Vote::new(&layout.positions[joint.q], band, differentiated));
+            votes.push(Vote::new(&layout.positions[joint.q], band, bandwidths, differentiated));
         }
     }
     for (&place, band) in moving.iter().zip(&bands[layout.nv()..]) {
-        votes.extend(band.map(|band| Vote::new(&layout.names[place], band, false)));
+        votes.extend(band.map(|band| Vote::new(&layout.names[place], band, bandwidths, false)));
     }
     let highest = votes.iter().max_by(|a, b| a.hz.total_cmp(&b.hz));
     Ok(highest.map(|vote| vote.choice(rate)))

@@ -13,8 +13,9 @@ pub(crate) struct State<'s> {
     pub q: &'s [f64],
     pub v: &'s [f64],
     pub a: &'s [f64],
-    /// Velocities from positions, also where they were measured.
+    /// Velocities from positions, also where they were measured, and accelerations from velocities.
     pub derived: &'s [f64],
+    pub derived_a: &'s [f64],
     /// The row and the row before filtering.
     pub row: &'s [f64],
     pub raw: &'s [f64],
@@ -34,6 +35,7 @@ pub(crate) struct Derive<'l> {
     derived: Queue,
     v: Queue,
     a: Vec<f64>,
+    derived_a: Vec<f64>,
     next: usize,
 }
 
@@ -81,6 +83,7 @@ impl<'l> Derive<'l> {
             derived: Queue::new(nv),
             v: Queue::new(nv),
             a: vec![0.0; nv],
+            derived_a: vec![0.0; nv],
             next: 0,
         }
     }
@@ -129,8 +132,9 @@ impl<'l> Derive<'l> {
         }
         let states = if velocities == self.count { velocities } else { velocities.saturating_sub(REACH) };
         for i in (self.next.next_multiple_of(self.every)..states).step_by(self.every) {
-            let mut a = std::mem::take(&mut self.a);
-            self.acceleration(i, &mut a);
+            let [mut a, mut derived_a] = [&mut self.a, &mut self.derived_a].map(std::mem::take);
+            self.acceleration(i, &mut derived_a);
+            a.copy_from_slice(&derived_a);
             let [row, raw] = [&self.rows, &self.raw].map(|queue| queue.row(i));
             for (a, place) in a.iter_mut().zip(&self.layout.ddq) {
                 if let Some(place) = place {
@@ -138,8 +142,9 @@ impl<'l> Derive<'l> {
                 }
             }
             let (v, derived) = (self.v.row(i), self.derived.row(i));
-            sink(&State { index: i, q: self.q.row(i), v, a: &a, derived, row, raw })?;
-            self.a = a;
+            let q = self.q.row(i);
+            sink(&State { index: i, q, v, a: &a, derived, derived_a: &derived_a, row, raw })?;
+            (self.a, self.derived_a) = (a, derived_a);
         }
         self.next = self.next.max(states);
         let keep = self.next.saturating_sub(REACH);

@@ -39,8 +39,9 @@ pub(crate) struct LayoutJoint {
     pub joint_type: JointType,
     pub q: usize,
     pub v: usize,
-    /// Greatest angle of its limits.
+    /// Greatest angle and speed of its limits.
     pub limit: f64,
+    pub fastest: f64,
 }
 
 impl LayoutJoint {
@@ -75,6 +76,7 @@ impl Layout {
             q: j.q,
             v: j.v,
             limit: j.limits.lower.abs().max(j.limits.upper.abs()),
+            fastest: j.limits.velocity,
         };
         let joints: Vec<LayoutJoint> = mechanism
             .map_or(Vec::new(), |m| m.joints().iter().filter(|j| j.follows.is_none()).map(joint).collect());

@@ -195,9 +195,15 @@ fn seconds(descriptor: &ColumnDescriptor) -> f64 {
 }
 
 fn damaged(file: &str, error: &ParquetError) -> Error {
-    let message = match error {
-        ParquetError::EOF(_) => "the Parquet file is truncated".to_owned(),
-        other => format!("the Parquet file is truncated or damaged: {other}"),
+    let said = error.to_string();
+    // Of codecs that were left out this is all that is said.
+    let codec = said.split_once("Disabled feature at compile time: ").map(|(_, codec)| codec);
+    let message = match (codec, error) {
+        (Some(codec), _) => {
+            format!("is compressed with {codec}, which is not supported: use zstd, gzip or snappy")
+        }
+        (None, ParquetError::EOF(_)) => "the Parquet file is truncated".to_owned(),
+        (None, _) => format!("the Parquet file is truncated or damaged: {said}"),
     };
     Error::read(Place::file(file), message)
 }

@@ -6,6 +6,7 @@ use inertial::consistency::significant;
 use inertial::estimation::RowFilter;
 use inertial::mechanism::{JointType, Mechanism};
 
+use crate::checks::Derivative;
 use crate::grid::Grid;
 use crate::layout::Layout;
 use crate::reader::{LogReader, Reader};
@@ -178,7 +179,7 @@ impl PreparedLog {
             }
         }
         let rate = 1.0 / grid.step;
-        let choose = || cutoff::choose(&layout, &survey, &grid, &mut rows, moving);
+        let choose = || cutoff::choose(&layout, &survey, &grid, &mut rows, moving, options.bandwidths);
         let (kernel, cutoff) = cutoff::kernel(options, rate, choose, &mut notes)?;
         notes.extend(cutoff.and_then(|f| grid.tolerate(f)));
         let every = match (options.decimate, cutoff) {
@@ -203,11 +204,15 @@ impl PreparedLog {
         drop(rows);
         let Recorder { records, speeds, slips, .. } = recorder;
         if !options.trust_units {
-            for (slip, place) in slips.iter().zip(&layout.dq) {
-                if let Some(place) = place {
-                    notes.extend(checks::velocity_unit(&layout.column(*place), slip)?);
+            let kinds = [(Derivative::Velocity, &layout.dq), (Derivative::Acceleration, &layout.ddq)];
+            for ((of, places), slips) in kinds.into_iter().zip(&slips) {
+                for (slip, place) in slips.iter().zip(places) {
+                    if let Some(place) = place {
+                        notes.extend(checks::derivative_unit(&layout.column(*place), of, slip)?);
+                    }
                 }
             }
+            checks::speed_units(&layout, &speeds)?;
         }
         let mut slowest: Vec<f64> = speeds.iter().map(|speed| options.slow * speed).collect();
         for base in layout.joints.iter().filter(|j| j.joint_type == JointType::Floating) {

@@ -70,8 +70,9 @@ impl<R: Reader + ?Sized> Reader for Box<R> {
 
 /// Names a log cannot have: none, or one twice.
 pub(crate) fn check_names(place: &Place, names: &[String]) -> Result<()> {
-    match (1..names.len()).find(|&k| names[..k].contains(&names[k])) {
-        Some(k) => Err(Error::columns(place.clone().column(&names[k]), "the header names it twice")),
+    let mut seen = std::collections::HashSet::new();
+    match names.iter().find(|name| !seen.insert(*name)) {
+        Some(name) => Err(Error::columns(place.clone().column(name), "the header names it twice")),
         None => Ok(()),
     }
 }

@@ -82,7 +82,8 @@ pub(crate) struct Recorder<'l> {
     marks: Vec<Marks>,
     /// Greatest speeds.
     pub speeds: Vec<f64>,
-    pub slips: Vec<Slip>,
+    /// Of velocities and of accelerations.
+    pub slips: [Vec<Slip>; 2],
 }
 
 impl<'l> Recorder<'l> {
@@ -95,7 +96,7 @@ impl<'l> Recorder<'l> {
             row: Vec::with_capacity(record.width),
             marks: (0..=record.measured.len().min(52)).map(|_| Marks::new(smear, grid.count)).collect(),
             speeds: vec![0.0; layout.nv()],
-            slips: vec![Slip::default(); layout.nv()],
+            slips: [vec![Slip::default(); layout.nv()], vec![Slip::default(); layout.nv()]],
         }
     }
 
@@ -143,7 +144,8 @@ impl<'l> Recorder<'l> {
             }
             for (k, speed) in speeds.iter_mut().enumerate() {
                 *speed = speed.max(row[nq + k].abs());
-                slips[k].add(state.v[k], state.derived[k]);
+                slips[0][k].add(state.v[k], state.derived[k]);
+                slips[1][k].add(state.a[k], state.derived_a[k]);
             }
             for source in [state.row, state.raw] {
                 row.extend(record.measured.iter().filter_map(|&v| layout.tau[v]).map(|place| source[place]));

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use inertial::mechanism::Mechanism;
 use nalgebra::{SMatrix, SVector};
 
-use crate::checks::{self, Slip};
+use crate::checks::{self, Derivative, Slip};
 use crate::columns::is_angle;
 use crate::{Columns, Error, Log, Options, Place, Result};
 
@@ -99,8 +99,8 @@ struct Units {
     shortest: f64,
     /// Of each position as it came: least, greatest, last, and the greatest speed.
     positions: Vec<[f64; 4]>,
-    /// How measured velocities compare with derivatives, and in how many samples.
-    slips: Vec<Slip>,
+    /// How measured velocities and accelerations compare with derivatives, and in how many samples.
+    slips: [Vec<Slip>; 2],
     samples: usize,
 }
 
@@ -137,7 +137,7 @@ impl<'m> FixedLag<'m> {
                 steps: 0,
                 shortest: f64::INFINITY,
                 positions: vec![[f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.0]; mechanism.nq()],
-                slips: vec![Slip::default(); mechanism.nv()],
+                slips: [vec![Slip::default(); mechanism.nv()], vec![Slip::default(); mechanism.nv()]],
                 samples: 0,
             }),
         })
@@ -288,11 +288,20 @@ impl<'m> FixedLag<'m> {
         };
         if let Some(units) = self.units.as_mut().filter(|units| units.samples < SAMPLES) {
             units.samples += 1;
-            for (k, slip) in units.slips.iter_mut().enumerate().filter(|(k, _)| dq[*k].is_some()) {
-                slip.add(sample.v[k], fit(position(k), 1));
-                if units.samples == SAMPLES {
-                    let name = c.dq[k].map_or("", |c| &units.names[c]);
-                    checks::velocity_unit(&place.clone().column(name), slip)?;
+            let derived_a = |k: usize| dq[k].map_or_else(|| fit(position(k), 2), |p| fit(p, 1));
+            for k in 0..n {
+                for (of, column, measured) in [
+                    (Derivative::Velocity, c.dq[k], sample.v[k]),
+                    (Derivative::Acceleration, c.ddq[k], sample.a[k]),
+                ] {
+                    let Some(column) = column else { continue };
+                    let velocity = of == Derivative::Velocity;
+                    let derived = if velocity { fit(position(k), 1) } else { derived_a(k) };
+                    let slip = &mut units.slips[usize::from(!velocity)][k];
+                    slip.add(measured, derived);
+                    if units.samples == SAMPLES {
+                        checks::derivative_unit(&place.clone().column(&units.names[column]), of, slip)?;
+                    }
                 }
             }
         }

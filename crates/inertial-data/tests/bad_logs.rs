@@ -92,7 +92,7 @@ fn units_that_are_unlikely() {
     assert!(scaled(0, 1e6).contains("microseconds"));
     assert!(scaled(0, 1e9).contains("nanoseconds"));
     let degrees = scaled(2, 57.3);
-    assert!(degrees.contains("column q2: an angle of 57.3 rad (the limit is 3.000)"), "{degrees}");
+    assert!(degrees.contains("column q2: an angle of 57.3 rad (the limit is 3)"), "{degrees}");
     assert!(degrees.contains("degrees"));
     // A slide may be anywhere.
     let (names, mut columns) = clean(1000, 100.0);
@@ -104,12 +104,49 @@ fn units_that_are_unlikely() {
         c.push(c[0].iter().map(|&t| velocity(t)).collect());
     });
     assert!(speed.contains("column dq1") && speed.contains("degrees per second"), "{speed}");
+    // Accelerations are judged by velocities.
+    let acceleration = |factor: f64| {
+        damaged(move |n, c| {
+            n.push("ddq1".into());
+            c.push(c[0].iter().map(|&t| common::motion(0, t)[2] * factor).collect());
+        })
+    };
+    let degrees = acceleration(180.0 / std::f64::consts::PI);
+    assert!(degrees.contains("column ddq1: is 57.") && degrees.contains("degrees per second²"), "{degrees}");
+    assert!(acceleration(1e-6).contains("per millisecond²"), "{}", acceleration(1e-6));
+    assert_eq!(
+        acceleration(-1.0),
+        "log.csv: column ddq1: has the opposite sign of the derivative of its velocity"
+    );
     // Who knows better may say so.
     let (names, mut columns) = clean(1000, 100.0);
     columns[2].iter_mut().for_each(|x| *x *= 5.0);
     let log = Log::new("log.csv", names, columns).unwrap();
     assert!(prepare(&arm(), &log, &Options::default()).is_err());
     assert!(prepare(&arm(), &log, &Options { trust_units: true, ..Options::default() }).is_ok());
+}
+
+/// Without limits of position, the limit of speed tells degrees: 10° at 3 rad/s are 30 where 10 rad/s are the limit.
+#[test]
+fn small_motions_of_continuous_joints_in_degrees() {
+    let text = r#"<robot name="wheel"><link name="base"/><link name="a"/><joint name="axle" type="continuous"><parent link="base"/>
+        <child link="a"/><axis xyz="0 1 0"/><limit effort="100" velocity="10"/></joint></robot>"#;
+    let builder = inertial::mechanism::read::model(text, &inertial::mechanism::read::no_includes).unwrap();
+    let wheel = builder.build(&inertial::mechanism::BuildOptions::default()).unwrap();
+    let prepared = |scale: f64, trust_units: bool| {
+        let (names, mut columns) = clean(1000, 100.0);
+        columns[1].iter_mut().for_each(|x| *x *= scale);
+        let keep = [0, 1, 4];
+        let names = keep.map(|k| names[k].clone()).to_vec();
+        let log = Log::new("log.csv", names, keep.map(|k| columns[k].clone()).to_vec()).unwrap();
+        prepare(&wheel, &log, &Options { trust_units, ..Options::default() })
+    };
+    assert!(prepared(10.0 / 57.3, false).is_ok() && prepared(10.0, true).is_ok());
+    let error = prepared(10.0, false).unwrap_err().to_string();
+    assert!(
+        error.starts_with("log.csv: column q1: moves at 30.") && error.contains("are these degrees?"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -125,6 +162,14 @@ fn logs_that_say_nothing() {
         c.push(vec![0.0; 1000]);
     });
     assert!(flat.contains("column dq1: the velocity is constant although the position changes"), "{flat}");
+    let flat = damaged(|n, c| {
+        n.push("ddq2".into());
+        c.push(vec![0.0; 1000]);
+    });
+    assert!(
+        flat.contains("column ddq2: the acceleration is constant although the position changes"),
+        "{flat}"
+    );
     let clipped = damaged(|_, c| c[4].iter_mut().for_each(|x| *x = x.clamp(-4.0, 8.0)));
     assert!(clipped.contains("column tau1") && clipped.contains("saturated"), "{clipped}");
     let gaps = damaged(|_, c| c[4][100..300].fill(f64::NAN));
@@ -139,7 +184,14 @@ fn logs_that_say_nothing() {
     };
     assert!(few(3).contains("3 samples are too few"));
     assert!(few(9).contains("fewer than the 30 parameters"), "{}", few(9));
-    assert!(few(14).contains("usable, fewer than the 30 parameters"), "{}", few(14));
+    let ends = few(14);
+    assert!(
+        ends.contains(
+            "usable, fewer than the 30 parameters of the model: 1 are of slow joints, 35 within 0.05 s"
+        ),
+        "{ends}"
+    );
+    assert!(ends.contains("of a gap, a saturated torque or an end of the log"), "{ends}");
 }
 
 #[test]
@@ -160,6 +212,7 @@ fn options_that_fit_no_log() {
         Options { cutoff: Cutoff::Hz(80.0), ..Options::default() },
         Options { cutoff: Cutoff::Hz(f64::NAN), ..Options::default() },
         Options { slow: 2.0, ..Options::default() },
+        Options { bandwidths: 0.5, ..Options::default() },
     ] {
         let (names, columns) = clean(1000, 100.0);
         assert!(matches!(failure_with(names, columns, &options), Error::Option(_)));

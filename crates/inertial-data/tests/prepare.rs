@@ -117,6 +117,12 @@ fn the_automatic_cutoff_is_that_of_the_motion_whatever_the_encoder() {
             each(c, 2..3, size);
         });
     }
+    // Its derivatives are no motion.
+    let p = check("held", &mut |c| {
+        c[2].fill(0.5);
+        each(c, 2..3, 1e-5);
+    });
+    assert!((0..p.len()).all(|i| p.v[3 * i + 1] == 0.0 && p.a[3 * i + 1] == 0.0));
     // One wrong value is told with its row, and its neighbours take its place.
     let p = check("glitch", &mut |c| {
         each(c, 1..4, 1e-5);
@@ -150,6 +156,12 @@ fn the_note_on_the_cutoff_tells_why_it_is_not_five_times_the_bandwidth() {
     assert!((noisy.cutoff_hz.unwrap() - 3.1).abs() < 0.2, "{:?}", noisy.notes);
     told(&noisy, "more would let too much noise into its acceleration");
     told(&prepared(200.0, 0.5), "of its acceleration is noise even so");
+    // What bends within a fraction of a period wants more than five.
+    let (names, columns) = clean(4000, 200.0);
+    let options = Options { bandwidths: 40.0, ..Options::default() };
+    let bent = prepare(&mechanism, &log(names, columns), &options).unwrap();
+    assert!((bent.cutoff_hz.unwrap() - 8.0 * WANTED_HZ).abs() < 4.0, "{:?}", bent.notes);
+    told(&bent, ": 40 times");
 }
 
 #[test]

@@ -80,6 +80,15 @@ fn what_cannot_be_read_is_named_with_its_place() {
     assert_eq!(failure("t,,q\n0,1,2\n"), "log.csv: row 1: column 2 has no name");
     assert_eq!(failure(""), "log.csv: is empty; expected a header such as t,q1,tau1");
     assert_eq!(failure("t,q1\n"), "log.csv: has a header but no rows");
+    for (text, expected) in [
+        ("t;q1\n0;1\n", "fields are separated by semicolons; expected commas"),
+        ("t\tq1\n0\t1\n", "fields are separated by tabs; expected commas"),
+        ("t q1\n0 1\n", "fields are separated by spaces; expected commas"),
+        ("# by me\nt,q1\n0,1\n", "begins with a comment; expected a header such as t,q1,tau1"),
+        ("t,q1\r0,1\r1,2\r", "lines end with carriage returns alone; expected line feeds"),
+    ] {
+        assert_eq!(failure(text), format!("log.csv: row 1: {expected}"));
+    }
     let (names, columns) = clean(3000, 100.0);
     let packed = gzip(&csv(&names, &columns));
     let cut = CsvReader::new(&packed[..packed.len() / 2], "log.csv.gz").and_then(Log::collect).unwrap_err();

@@ -131,7 +131,8 @@ pub fn residuals(title: &str, joints: &[Residual], all: f64) -> String {
             chance,
         ]
     });
-    let table =
-        output::table([title, "rms", "of torque", "rms unfiltered", "Durbin-Watson", "Ljung-Box p"], 5, rows);
+    // Joints that slide, and forces on a base, are in N.
+    let heads = [title, "rms (N m, N)", "of torque", "unfiltered", "Durbin-Watson", "Ljung-Box p"];
+    let table = output::table(heads, 5, rows);
     format!("{table}all joints: {}\n", percent(all))
 }

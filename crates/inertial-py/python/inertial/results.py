@@ -232,7 +232,7 @@ def _residuals(title: str, residuals: list[Residual], together: float | None) ->
         for r in residuals
     ]
     below = [] if together is None else [f"all joints: {100 * together:.2f} %"]
-    return Table([title, "rms", "of force", "rms unfiltered", "Durbin-Watson"], rows, below)
+    return Table([title, "rms (N m, N)", "of force", "unfiltered", "Durbin-Watson"], rows, below)
 
 
 class CheckedBody(Result):
