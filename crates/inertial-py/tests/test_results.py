@@ -39,7 +39,8 @@ def test_an_identification_shows_all_that_was_found(found):
     assert cells(text, "link2")[:4] == ["link2", f"{body.mass:.5g}", "±", f"{body.mass_std_error:.2g}"]
     assert cells(text, "link2")[-1] == "yes"
     joint = found.joints[0]
-    assert cells(text, "joint1") == ["joint1", *(f"{x:.5g}" for x in (joint.viscous, joint.coulomb, joint.offset))]
+    terms = [f"{joint[key]:.5g} ± {joint.std_errors[key]:.2g}" for key in ("viscous", "coulomb", "offset")]
+    assert cells(text, "joint1") == ["joint1", *" ".join(terms).split()]
     parameter = found.base_parameters[0]
     assert cells(text, parameter.name)[:3] == [parameter.name, f"{parameter.value:.5g}", f"{parameter.std_error:.2g}"]
     assert f"all joints: {100 * found.fit_relative_rms:.2f} %" in text
@@ -64,7 +65,7 @@ def test_what_was_not_asked_for_is_not_shown(robot, log):
 def test_parts_print_as_lines(found, robot, log, motion):
     assert str(found.bodies[0]).startswith(f"link1: {found.bodies[0].mass:.5g} ± ")
     assert "ixx" in str(found.bodies[0]) and "<td>" in found.bodies[0]._repr_html_()
-    assert str(found.joints[0]).startswith(f"joint1: viscous {found.joints[0].viscous:.5g}, Coulomb ")
+    assert str(found.joints[0]).startswith(f"joint1: viscous {found.joints[0].viscous:.5g} ± ")
     assert "joint1: viscous" in found.joints[0]._repr_html_()
     assert str(inertial.identify(robot, log).joints[0]) == "joint1: nothing was estimated of it"
     assert str(found.base_parameters[0]).startswith(f"link1.hx = {found.base_parameters[0].value:.5g} ± ")

@@ -19,19 +19,11 @@ What is wrong with an input or a call is said by :class:`Error`, in the program'
 from __future__ import annotations
 
 from ._inertial import Error, __version__
+from ._result import Result
 from .commands import analyze, check, design, identify, simulate, validate
 from .fleet import identify_fleet
 from .mechanism import Mechanism
-from .results import (
-    Analysis,
-    Check,
-    Design,
-    Fleet,
-    Identification,
-    Result,
-    Simulation,
-    Validation,
-)
+from .results import Analysis, Check, Design, Fleet, Identification, Simulation, Validation
 from .summary import Online, Summary
 
 __all__ = [

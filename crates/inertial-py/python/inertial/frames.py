@@ -32,7 +32,8 @@ def columns_of(table: Any) -> tuple[list[str], list[Floats], list[str]]:
 
 
 def _pairs(table: Any) -> Iterator[tuple[str, Any]]:
-    from .results import Result, Simulation
+    from ._result import Result
+    from .results import Simulation
 
     if isinstance(table, Simulation):
         table = table.columns

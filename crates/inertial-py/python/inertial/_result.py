@@ -1,0 +1,98 @@
+"""What results have in common: the program's JSON as an object that prints as tables."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from ._tables import Table
+
+#: Notes that are printed with a result.
+_TOLD = 10
+
+
+class Result(Mapping[str, Any]):
+    """A JSON object whose entries are attributes too. Absent entries are ``None``."""
+
+    #: Types of entries that are objects, or lists of them.
+    _parts: ClassVar[dict[str, type[Result]]] = {}
+    #: The list that is the result's frame.
+    _frame: ClassVar[str] = ""
+
+    def __init__(self, data: Mapping[str, Any], notes: list[str] | None = None) -> None:
+        self._data = dict(data)
+        #: What the program said beside the result.
+        self.notes = notes or []
+
+    def __getitem__(self, name: str) -> Any:
+        return self._data[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        value = self._data.get(name)
+        part = self._parts.get(name)
+        if name not in self._data and name not in _annotated(type(self)):
+            raise AttributeError(f"{type(self).__name__} has no {name}; it has {', '.join(self._data)}")
+        if part is None or value is None:
+            return value
+        return [part(x) for x in value] if isinstance(value, list) else part(value)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._data]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The program's result object."""
+        return self._data
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """As the program prints it with --json."""
+        return json.dumps(self._data, indent=indent)
+
+    def to_pandas(self, part: str | None = None) -> Any:
+        """The result's main list as a pandas frame, or another ``part`` of it ("bodies", "joints", "fit", …)."""
+        import pandas
+
+        return pandas.json_normalize(self._data.get(part or self._frame, [self._data]))
+
+    def _tables(self) -> list[Table]:
+        return []
+
+    def _headline(self) -> str:
+        return type(self).__name__
+
+    def _said(self) -> list[str]:
+        more = len(self.notes) - _TOLD
+        rest = [f"and {more} more in notes"] if more > 0 else []
+        return [*self._data.get("warnings", []), *self.notes[:_TOLD], *rest]
+
+    def __repr__(self) -> str:
+        return f"<inertial.{type(self).__name__}: {self._headline()}>"
+
+    def __str__(self) -> str:
+        tables = [text for text in (table.text() for table in self._tables()) if text]
+        notes = "\n".join(f"note: {note}" for note in self._said())
+        return "\n\n".join([self._headline(), *tables, *([notes] if notes else [])])
+
+    def _repr_html_(self) -> str:
+        tables = "".join(table.html() for table in self._tables())
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self._said())
+        return f"<p><b>{html.escape(self._headline())}</b></p>{tables}" + (f"<ul>{notes}</ul>" if notes else "")
+
+
+def _annotated(kind: type) -> set[str]:
+    return {name for base in kind.__mro__ for name in getattr(base, "__annotations__", {})}
