@@ -180,18 +180,17 @@ impl ConicLeastSquares {
             let mut step = -gradient;
             fixed.iter().for_each(|&j| step.axpy(x[j], &hessian.column(j), 1.0));
             fixed.iter().for_each(|&j| step[j] = -x[j]);
-            match &root {
-                Some(root) => step = solve_squares_of(root, &fixed, &step)?,
-                None => {
-                    let mut reduced = hessian.clone();
-                    for &j in &fixed {
-                        reduced.row_mut(j).fill(0.0);
-                        reduced.column_mut(j).fill(0.0);
-                        reduced[(j, j)] = 1.0;
-                    }
-                    system.factorise(&reduced, 0.0).ok()?;
-                    system.solve_in_place(&mut step).ok()?;
+            if let Some(root) = &root {
+                step = solve_squares_of(root, &fixed, &step)?;
+            } else {
+                let mut reduced = hessian.clone();
+                for &j in &fixed {
+                    reduced.row_mut(j).fill(0.0);
+                    reduced.column_mut(j).fill(0.0);
+                    reduced[(j, j)] = 1.0;
                 }
+                system.factorise(&reduced, 0.0).ok()?;
+                system.solve_in_place(&mut step).ok()?;
             }
             let below = |j: usize| x[j] + step[j] < 0.0;
             if self.nonnegative.iter().zip(&held).any(|(&j, held)| !held && below(j)) {
