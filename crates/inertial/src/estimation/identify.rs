@@ -209,8 +209,8 @@ fn estimate(
     if !squares.thin.is_empty() {
         let joints: Vec<_> = squares.thin.iter().map(|&row| names[row].as_str()).collect();
         warnings.push(format!(
-            "too few independent samples tell the noise of {}, which is taken from the other joints: record a longer log, or \
-             allow a higher --cutoff",
+            "too few independent samples tell the noise of {}: that of all joints, relative to their forces, stands in; record a \
+             longer log, or allow a higher --cutoff",
             joints.join(", ")
         ));
     }
