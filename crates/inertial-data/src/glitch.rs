@@ -46,10 +46,28 @@ struct Channel {
     /// How many errors are of a size.
     sizes: Vec<u32>,
     count: usize,
+    /// What is far, and of how many errors that was known.
+    limit: f64,
+    known: usize,
     found: Vec<Glitch>,
 }
 
 impl Channel {
+    fn add(&mut self, error: f64) {
+        // What is zero or missing has no size.
+        if error.abs() > 0.0 && error.is_finite() {
+            self.sizes[(error.abs().to_bits() >> SIZE) as usize] += 1;
+            self.count += 1;
+        }
+    }
+
+    /// What is far by the errors so far; told anew where there are a quarter more of them.
+    fn judge(&mut self) {
+        if 4 * self.count >= 5 * self.known {
+            (self.limit, self.known) = (self.limit(), self.count);
+        }
+    }
+
     fn limit(&self) -> f64 {
         let mut left = (REST * self.count as f64) as usize;
         let top = (0..self.sizes.len()).rev().find(|&k| {
@@ -64,7 +82,13 @@ impl Channel {
 impl Watch {
     /// For rows of `width` numbers, time included.
     pub fn new(width: usize) -> Self {
-        let channel = |_| Channel { sizes: vec![0; 1 << (63 - SIZE)], count: 0, found: Vec::new() };
+        let channel = |_| Channel {
+            sizes: vec![0; 1 << (63 - SIZE)],
+            count: 0,
+            limit: f64::INFINITY,
+            known: 0,
+            found: Vec::new(),
+        };
         let channels = (1..width).map(channel).collect();
         Self { width, rows: Vec::new(), lines: Vec::new(), first: 0, channels, errors: Vec::new() }
     }
@@ -78,7 +102,7 @@ impl Watch {
             if count <= 2 * REACH {
                 continue;
             }
-            (0..self.channels.len()).for_each(|place| self.look(place));
+            self.look();
             let done = count - 2 * REACH;
             self.rows.drain(..done * self.width);
             self.lines.drain(..done);
@@ -87,30 +111,37 @@ impl Watch {
     }
 
     /// Judges the rows that have enough neighbours.
-    fn look(&mut self, place: usize) {
+    fn look(&mut self) {
         let (count, width) = (self.lines.len(), self.width);
-        let x = |i: usize| self.rows[i * width + place + 1];
-        // Distance from the cubic through the two samples on either side.
-        let error = |i: usize| x(i) - (4.0 * (x(i - 1) + x(i + 1)) - x(i - 2) - x(i + 2)) / 6.0;
+        let places = width - 1;
+        // Distances from the cubic through the two samples on either side, in rows as the values are.
         self.errors.clear();
-        self.errors.extend((2..count - 2).map(error));
-        let channel = &mut self.channels[place];
-        for e in &self.errors[2..self.errors.len() - 2] {
-            // What is zero or missing has no size.
-            if e.abs() > 0.0 && e.is_finite() {
-                channel.sizes[(e.abs().to_bits() >> SIZE) as usize] += 1;
-                channel.count += 1;
-            }
+        for around in self.rows.windows(5 * width).step_by(width) {
+            let value = |k: usize| &around[k * width + 1..(k + 1) * width];
+            let [a, b, x, d, e] = [0, 1, 2, 3, 4].map(value);
+            self.errors.extend((0..places).map(|k| x[k] - (4.0 * (b[k] + d[k]) - a[k] - e[k]) / 6.0));
         }
-        let limit = channel.limit();
-        for (i, e) in self.errors.windows(5).enumerate().filter(|(_, e)| e[2].abs() > limit) {
-            let alike = |k: usize, share: f64| (e[k] - share * e[2]).abs() < SHAPE * e[2].abs();
-            let alone =
-                alike(1, -2.0 / 3.0) && alike(3, -2.0 / 3.0) && alike(0, 1.0 / 6.0) && alike(4, 1.0 / 6.0);
-            if alone && channel.found.len() <= MOST.1 {
-                let at = i + REACH;
-                let (row, line) = (self.first + at, self.lines[at]);
-                channel.found.push(Glitch { row, line, place, value: x(at), error: e[2].abs() });
+        let judged = REACH - 2..count - 2 - REACH;
+        for errors in self.errors[judged.start * places..judged.end * places].chunks_exact(places) {
+            self.channels.iter_mut().zip(errors).for_each(|(channel, e)| channel.add(*e));
+        }
+        self.channels.iter_mut().for_each(Channel::judge);
+        for i in judged {
+            for (place, channel) in self.channels.iter_mut().enumerate() {
+                let error = self.errors[i * places + place];
+                if error.abs() <= channel.limit || channel.found.len() > MOST.1 {
+                    continue;
+                }
+                let alike = |k: usize, share: f64| {
+                    (self.errors[k * places + place] - share * error).abs() < SHAPE * error.abs()
+                };
+                let (near, far) = (-2.0 / 3.0, 1.0 / 6.0);
+                if alike(i - 1, near) && alike(i + 1, near) && alike(i - 2, far) && alike(i + 2, far) {
+                    let at = i + 2;
+                    let (row, line, value) =
+                        (self.first + at, self.lines[at], self.rows[at * width + place + 1]);
+                    channel.found.push(Glitch { row, line, place, value, error: error.abs() });
+                }
             }
         }
     }
