@@ -179,25 +179,6 @@ fn bad_calls_have_one_line() {
 }
 
 #[test]
-fn files_appear_together_or_not_at_all() {
-    let folder = Folder::new();
-    let log = folder.file("log.csv", log(400));
-    let [summary, model, nowhere] = ["x.summary", "x.json", "missing/x"].map(|name| folder.path(name));
-    let [summary, model, nowhere] = [&summary, &model, &nowhere].map(|path| path.to_str().unwrap());
-    for files in [
-        ["--summary-out", summary, "--out", nowhere],
-        ["--summary-out", nowhere, "--out", model],
-        ["--out", model, "--report", nowhere],
-    ] {
-        let line = refused(&[&["identify", MODEL, &log, "--cutoff", "off"], &files[..]].concat());
-        assert!(line.contains("there is no folder"), "{line}");
-        let left: Vec<_> =
-            std::fs::read_dir(folder.path("")).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(left, ["log.csv"], "{files:?}");
-    }
-}
-
-#[test]
 fn torques_of_joints_that_are_not_named_do_not_count() {
     let folder = Folder::new();
     // The last column is what a broken sensor gives; then it is not there.

@@ -294,3 +294,23 @@ fn a_page_belongs_to_one_model() {
     let line = refused(&["check", "builtin:puma560", "builtin:scara", "--report", "page.html"]);
     assert_eq!(line, "--report takes one model");
 }
+
+#[test]
+fn files_appear_together_or_not_at_all() {
+    let folder = Folder::new();
+    let log = log(&folder, 4.0, 100.0);
+    let [summary, model, nowhere] = ["x.summary", "x.json", "missing/x"].map(|name| folder.path(name));
+    let [summary, model, nowhere] = [&summary, &model, &nowhere].map(|path| path.to_str().unwrap());
+    for files in [
+        ["--summary-out", summary, "--out", nowhere],
+        ["--summary-out", nowhere, "--out", model],
+        ["--out", model, "--report", nowhere],
+    ] {
+        let line =
+            refused(&[&["identify", "builtin:planar-2r", &log, "--cutoff", "off"], &files[..]].concat());
+        assert!(line.contains("there is no folder"), "{line}");
+        let left: Vec<_> =
+            std::fs::read_dir(folder.path("")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 2, "{files:?} left {left:?} beside the motion and its log");
+    }
+}

@@ -65,6 +65,9 @@ pub fn run(args: &Args, link: &str) -> Result<Answer> {
     };
     let mut files = Files::default();
     if let Some(path) = &args.out {
+        if result.joints.iter().any(|j| j.rotor_inertia.is_some()) {
+            output::say("a URDF has no place for reflected rotor inertias: they are in the result only");
+        }
         files.add(path, &loaded_model(&model, &mechanism, link, &result)?)?;
     }
     let drawn = args

@@ -30,6 +30,7 @@ mod momentum_rows;
 mod online;
 mod payload;
 mod payload_link;
+mod possible_body;
 mod prediction;
 mod prior;
 mod residuals;

@@ -19,6 +19,9 @@ const TO_BOUNDARY: f64 = 0.95;
 const CENTRAL: f64 = 0.5;
 const SHRINK: f64 = 0.05;
 
+/// Gap over the prior's weight within which Newton's method without a barrier finds the optimum, if that is inside all cones.
+const REACH: f64 = 0.1;
+
 /// Part of the goal that the path may still promise to gain when it is given up.
 const SPENT: f64 = 1e-4;
 
@@ -71,6 +74,8 @@ impl ConicLeastSquares {
         let mut mu = (cost.abs() / order).max(self.rounding(cost).max(1e-300));
         let mut best_bound = f64::NEG_INFINITY;
         let (mut steps, mut stalled) = (0, 0);
+        let weight = self.cones.iter().map(|c| c.prior_weight).fold(f64::INFINITY, f64::min);
+        let mut reachable = self.is_polished();
         loop {
             let decrement = self.newton(&mut w, mu)?;
             if let Some(bound) = self.lower_bound_of_step(&w, mu) {
@@ -91,6 +96,14 @@ impl ConicLeastSquares {
                     self.polish(&mut found, options);
                 }
                 return Ok(found);
+            }
+            if reachable && cost - best_bound <= REACH * weight {
+                reachable = false;
+                let mut found = Solution { x: w.x.clone(), cost, lower_bound: best_bound, steps, converged };
+                self.polish(&mut found, options);
+                if found.converged {
+                    return Ok(found);
+                }
             }
             steps += 1;
             let moved = self.advance(&mut w, mu, decrement, &mut cost);
