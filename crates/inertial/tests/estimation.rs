@@ -139,6 +139,7 @@ fn cost(
 
 /// The cost of joint terms by their prior: about the model's own values, as wide as forces, speeds and inertias allow.
 fn prior_of_terms(
+    squares: &LeastSquares,
     mechanism: &Mechanism,
     log: &Log,
     equations: &Equations<'_>,
@@ -156,15 +157,19 @@ fn prior_of_terms(
     let links = mechanism.clone().with_parameters(&bodies).unwrap();
     let moved = reference_mass_matrix(&links, &links.neutral()).diagonal();
     let model = equations.model_values().unwrap();
-    let terms = equations.terms.iter().zip(&model[equations.rank()..]).zip(terms);
+    let (rank, errors) = (equations.rank(), squares.std_errors());
+    let terms = equations.terms.iter().zip(&model[rank..]).zip(terms);
     terms
-        .map(|((&(i, term), mean), x)| {
+        .enumerate()
+        .map(|(k, ((&(i, term), mean), x))| {
             let width = match term {
                 Term::Viscous => force(i) / speed,
                 Term::RotorInertia => moved[i].max(0.1 * moved.max()),
                 _ => force(i),
             };
-            0.5 * ((x - mean) / width.max(*mean)).powi(2)
+            let found = squares.values[rank + k].abs();
+            let clear = if found > 3.0 * errors[rank + k] { found } else { 0.0 };
+            0.5 * ((x - mean) / width.max(*mean).max(clear)).powi(2)
         })
         .sum()
 }
@@ -184,7 +189,7 @@ fn the_consistent_estimate_is_the_best_possible_body() {
     let rank = equations.rank();
     let measure = |parameters: &[f64], terms: &[f64]| {
         cost(&mechanism, &log, &equations, &squares.weights, &prior, parameters, terms)
-            + prior_of_terms(&mechanism, &log, &equations, &prior, terms)
+            + prior_of_terms(&squares, &mechanism, &log, &equations, &prior, terms)
     };
     let again = measure(&fit.parameters, &fit.values[rank..]);
     // The same sum in another order, from squared factors.

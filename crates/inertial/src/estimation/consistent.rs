@@ -30,7 +30,7 @@ use super::bounds::Bounds;
 use super::equations::Equations;
 use super::least_squares::{LeastSquares, stacked};
 use super::prior::Prior;
-use super::scales::{self, rotor_widths};
+use super::scales::{self, rotor_body_widths};
 use super::summary::Summary;
 use crate::identifiability::Regrouping;
 use crate::linalg::Cholesky;
@@ -202,7 +202,7 @@ impl ConsistentProblem {
         let rotors: Vec<_> = equations.known_rotors().map(|(_, effect, given)| (effect, given)).collect();
         let Self { mut conic, mut start, to_unknowns } =
             Self::of_bodies(equations.mechanism(), &equations.regrouping, terms, &rotors, &factor, wanted)?;
-        let widths = scales::widths(equations, summary, wanted.prior)?;
+        let widths = scales::widths(equations, summary, noise, wanted.prior)?;
         let model = &equations.model_values()?[rank..];
         for (i, &(_, term)) in equations.terms.iter().enumerate() {
             let (j, found) = (n + i, noise.values[rank + i]);
@@ -214,7 +214,7 @@ impl ConsistentProblem {
                 let unit = if seen > 0.0 { (2.0 * conic.constant / seen).sqrt() } else { 1.0 };
                 start[j] = found.max(1e-3 * unit).max(f64::MIN_POSITIVE);
             }
-            conic.pull(j, model[i], wanted.prior_weight / widths[i].max(model[i]).powi(2));
+            conic.pull(j, model[i], wanted.prior_weight / widths[i].powi(2));
         }
         Ok(Self { conic, start, to_unknowns })
     }
@@ -267,7 +267,7 @@ impl ConsistentProblem {
         let forces = factor.column(unknowns).into_owned();
         let mut conic = ConicLeastSquares::of_rows(rows, to_unknowns.clone(), forces);
         let mut start = DVector::zeros(width);
-        let widths = rotor_widths(mechanism, wanted.prior)?;
+        let widths = rotor_body_widths(mechanism, wanted.prior)?;
         for block in mechanism.parameter_blocks() {
             let (body, offset) = (&wanted.prior.bodies[block.body], block.offset);
             let known = &mechanism.bodies()[block.body];

@@ -10,9 +10,12 @@
 //!   explain all of the force;
 //! - the inertia that the joint moves, according to the bodies' prior, for rotors; at least a tenth of the largest such inertia of the
 //!   robot, because geared wrists turn more rotor than link;
-//! - `τ` over the root mean square of what it multiplies, for terms of the user's own.
+//! - `τ` over the root mean square of what it multiplies, for terms of the user's own;
+//!
+//! and at least as wide as the model's value, and as what least squares finds where that is clear: it never pulls on what the data say.
 
 use super::equations::Equations;
+use super::least_squares::LeastSquares;
 use super::prior::Prior;
 use super::summary::Summary;
 use super::terms::Term;
@@ -23,8 +26,16 @@ use crate::mechanism::{BodyKind, Mechanism};
 /// Forces and rotors of a joint may be this part of the robot's largest, however little its own joint needs or moves.
 const LEAST: f64 = 0.1;
 
+/// Least squares says a term clearly where it finds so many standard errors of it.
+const CLEAR: f64 = 3.0;
+
 /// Widths of the terms' priors, one for each term of the equations.
-pub(super) fn widths(equations: &Equations<'_>, summary: &Summary, prior: &Prior) -> Result<Vec<f64>> {
+pub(super) fn widths(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    squares: &LeastSquares,
+    prior: &Prior,
+) -> Result<Vec<f64>> {
     let mean = |square: f64, count: usize| (square / count.max(1) as f64).sqrt();
     let mut forces: Vec<f64> = summary.factors.iter().map(|f| mean(f.sums(|_| 0.0).tau, f.count)).collect();
     let largest = forces.iter().copied().fold(0.0, f64::max);
@@ -49,7 +60,7 @@ pub(super) fn widths(equations: &Equations<'_>, summary: &Summary, prior: &Prior
             *kind = kind.max(size(k));
         }
     }
-    let rotors = rotor_widths(mechanism, prior)?;
+    let rotors = rotor_widths(mechanism, prior, LEAST)?;
     let width = |(k, &(row, term)): (usize, &(usize, Term))| {
         let over = |x: f64| forces[row] / if x > 0.0 { x } else { 1.0 };
         match term {
@@ -61,11 +72,24 @@ pub(super) fn widths(equations: &Equations<'_>, summary: &Summary, prior: &Prior
             Term::Given { .. } => over(size(k)),
         }
     };
+    let errors = squares.std_errors();
+    let model = equations.model_values()?;
+    let width = |(k, term): (usize, &(usize, Term))| {
+        let found = squares.values[rank + k].abs();
+        let clear = if found > CLEAR * errors[rank + k] { found } else { 0.0 };
+        width((k, term)).max(model[rank + k]).max(clear)
+    };
     Ok(equations.terms.iter().enumerate().map(width).collect())
 }
 
-/// Widths of the priors of rotors, reflected to each velocity coordinate.
-pub(super) fn rotor_widths(mechanism: &Mechanism, prior: &Prior) -> Result<Vec<f64>> {
+/// Widths of the priors of rotors that are bodies of the model, reflected to each velocity coordinate: what least squares finds of
+/// them is part of combinations, so they may weigh as much as all that the robot moves.
+pub(super) fn rotor_body_widths(mechanism: &Mechanism, prior: &Prior) -> Result<Vec<f64>> {
+    rotor_widths(mechanism, prior, 1.0)
+}
+
+/// The same, at least so much of the largest inertia of the robot.
+fn rotor_widths(mechanism: &Mechanism, prior: &Prior, least: f64) -> Result<Vec<f64>> {
     let mut parameters = vec![0.0; mechanism.parameter_count()];
     for block in mechanism.parameter_blocks().iter().filter(|b| b.len == 10) {
         let own = prior.bodies[block.body].parameters();
@@ -81,7 +105,7 @@ pub(super) fn rotor_widths(mechanism: &Mechanism, prior: &Prior) -> Result<Vec<f
         same.map(|v| matrix[v * n + v]).fold(0.0, f64::max)
     };
     let largest = [largest(false), largest(true)];
-    let width = |v: usize| matrix[v * n + v].max(LEAST * largest[usize::from(slides[v])]);
+    let width = |v: usize| matrix[v * n + v].max(least * largest[usize::from(slides[v])]);
     Ok((0..n).map(|v| Some(width(v)).filter(|x| *x > 0.0).unwrap_or(1.0)).collect())
 }
 

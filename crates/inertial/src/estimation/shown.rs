@@ -11,7 +11,7 @@ use nalgebra::{DMatrix, DVector};
 use super::equations::Equations;
 use super::least_squares::{LeastSquares, information, named_directions};
 use super::prior::Prior;
-use super::scales::{rotor_widths, widths};
+use super::scales::{rotor_body_widths, widths};
 use super::summary::Summary;
 use crate::linalg::{Svd, singular_values};
 use crate::mechanism::BodyKind;
@@ -39,7 +39,7 @@ impl Hidden {
         squares: &LeastSquares,
         prior: &Prior,
     ) -> Result<Self> {
-        let believed = believed(equations, summary, prior)?;
+        let believed = believed(equations, summary, squares, prior)?;
         let scale = believed.diagonal().map(f64::sqrt);
         let n = scale.len();
         let correlation = DMatrix::from_fn(n, n, |i, j| {
@@ -97,10 +97,15 @@ impl Hidden {
 }
 
 /// Covariance of the unknowns as believed before.
-fn believed(equations: &Equations<'_>, summary: &Summary, prior: &Prior) -> Result<DMatrix<f64>> {
+fn believed(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    squares: &LeastSquares,
+    prior: &Prior,
+) -> Result<DMatrix<f64>> {
     let (mechanism, rank, n) = (equations.mechanism(), equations.rank(), equations.len());
     let mut parameters = DMatrix::zeros(mechanism.parameter_count(), mechanism.parameter_count());
-    let rotors = rotor_widths(mechanism, prior)?;
+    let rotors = rotor_body_widths(mechanism, prior)?;
     for block in mechanism.parameter_blocks() {
         let body = &mechanism.bodies()[block.body];
         if body.kind == BodyKind::SymmetricRotor {
@@ -124,7 +129,7 @@ fn believed(equations: &Equations<'_>, summary: &Summary, prior: &Prior) -> Resu
     }
     let mut out = DMatrix::zeros(n, n);
     out.view_mut((0, 0), (rank, rank)).copy_from(&base);
-    for (i, width) in widths(equations, summary, prior)?.into_iter().enumerate() {
+    for (i, width) in widths(equations, summary, squares, prior)?.into_iter().enumerate() {
         out[(rank + i, rank + i)] = width * width;
     }
     Ok(out)
