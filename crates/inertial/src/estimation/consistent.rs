@@ -16,7 +16,7 @@
 //! in units of the body itself). With the default `W = 1` what is known to ten percent moves by a tenth of its error, what
 //! is known better by less, and what the data do not show stays at the prior.
 //!
-//! Joint terms have a prior too ([`super::scales`]): so wide that it matters only where the data are almost silent.
+//! Joint terms have a prior too (module `scales`): so wide that it matters only where the data are almost silent.
 //!
 //! **Solvers.** All find the same optimum of this convex problem and prove it by its lower bound: [`Method::Barrier`] in the
 //! parameters, [`Method::Manifold`] in `(m, c, Q, L)` (paper 001, for any number of bodies), [`Method::LogCholesky`] in the
