@@ -275,9 +275,7 @@ impl ConsistentProblem {
                 let given = known.inertia.rotational[(2, 2)];
                 conic.nonnegative.push(offset);
                 start[offset] = if given > 0.0 { given } else { body.rotational[(2, 2)] };
-                // Where the model gives one, known to about 1/√W of itself, as bodies are.
-                let width = widths[known.drive.v] / known.drive.ratio.powi(2);
-                conic.pull(offset, given, weight / if given > 0.0 { given } else { width }.powi(2));
+                conic.pull(offset, given.max(0.0), weight / widths[block.body].powi(2));
                 continue;
             }
             let given = PseudoInertia::from(body).0.cholesky().ok_or_else(|| {

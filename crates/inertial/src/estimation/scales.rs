@@ -21,7 +21,7 @@ use super::summary::Summary;
 use super::terms::Term;
 use crate::Result;
 use crate::dynamics::{Workspace, mass_matrix};
-use crate::mechanism::{BodyKind, Mechanism};
+use crate::mechanism::{Body, BodyKind, Mechanism};
 
 /// Forces and rotors of a joint may be this part of the robot's largest, however little its own joint needs or moves.
 const LEAST: f64 = 0.1;
@@ -82,13 +82,20 @@ pub(super) fn widths(
     Ok(equations.terms.iter().enumerate().map(width).collect())
 }
 
-/// Widths of the priors of rotors that are bodies of the model, reflected to each velocity coordinate: what least squares finds of
-/// them is part of combinations, so they may weigh as much as all that the robot moves.
+/// Widths of the priors of rotors that are bodies of the model (zero for other bodies): the model's value, as bodies are known to
+/// about themselves. Where it gives none, they may weigh as much as all that the robot moves, because what least squares finds of
+/// them is part of combinations.
 pub(super) fn rotor_body_widths(mechanism: &Mechanism, prior: &Prior) -> Result<Vec<f64>> {
-    rotor_widths(mechanism, prior, 1.0)
+    let reflected = rotor_widths(mechanism, prior, 1.0)?;
+    let width = |body: &Body| match body.kind {
+        BodyKind::SymmetricRotor if body.inertia.rotational[(2, 2)] > 0.0 => body.inertia.rotational[(2, 2)],
+        BodyKind::SymmetricRotor => reflected[body.drive.v] / body.drive.ratio.powi(2),
+        _ => 0.0,
+    };
+    Ok(mechanism.bodies().iter().map(width).collect())
 }
 
-/// The same, at least so much of the largest inertia of the robot.
+/// Widths of the priors of rotors, reflected to each velocity coordinate; at least so much of the largest inertia of the robot.
 fn rotor_widths(mechanism: &Mechanism, prior: &Prior, least: f64) -> Result<Vec<f64>> {
     let mut parameters = vec![0.0; mechanism.parameter_count()];
     for block in mechanism.parameter_blocks().iter().filter(|b| b.len == 10) {

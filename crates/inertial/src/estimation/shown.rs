@@ -106,9 +106,7 @@ fn believed(
     for block in mechanism.parameter_blocks() {
         let body = &mechanism.bodies()[block.body];
         if body.kind == BodyKind::SymmetricRotor {
-            let given = body.inertia.rotational[(2, 2)];
-            let width = if given > 0.0 { given } else { rotors[body.drive.v] / body.drive.ratio.powi(2) };
-            parameters[(block.offset, block.offset)] = width * width;
+            parameters[(block.offset, block.offset)] = rotors[block.body].powi(2);
             continue;
         }
         let impossible = || Error::Numeric(format!("the prior of {} is not strictly possible", body.name));
