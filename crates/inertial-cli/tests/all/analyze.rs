@@ -1,0 +1,122 @@
+//! `inertial analyze` as a user meets it.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common::{Folder, refused, run};
+use serde_json::{Value, json};
+
+#[test]
+fn the_classic_table_is_printed() {
+    let result = run(&["analyze", "builtin:puma560"]);
+    assert_eq!((result.status, result.stderr.as_str()), (0, ""));
+    assert!(result.stdout.starts_with("puma560: 36 of 60 inertial parameters are identifiable, 24 not\n"));
+    // Row of the fourth body in table 2 of the paper, in our order of parameters.
+    let row = result.stdout.lines().find(|l| l.trim_start().starts_with("link4 ")).unwrap();
+    let cells: Vec<_> = row.split_whitespace().skip(1).collect();
+    assert_eq!(cells, ["○", "★", "●", "○", "●", "★", "★", "○", "★", "●", "6", "10", "3"]);
+    assert!(result.stdout.contains("\n  link5.Izz + link6.Iyy\n"));
+    assert!(result.stdout.contains("The rank 36 is certain"));
+}
+
+#[test]
+fn json_has_the_promised_shape() {
+    let value = run(&["analyze", "builtin:puma560", "--json"]).json();
+    let model = json!({"name": "puma560", "bodies": 6, "dof": 6, "base": "fixed", "gravity": [0.0, 0.0, -9.81],
+        "loops": 0, "rotors": 0});
+    assert_eq!((&value["schema"], &value["model"]), (&json!("inertial/analysis/1"), &model));
+    assert_eq!(value["measured"], "joint-torques");
+    assert_eq!(value["method"], "rpna");
+    for (key, n) in [("parameters", 60), ("rank", 36), ("nullity", 24), ("rank_literal", 36)] {
+        assert_eq!(value[key], n, "{key}");
+    }
+    let body = &value["bodies"][1];
+    assert_eq!(body["parent"], "link1");
+    assert_eq!(body["joint_type"], "revolute");
+    assert_eq!((&body["velocity_span"], &body["identifiable_span"]), (&json!(5), &json!(8)));
+    assert_eq!(
+        (&body["parameters"]["m"], &body["parameters"]["hy"]),
+        (&json!("unidentifiable"), &json!("identifiable"))
+    );
+    let base = value["base_parameters"].as_array().unwrap();
+    assert_eq!(base.len(), 36);
+    assert!(base.iter().all(|b| b["combination"][b["name"].as_str().unwrap()] == 1.0));
+    assert_eq!(value["certificate"]["exact"], true);
+    assert_eq!(value["warnings"], json!([]));
+}
+
+fn rank(args: &[&str]) -> Value {
+    run(&[&["analyze", "--json"], args].concat()).json()["rank"].clone()
+}
+
+#[test]
+fn experiments_differ_in_what_they_reveal() {
+    assert_eq!(rank(&["builtin:puma560", "--gravity=0,0,0"]), 34);
+    assert_eq!(rank(&["builtin:puma560", "--kinetic"]), 34);
+    let (at_rest, all) = (rank(&["builtin:puma560", "--static"]), rank(&["builtin:puma560"]));
+    assert!(at_rest.as_u64() < all.as_u64());
+    assert!(rank(&["builtin:puma560", "--joints", "joint6"]).as_u64() < all.as_u64());
+    // Ayusawa's theorem: the base wrench alone reveals all that can be known of links, but not of rotors.
+    let links = ["builtin:quadruped", "--rotors", "none"];
+    assert_eq!(rank(&links), 94);
+    assert_eq!(rank(&[&links[..], &["--measured", "base-wrench"]].concat()), 94);
+    let (both, wrench) =
+        (rank(&["builtin:quadruped"]), rank(&["builtin:quadruped", "--measured", "base-wrench"]));
+    assert_eq!(both, 106);
+    assert!(wrench.as_u64() < both.as_u64());
+    // In free flight the motion alone loses the total mass: all parameters may be scaled.
+    let flight = rank(&[&links[..], &["--ballistic", "--measured", "base-wrench"]].concat());
+    assert_eq!(flight, 93);
+}
+
+#[test]
+fn a_bench_misses_what_a_free_leg_shows() {
+    let args = ["analyze", "builtin:cheetah-leg", "--compare", "floating"];
+    let result = run(&args);
+    assert_eq!(result.status, 0, "{}", result.stderr);
+    // Section 9.3 of the paper: only the knee's torque is predicted.
+    assert!(result.stdout.contains("Forces there that would be predicted: knee\n"), "{}", result.stdout);
+    let value = run(&[&args[..], &["--json"]].concat()).json();
+    let forces = value["comparison"]["forces"].as_array().unwrap();
+    assert_eq!(forces.iter().filter(|f| f["predicted"] == true).count(), 1);
+    let back = run(&["analyze", "builtin:cheetah-leg", "--base", "floating", "--compare", "fixed"]);
+    assert!(back.stdout.contains("nothing is lost"), "{}", back.stdout);
+}
+
+#[test]
+fn other_formats_hold_the_same() {
+    let csv = run(&["analyze", "builtin:scara", "--csv"]).stdout;
+    assert_eq!(csv.lines().next(), Some("body,parameter,status,base,combination"));
+    assert_eq!(csv.lines().count(), 41);
+    assert_eq!(csv.lines().filter(|l| l.split(',').nth(3) == Some("1")).count(), 8);
+    let latex = run(&["analyze", "builtin:scara", "--latex"]).stdout;
+    assert!(latex.contains("\\begin{tabular}{lcccc}") && latex.contains("$I_{zz}$ & "));
+    let folder = Folder::new();
+    let out = folder.file("result.json", String::new());
+    let written = run(&["analyze", "builtin:scara", "--json", "--out", &out]);
+    assert_eq!((written.status, written.stdout.as_str()), (0, ""));
+    let value: Value = serde_json::from_str(&std::fs::read_to_string(&out).unwrap()).unwrap();
+    assert_eq!(value["rank"], 8);
+}
+
+#[test]
+fn base_parameters_can_be_chosen_and_transfers_are_explained() {
+    let names = |args: &[&str]| -> Vec<Value> {
+        let value = run(&[&["analyze", "builtin:puma560", "--json"], args].concat()).json();
+        value["base_parameters"].as_array().unwrap().iter().map(|b| b["name"].clone()).collect()
+    };
+    let (plain, chosen) = (names(&[]), names(&["--choose", "link4.m"]));
+    assert!(!plain.contains(&json!("link4.m")) && chosen.contains(&json!("link4.m")));
+    assert_eq!(plain.len(), chosen.len());
+    let words = run(&["analyze", "builtin:puma560", "--explain"]).stdout;
+    assert!(words.contains("mass on the axis of joint3"), "{words}");
+}
+
+#[test]
+fn wrong_calls_are_refused_in_one_line() {
+    assert!(refused(&["analyze", "builtin:puma"]).contains("puma560"));
+    assert!(refused(&["analyze", "builtin:puma560", "--joints", "elbow"]).contains("elbow"));
+    assert!(refused(&["analyze", "builtin:puma560", "--choose", "link9.m"]).contains("link9.m"));
+    assert!(refused(&["analyze", "builtin:puma560", "--snap", "3"]).contains("snapping tolerance"));
+    assert!(refused(&["analyze", "builtin:puma560", "--ballistic"]).contains("floating base"));
+    assert!(refused(&["analyze", "builtin:puma560", "--compare", "absent.urdf"]).contains("absent.urdf"));
+}

@@ -1,0 +1,207 @@
+//! `inertial check` as a user meets it.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common;
+use crate::common::{Folder, inertial, refused, run, run_with_input, urdf};
+use serde_json::{Value, json};
+
+#[test]
+fn json_has_the_promised_shape() {
+    let folder = Folder::new();
+    let file = folder.file("bad.urdf", urdf(&inertial("1.2", "0.1", "0.1", "0.3")));
+    let result = run(&["check", &file, "--json"]);
+    assert_eq!((result.status, result.stderr.as_str()), (1, ""));
+    let mut value = result.json();
+    let body = value["bodies"][0].as_object_mut().unwrap();
+    let eigenvalue = body.remove("pseudo_inertia_min_eigenvalue").unwrap().as_f64().unwrap();
+    assert!((eigenvalue + 0.05).abs() < 1e-12);
+    let nearest = body.remove("nearest").unwrap();
+    assert_eq!((&nearest["mass"], &nearest["com"]), (&json!(1.2), &json!([0.1, 0.0, 0.0])));
+    let reason = "Ixx + Iyy = 0.2 < Izz = 0.3 kg m² about the centre of mass: no mass distribution has this";
+    let expected = json!({"schema": "inertial/check/1", "consistent": false, "bodies": [
+        {"name": "arm", "mass": 1.2, "consistent": false, "violations": ["triangle-inequality"], "reasons": [reason]}]});
+    assert_eq!(value, expected);
+}
+
+#[test]
+fn links_without_inertial_are_listed_with_all_only() {
+    let folder = Folder::new();
+    let file = folder.file("good.urdf", urdf(&inertial("1", "0.1", "0.1", "0.1")));
+    let names = |args: &[&str]| -> Vec<Value> {
+        run(args).json()["bodies"].as_array().unwrap().iter().map(|b| b["name"].clone()).collect()
+    };
+    assert_eq!(names(&["check", &file, "--json"]), ["arm"]);
+    assert_eq!(names(&["check", "--all", &file, "--json"]), ["base", "arm"]);
+    let result = run(&["check", &file, "--all", "--json"]);
+    assert_eq!(result.status, 0);
+    assert_eq!(result.json()["bodies"][0]["consistent"], true);
+}
+
+#[test]
+fn exit_status_answers_the_question() {
+    let folder = Folder::new();
+    let good = folder.file("good.urdf", urdf(&inertial("1", "0.1", "0.1", "0.1")));
+    let negative = folder.file("negative.urdf", urdf(&inertial("-1", "0.1", "0.1", "0.1")));
+    let massless = folder.file("massless.urdf", urdf(&inertial("0", "0", "0", "0")));
+    let hollow = folder.file("hollow.urdf", urdf(&inertial("0", "0.1", "0.1", "0.1")));
+    assert_eq!(run(&["check", &good]).status, 0);
+    assert_eq!(run(&["check", &massless]).status, 0);
+    let violations = |file: &str| run(&["check", file, "--json"]).json()["bodies"][0]["violations"].clone();
+    assert_eq!((run(&["check", &negative]).status, violations(&negative)), (1, json!(["mass"])));
+    assert_eq!((run(&["check", &hollow]).status, violations(&hollow)), (1, json!(["mass"])));
+    assert_eq!(run(&["check", &good, &negative]).status, 1);
+    assert_eq!(run(&["check", &good, &massless, "builtin:puma560"]).status, 0);
+}
+
+#[test]
+fn several_files_give_one_object() {
+    let folder = Folder::new();
+    let good = folder.file("good.urdf", urdf(&inertial("1", "0.1", "0.1", "0.1")));
+    let value = run(&["check", &good, "builtin:space-dual-arm", "--json"]).json();
+    assert_eq!((&value["schema"], &value["consistent"]), (&json!("inertial/check/1"), &json!(false)));
+    assert_eq!((&value["files"][0]["file"], &value["files"][0]["consistent"]), (&json!(good), &json!(true)));
+    assert_eq!(value["files"][1]["bodies"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn one_bad_file_does_not_hide_the_others() {
+    let folder = Folder::new();
+    let good = folder.file("good.urdf", urdf(&inertial("1", "0.1", "0.1", "0.1")));
+    let result = run(&["check", "absent.urdf", &good, "gone.urdf"]);
+    assert_eq!(result.status, 2);
+    assert!(result.stdout.contains("1 body: all can exist"), "{}", result.stdout);
+    assert_eq!(
+        result.stderr,
+        "inertial: absent.urdf: there is no such file\ninertial: gone.urdf: there is no such file\n"
+    );
+    assert_eq!(run(&["check", "absent.urdf", &good, "--json"]).stdout, "");
+}
+
+#[test]
+fn rotors_are_judged_by_name() {
+    let names: Vec<String> = run(&["check", "builtin:cheetah-leg", "--json"]).json()["bodies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|b| b["name"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, ["abduct", "thigh", "shank", "hip_roll.rotor", "hip_pitch.rotor", "knee.rotor"]);
+}
+
+#[test]
+fn people_get_a_table_and_reasons() {
+    let result = run(&["check", "builtin:space-dual-arm"]);
+    assert_eq!(result.status, 1);
+    for part in [
+        "builtin:space-dual-arm\n",
+        "no: inertia-not-positive, triangle-inequality",
+        "L1: Ixx + Iyy = 4.99 < Izz = 20.51 kg m² about the centre of mass: no mass distribution has this\n",
+        "L1: nearest that can exist: mass 50 kg, ixx ",
+        "7 bodies: 6 cannot exist\n",
+    ] {
+        assert!(result.stdout.contains(part), "{part} is missing in\n{}", result.stdout);
+    }
+    assert!(!result.stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn fix_changes_the_impossible_inertia_and_nothing_else() {
+    let folder = Folder::new();
+    let text = urdf(&inertial("1.2", "0.1", "0.1", "0.3"));
+    let bad = folder.file("bad.urdf", &text);
+    let out = folder.path("fixed.urdf");
+    let result = run(&["check", &bad, "--fix", "--out", out.to_str().unwrap()]);
+    assert_eq!(result.status, 1, "{}", result.stderr);
+    assert_eq!(run(&["check", out.to_str().unwrap()]).status, 0);
+    let fixed = std::fs::read_to_string(&out).unwrap();
+    let (head, tail) = (text.split("ixx=").next().unwrap(), text.split("</inertial>").nth(1).unwrap());
+    assert!(fixed.starts_with(head) && fixed.ends_with(tail), "{fixed}");
+    assert_eq!(folder.names(), ["bad.urdf", "fixed.urdf"]);
+    // A consistent model comes out as it went in.
+    let good = urdf(&inertial("1", "0.1", "0.1", "0.1"));
+    let result = run(&["check", &folder.file("good.urdf", &good), "--fix", "--out", out.to_str().unwrap()]);
+    assert_eq!((result.status, std::fs::read_to_string(&out).unwrap()), (0, good));
+}
+
+#[test]
+fn fix_works_on_mechanism_files_too() {
+    let folder = Folder::new();
+    let out = folder.path("fixed.toml");
+    let out = out.to_str().unwrap();
+    assert_eq!(run(&["check", "builtin:space-dual-arm", "--fix", "--out", out]).status, 1);
+    let result = run(&["check", out, "--json", "--tolerance", "1e-12"]);
+    assert_eq!(result.status, 0);
+    let fixed = std::fs::read_to_string(out).unwrap();
+    assert!(fixed.starts_with("# A free-flying robot"));
+    // Masses stay.
+    assert_eq!(result.json()["bodies"][5]["mass"], 35.0);
+}
+
+#[test]
+fn fix_writes_completely_or_not_at_all() {
+    let folder = Folder::new();
+    let broken = folder.file("broken.urdf", "<robot name=\"r\"><link");
+    let out = folder.file("out.urdf", "precious");
+    refused(&["check", &broken, "--fix", "--out", &out]);
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "precious");
+    let nowhere = folder.path("no/such/folder/out.urdf");
+    let line = refused(&["check", "builtin:scara", "--fix", "--json", "--out", nowhere.to_str().unwrap()]);
+    assert!(line.contains("out.urdf: cannot be written: "), "{line}");
+    let line =
+        refused(&["check", "builtin:scara", "--fix", "--json", "--out", folder.path("").to_str().unwrap()]);
+    assert!(line.ends_with("is a folder: give the name of a file"), "{line}");
+    assert_eq!(folder.names(), ["broken.urdf", "out.urdf"]);
+}
+
+#[test]
+fn standard_input_is_a_model() {
+    let text = urdf(&inertial("1", "0.1", "0.1", "0.1"));
+    assert_eq!(run_with_input(&["check", "-"], text.as_bytes()).status, 0);
+    let line = common::one_line(&run_with_input(&["check", "-", "-"], text.as_bytes()));
+    assert_eq!(line, "standard input can be read once only");
+    let line = common::one_line(&run_with_input(&["check", "-"], b"<robot>"));
+    assert!(line.starts_with("standard input: line 1: "), "{line}");
+}
+
+#[test]
+fn printed_tables_pass_with_their_tolerance() {
+    // The fast rows of table I of Traversaro et al. 2016, printed with three decimals: R10 and P.
+    let folder = Folder::new();
+    let row = |parameters: [f64; 10]| {
+        let [m, hx, hy, hz, xx, xy, xz, yy, yz, zz] = parameters;
+        let (x, y, z) = (hx / m, hy / m, hz / m);
+        format!(
+            "schema = \"inertial/mechanism/1\"\n[[bodies]]\nname = \"forearm\"\nparent = \"ground\"\n\
+             joint = {{ name = \"elbow\", type = \"revolute\" }}\n\
+             inertial = {{ mass = {m}, com = [{x}, {y}, {z}], inertia = {{ ixx = {}, ixy = {}, ixz = {}, iyy = {}, \
+             iyz = {}, izz = {} }} }}\n",
+            xx - m * (y * y + z * z),
+            xy + m * x * y,
+            xz + m * x * z,
+            yy - m * (x * x + z * z),
+            yz + m * y * z,
+            zz - m * (x * x + y * y),
+        )
+    };
+    let free =
+        folder.file("r10.toml", row([1.82, 0.06, 0.002, 0.205, 0.032, 0.0014, -0.017, 0.036, 0.002, 0.008]));
+    let manifold =
+        folder.file("p.toml", row([1.82, 0.06, 0.002, 0.205, 0.034, 0.001, -0.015, 0.042, 0.001, 0.009]));
+    assert_eq!(run(&["check", &free]).status, 1);
+    assert_eq!(run(&["check", &manifold]).status, 1);
+    assert_eq!(run(&["check", &free, "--tolerance", "1e-2"]).status, 1);
+    assert_eq!(run(&["check", &manifold, "--tolerance", "1e-2"]).status, 0);
+    let value = run(&["check", &free, "--json"]).json();
+    let eigenvalue = value["bodies"][0]["pseudo_inertia_min_eigenvalue"].as_f64().unwrap();
+    assert!((eigenvalue + 0.004_884_348_692).abs() < 1e-9);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_is_written_to_and_stays_one() {
+    use std::os::unix::fs::FileTypeExt;
+    let result = run(&["check", "builtin:space-dual-arm", "--fix", "--out", "/dev/null"]);
+    assert!(result.status < 2, "{}", result.stderr);
+    assert!(std::fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+}

@@ -1,0 +1,293 @@
+//! `inertial design`: its files, its certificate, and what it refuses.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common;
+use crate::common::{Folder, refused, run};
+
+/// A short search.
+const QUICK: [&str; 10] =
+    ["--duration", "4", "--rate", "25", "--harmonics", "4", "--starts", "1", "--iterations", "4"];
+
+fn design(model: &str, more: &[&str]) -> common::Run {
+    run(&[&["design", model][..], &QUICK, more].concat())
+}
+
+#[test]
+fn designs_come_with_a_certificate() {
+    let result =
+        design("builtin:planar-2r", &["--json", "--friction", "coulomb+viscous", "--noise", "tau=0.2"]);
+    assert_eq!((result.status, result.stderr.as_str()), (0, ""));
+    let json = result.json();
+    assert_eq!(json["schema"], "inertial/design/1");
+    assert_eq!(
+        (&json["rank"], &json["structural_rank"]),
+        (&json["excited"].as_u64().map(|e| e - 4).into(), &json["rank"])
+    );
+    assert_eq!(json["joint_terms"].as_array().unwrap().len(), 4);
+    assert!(json["base_parameters"][0]["std_error"].as_f64().unwrap() > 0.0);
+    assert!(json["limits"][0]["used"].as_f64().unwrap() <= 1.0);
+    assert_eq!(json["trajectory"]["basis"]["type"], "fourier");
+    // Half the noise, half the errors; the motion is the same.
+    let other =
+        design("builtin:planar-2r", &["--json", "--friction", "coulomb+viscous", "--noise", "tau=0.1"])
+            .json();
+    let error = |j: &serde_json::Value| j["base_parameters"][0]["std_error"].as_f64().unwrap();
+    assert!((error(&other) / error(&json) - 0.5).abs() < 1e-3);
+    let text = design("builtin:planar-2r", &[]);
+    assert!(
+        text.stdout.contains("base parameters shown") && text.stdout.contains("limits used most"),
+        "{}",
+        text.stdout
+    );
+}
+
+#[test]
+fn files_hold_the_motion() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let (csv, yaml, json, toml) = (path("m.csv"), path("m.yaml"), path("m.json"), path("m.toml"));
+    let out = ["--out", &csv, "--out", &yaml, "--out", &json, "--out", &toml];
+    assert_eq!(design("builtin:planar-2r", &out).status, 0);
+    let read = |p: &str| std::fs::read_to_string(p).unwrap();
+    let first = read(&csv);
+    assert!(first.starts_with("t,q.") && first.lines().count() == 102, "{}", first.lines().count());
+    let trajectory = inertial::excitation::Trajectory::read(&read(&json)).unwrap();
+    assert_eq!(trajectory, inertial::excitation::Trajectory::read(&read(&toml)).unwrap());
+    assert_eq!(trajectory.to_csv(25.0).unwrap(), first);
+    assert_eq!(trajectory.to_ros_yaml(25.0).unwrap(), read(&yaml));
+    // Same seed, same bytes.
+    assert_eq!(design("builtin:planar-2r", &["--out", &csv]).status, 0);
+    assert_eq!(read(&csv), first);
+}
+
+#[test]
+fn other_robots_and_set_ups() {
+    let cycloids = design("builtin:scara", &["--trajectory", "cycloid", "--intervals", "8", "--json"]);
+    let json = cycloids.json();
+    assert_eq!(json["rank"], json["structural_rank"]);
+    assert_eq!(json["trajectory"]["basis"]["profile"], "cycloid");
+    let robust =
+        design("builtin:planar-2r", &["--robust", "builtin:planar-2r", "--robust-by", "worst", "--json"]);
+    assert_eq!(robust.status, 0, "{}", robust.stderr);
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let files = ["json", "csv", "yaml"].map(|end| path(&format!("hung.{end}")));
+    let out = ["--out", &files[0], "--out", &files[1], "--out", &files[2]];
+    let hung = design("builtin:quadruped", &[&["--base-motion", "0.1,0.3", "--json"][..], &out].concat());
+    assert_eq!(hung.json()["rank"], hung.json()["structural_rank"]);
+    // The base moves the same from the coefficients and from samples of them.
+    let rate = hung.json()["rate"].to_string();
+    let logs = [&files[0], &files[1], &files[2]].map(|file| {
+        let log = run(&["simulate", "builtin:quadruped", file, "--rate", &rate, "--ignore-limits"]);
+        assert_eq!(log.status, 0, "{}", log.stderr);
+        let rows = log
+            .stdout
+            .lines()
+            .skip(1)
+            .flat_map(|l| l.split(',').map(|x| x.parse().unwrap()).collect::<Vec<f64>>());
+        rows.collect::<Vec<f64>>()
+    });
+    for (log, digits) in [(&logs[1], 1e-9), (&logs[2], 1e-6)] {
+        assert_eq!(log.len(), logs[0].len());
+        // Signs of quaternions are free; numbers in files are exact, times in ROS messages whole nanoseconds.
+        let apart =
+            log.iter().zip(&logs[0]).map(|(a, b)| (a - b).abs().min((a + b).abs())).fold(0.0, f64::max);
+        assert!(apart < digits * 1e3, "{apart}");
+    }
+    let asymmetric = design("builtin:planar-2r", &["--friction", "asymmetric", "--json"]);
+    let terms = |json: &serde_json::Value| -> Vec<String> {
+        let names = json["joint_terms"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap());
+        names.filter_map(|n| n.strip_prefix("joint1.")).map(str::to_owned).collect()
+    };
+    assert_eq!(terms(&asymmetric.json()), ["viscous", "coulomb_positive", "coulomb_negative"]);
+    let bent = ["--friction", "stribeck", "--stribeck", "2,0.2,2", "--noise", "tau=0.01", "--json"];
+    let json = design("builtin:planar-2r", &bent).json();
+    assert_eq!(terms(&json), ["viscous", "coulomb", "stribeck", "stribeck_velocity"]);
+    let speed =
+        json["joint_terms"].as_array().unwrap().iter().find(|t| t["name"] == "joint1.stribeck_velocity");
+    let speed = speed.unwrap();
+    assert_eq!(speed["value"], 0.2);
+    assert!(speed["relative"].as_f64().unwrap() < 0.1, "{speed}");
+    let limited = design("builtin:arm7", &["--time-limit", "1e-3", "--json"]);
+    assert_eq!(limited.json()["interrupted"], true);
+}
+
+#[test]
+fn what_cannot_be_designed_is_told_in_one_line() {
+    let folder = Folder::new();
+    let fixed = folder.file(
+        "still.urdf",
+        common::urdf(&common::inertial("1", "0.1", "0.1", "0.1"))
+            .replace("lower=\"-1\" upper=\"1\"", "lower=\"0.2\" upper=\"0.2\""),
+    );
+    let hinge = folder.file("hinge.urdf", common::urdf(&common::inertial("1", "0.1", "0.1", "0.1")));
+    let cases: [(&[&str], &str); 24] = [
+        (&["design", &hinge, "--start", "5"], "the start of hinge is 5, outside of its limits"),
+        (&["design", "builtin:quadruped"], "unknowns: combinations of torso."),
+        (&["design", &hinge, "--duration", "1e-9"], "samples, expected 10 to 200000"),
+        (&["design", &hinge, "--duration", "nan"], "--duration NaN: expected a number above zero"),
+        (&["design", &hinge, "--margin", "1"], "expected a part from 0 to below 1"),
+        (&["design", &hinge, "--workspace", "5,5,5"], "--workspace has 3 numbers, expected six"),
+        (&["design", &hinge, "--workspace", "5,5,5,6,6,6"], "the limits allow no posture"),
+        (
+            &["design", "builtin:planar-2r", "--friction", "stribeck", "--stribeck", "1,2"],
+            "three numbers above zero",
+        ),
+        (&["design", "builtin:planar-2r", "--stribeck", "1,0.1,2"], "expected beside --friction stribeck"),
+        (&["design", "builtin:planar-2r", "--friction", "asymmetric", "--offset"], "says nothing new"),
+        (&["design", &fixed], "the limits allow no motion: hinge may go from 0.2 to 0.2"),
+        (&["design", "builtin:planar-2r", "--duration", "0"], "--duration 0: expected a number above zero"),
+        (&["design", "builtin:planar-2r", "--duration", "1e7"], "more than an hour of motion"),
+        (&["design", "builtin:planar-2r", "--rate", "1e9"], "expected 10 to 200000"),
+        (&["design", "builtin:planar-2r", "--start", "1"], "--start has 1 position, the model has 2 joints"),
+        (
+            &["design", "builtin:quadruped"],
+            "the base is held still (--base-motion X,A moves it): no motion within the limits",
+        ),
+        (&["design", "builtin:planar-2r", "--noise", "tau=0"], "expected KEY=X with X above zero"),
+        (&["design", "builtin:planar-2r", "--noise", "tau.nose=1"], "there is no sensor tau.nose"),
+        (
+            &["design", "builtin:planar-2r", "--measured", "both"],
+            "designs with a fixed base are for joint torques",
+        ),
+        (&["design", "builtin:planar-2r", "--out", "motion.txt"], "expected a name ending in .csv"),
+        (&["design", "builtin:planar-2r", "--ground", "100"], "the limits allow no posture"),
+        (&["design", "builtin:planar-2r", "--self-collision"], "no collision shapes"),
+        (&["design", "builtin:four-bar"], "has loops"),
+        (&["design", "builtin:planar-2r", "--prior-summary", "absent.summary"], "absent.summary"),
+    ];
+    for (args, expected) in cases {
+        let line = refused(args);
+        assert!(line.contains(expected), "{args:?}: {line}");
+    }
+}
+
+/// A robot on a force plate: designed for its wrench, simulated, and identified with the errors that were promised.
+#[test]
+fn a_force_plate_is_designed_for() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let (motion, log) = (path("motion.json"), path("log.csv"));
+    let noise = ["--noise", "wrench.f=0.5,wrench.t=0.2", "--measured", "base-wrench"];
+    let out = ["--json", "--out", &motion];
+    let designed = design("builtin:scara", &[&noise[..], &out].concat());
+    assert_eq!(designed.status, 0, "{}", designed.stderr);
+    let designed = designed.json();
+    assert_eq!(
+        (&designed["measured"], &designed["rank"]),
+        (&"base-wrench".into(), &designed["structural_rank"])
+    );
+    let simulate = ["simulate", "builtin:scara", &motion, "--rate", "25", "--out", &log];
+    let simulated = run(&[&simulate[..], &noise].concat());
+    assert_eq!(simulated.status, 0, "{}", simulated.stderr);
+    let identify = ["identify", "builtin:scara", &log, "--estimator", "wls", "--cutoff", "off", "--json"];
+    let found = run(&[&identify[..], &noise[2..]].concat());
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let errors = |json: &serde_json::Value| -> Vec<(String, f64)> {
+        let all = json["base_parameters"].as_array().unwrap();
+        all.iter().map(|p| (p["name"].to_string(), p["std_error"].as_f64().unwrap())).collect()
+    };
+    for ((name, promised), (same, found)) in errors(&designed).iter().zip(errors(&found.json())) {
+        // The noise of six signals of a hundred samples each is known to 7 %, three times that is rare.
+        assert!(*name == same && (found / promised - 1.0).abs() < 0.2, "{name} {same}: {promised} {found}");
+    }
+}
+
+/// What earlier logs say counts: no error is larger than theirs.
+#[test]
+fn earlier_logs_are_counted() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let (motion, log, summary) = (path("motion.json"), path("log.csv"), path("first.summary"));
+    assert_eq!(design("builtin:planar-2r", &["--noise", "tau=0.2", "--out", &motion]).status, 0);
+    let simulate = ["simulate", "builtin:planar-2r", &motion, "--rate", "200", "--noise", "tau=0.2"];
+    let flown = run(&[&simulate[..], &["--friction", "none", "--out", &log]].concat());
+    assert_eq!(flown.status, 0, "{}", flown.stderr);
+    let identify = ["identify", "builtin:planar-2r", &log, "--estimator", "wls", "--cutoff", "off", "--json"];
+    let before = run(&[&identify[..], &["--summary-out", &summary]].concat());
+    assert_eq!(before.status, 0, "{}", before.stderr);
+    let errors = |json: &serde_json::Value| -> Vec<f64> {
+        let all = json["base_parameters"].as_array().unwrap();
+        all.iter().map(|p| p["std_error"].as_f64().unwrap()).collect()
+    };
+    let before = errors(&before.json());
+    let after = design("builtin:planar-2r", &["--noise", "tau=0.2", "--prior-summary", &summary, "--json"]);
+    assert_eq!(after.status, 0, "{}", after.stderr);
+    for (after, before) in errors(&after.json()).iter().zip(before) {
+        // The log's own estimate of its noise, from 800 samples, is good to a few percent.
+        assert!(*after < 1.1 * before, "{after} {before}");
+    }
+}
+
+/// Two links in a vertical plane, a ball on the ground's side and one at the hand: links that no joint connects.
+const BALLS: &str = r#"<robot name="balls">
+  <link name="base"><collision><origin xyz="0.45 0 0"/><geometry><sphere radius="0.19"/></geometry></collision></link>
+  <link name="upper"><inertial><origin xyz="0.2 0 0"/><mass value="2"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.03"
+    iyz="0" izz="0.03"/></inertial></link>
+  <link name="lower"><inertial><origin xyz="0.15 0 0"/><mass value="1"/><inertia ixx="0.005" ixy="0" ixz="0" iyy="0.01"
+    iyz="0" izz="0.01"/></inertial>
+    <collision><origin xyz="0.3 0 0"/><geometry><sphere radius="0.05"/></geometry></collision></link>
+  <joint name="a" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+    <limit lower="-1.5" upper="1.5" effort="50" velocity="3"/></joint>
+  <joint name="b" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0.4 0 0"/><axis xyz="0 1 0"/>
+    <limit lower="-2.8" upper="2.8" effort="50" velocity="3"/></joint>
+</robot>"#;
+
+#[test]
+fn collisions_of_the_model_are_kept_apart() {
+    let folder = Folder::new();
+    let (model, out) = (folder.file("balls.urdf", BALLS), folder.path("m.csv").to_str().unwrap().to_owned());
+    let nearest = |more: &[&str]| {
+        let result = design(&model, &[&["--out", &out][..], more].concat());
+        assert_eq!(result.status, 0, "{}", result.stderr);
+        let text = std::fs::read_to_string(&out).unwrap();
+        let rows = text.lines().skip(1).map(|line| {
+            let row: Vec<f64> = line.split(',').map(|x| x.parse().unwrap()).collect();
+            let (a, b) = (row[1], row[1] + row[2]);
+            // Turning about y takes x to (cos, −sin) of x and z.
+            let hand = [0.4 * a.cos() + 0.3 * b.cos(), -0.4 * a.sin() - 0.3 * b.sin()];
+            (hand[0] - 0.45).hypot(hand[1])
+        });
+        rows.fold(f64::INFINITY, f64::min)
+    };
+    // Without it the hand passes through the ball: the test says something.
+    assert!(nearest(&[]) < 0.24);
+    assert!(nearest(&["--self-collision"]) >= 0.24);
+    assert!(nearest(&["--self-collision", "--clearance", "0.05"]) >= 0.29);
+}
+
+/// Ctrl-C ends the search and keeps the best motion: a whole file and a note, or, before the search began, none.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_design_is_whole_or_none() {
+    let folder = Folder::new();
+    let out = folder.path("m.csv");
+    // Long enough for any machine; each try waits longer before it interrupts.
+    let long = ["design", "builtin:arm7", "--starts", "500", "--iterations", "100000", "--json", "--out"];
+    for tenths in [2, 4, 8, 16, 32, 64, 128, 256, 512] {
+        let child = common::command()
+            .args(long)
+            .arg(&out)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(100 * tenths));
+        let sent =
+            std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        let result = child.wait_with_output().unwrap();
+        if result.status.code() != Some(0) {
+            assert!(!out.exists(), "half a design was left");
+            continue;
+        }
+        let json: serde_json::Value = serde_json::from_slice(&result.stdout).unwrap();
+        assert_eq!(json["interrupted"], true);
+        assert!(json["warnings"].to_string().contains("ended early"), "{}", json["warnings"]);
+        // 20 s at 100 Hz, both ends, and the header.
+        assert_eq!(std::fs::read_to_string(&out).unwrap().lines().count(), 2002);
+        return;
+    }
+    panic!("the search never began");
+}

@@ -1,0 +1,22 @@
+//! Tests of the command-line program, as a process.
+//!
+//! The program is the one that Cargo built for this profile (`CARGO_BIN_EXE_inertial`): with `cargo test --release`, as
+//! `scripts/test.sh` calls it, that is `target/release/inertial`.
+
+mod common;
+
+mod analyze;
+mod bad_input;
+mod bench_and_demo;
+mod check;
+mod design;
+mod identify;
+mod identify_loops;
+mod messages;
+mod momentum;
+mod payload;
+mod real_robots;
+mod report;
+mod serve;
+mod simulate;
+mod standard_errors;

@@ -1,0 +1,308 @@
+//! `inertial serve` as friends and others meet it.
+
+#![allow(clippy::unwrap_used)]
+#![cfg(unix)]
+
+use crate::common;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use crate::common::{Folder, inertial, refused, urdf};
+use serde_json::Value;
+
+/// A running server and its address.
+struct Server {
+    child: Child,
+    port: u16,
+    token: String,
+}
+
+impl Server {
+    fn start(place: &Folder, more: &[&str]) -> Self {
+        let mut child = common::command()
+            .arg("serve")
+            .args(more)
+            .env("TMPDIR", place.path(""))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let rest = line.trim().strip_prefix("http://127.0.0.1:").unwrap();
+        let (port, token) = rest.trim_end_matches('/').split_once('/').unwrap();
+        Self { child, port: port.parse().unwrap(), token: token.to_owned() }
+    }
+
+    fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Sends a request as it stands and reads the answer.
+    fn raw(&self, request: &[u8]) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.host()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        // The server may answer and close before all is sent.
+        let _ = stream.write_all(request);
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let status = text.split_whitespace().nth(1).and_then(|s| s.parse().ok()).unwrap_or(0);
+        (status, text.split_once("\r\n\r\n").map_or(String::new(), |(_, body)| body.to_owned()))
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> (u16, String) {
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        self.raw(&[head.as_bytes(), body].concat())
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &[u8]) -> (u16, Value) {
+        let headers = format!("Host: {0}\r\nOrigin: http://{0}\r\n", self.host());
+        let (status, text) = self.send(method, &format!("/{}/{path}", self.token), &headers, body);
+        (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    }
+
+    /// Uploads a model, runs a command on it and waits for the end.
+    fn job(&self, model: &str, request: &str) -> (String, Value) {
+        let job = self.ask("POST", "jobs", b"").1["job"].as_str().unwrap().to_owned();
+        assert_eq!(self.ask("PUT", &format!("jobs/{job}/model/robot.urdf"), model.as_bytes()).0, 200);
+        assert_eq!(self.ask("POST", &format!("jobs/{job}/run"), request.as_bytes()).0, 200);
+        loop {
+            let (status, value) = self.ask("GET", &format!("jobs/{job}"), b"");
+            assert_eq!(status, 200);
+            if value["state"] == "done" || value["state"] == "failed" {
+                return (job, value);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn robot() -> String {
+    urdf(&inertial("1", "0.1", "0.1", "0.1"))
+}
+
+#[test]
+fn an_upload_becomes_a_report() {
+    let place = Folder::new();
+    let server = Server::start(&place, &[]);
+    let (status, page) = server.ask("GET", "", b"");
+    assert_eq!(status, 200);
+    assert!(page.as_str().unwrap().contains("Weigh a robot"));
+    let (job, end) = server.job(&robot(), r#"{"command": "analyze"}"#);
+    assert_eq!(end["state"], "done", "{end}");
+    let (status, report) = server.ask("GET", &format!("jobs/{job}/files/report.html"), b"");
+    assert_eq!(status, 200);
+    assert!(report.as_str().unwrap().contains("inertial/analysis/1"));
+    let (_, result) = server.ask("GET", &format!("jobs/{job}/files/result.json"), b"");
+    assert_eq!(result["schema"], "inertial/analysis/1");
+    assert_eq!(server.ask("DELETE", &format!("jobs/{job}"), b"").0, 200);
+    assert_eq!(server.ask("GET", &format!("jobs/{job}"), b"").0, 404);
+}
+
+#[test]
+fn strangers_are_refused() {
+    let place = Folder::new();
+    let server = Server::start(&place, &[]);
+    let (host, token) = (server.host(), &server.token);
+    let own = format!("/{token}/");
+    for (path, headers) in [
+        (own.as_str(), "Host: robots.example\r\n".to_owned()),
+        (own.as_str(), String::new()),
+        (own.as_str(), format!("Host: {host}\r\nOrigin: http://robots.example\r\n")),
+        (own.as_str(), format!("Host: {host}\r\nOrigin: null\r\n")),
+        ("/", format!("Host: {host}\r\n")),
+        ("/00000000000000000000000000000000/", format!("Host: {host}\r\n")),
+        ("/jobs", format!("Host: {host}\r\n")),
+    ] {
+        let (status, text) = server.send("GET", path, &headers, b"");
+        // Without any host the request itself is malformed.
+        assert!(status == 403 || (headers.is_empty() && status == 400), "{path} {headers}: {status} {text}");
+        assert!(!text.contains("Weigh a robot"));
+    }
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_refused() {
+    let place = Folder::new();
+    let server = Server::start(&place, &[]);
+    for name in
+        ["..%2f..%2fescaped", "%2fetc%2fpasswd", "..", ".hidden", "-option", "report.html", "a%00b", "a%20b"]
+    {
+        let job = server.ask("POST", "jobs", b"").1["job"].as_str().unwrap().to_owned();
+        let (status, text) = server.ask("PUT", &format!("jobs/{job}/log/{name}"), b"x");
+        assert!(status == 400 || status == 404, "{name}: {status} {text}");
+    }
+    assert_eq!(server.ask("GET", "jobs/..%2f..%2flock", b"").0, 404);
+    let (job, _) = server.job(&robot(), r#"{"command": "check"}"#);
+    assert_eq!(server.ask("GET", &format!("jobs/{job}/files/..%2f..%2flock"), b"").0, 404);
+    assert_eq!(server.ask("GET", &format!("jobs/{job}/files/robot.urdf"), b"").0, 404);
+    assert!(!place.path("escaped").exists());
+}
+
+#[test]
+fn bad_uploads_end_in_one_line() {
+    let place = Folder::new();
+    let server = Server::start(&place, &["--max-upload", "1", "--quiet", "1"]);
+    let (_, end) = server.job("<robot", r#"{"command": "analyze"}"#);
+    assert_eq!(end["state"], "failed");
+    assert_eq!(end["lines"].as_array().unwrap().len(), 1, "{end}");
+    let include = "<mujoco><include file=\"/etc/passwd\"/></mujoco>";
+    assert_eq!(server.job(include, r#"{"command": "check"}"#).1["state"], "failed");
+
+    let open = || server.ask("POST", "jobs", b"").1["job"].as_str().unwrap().to_owned();
+    let (status, text) =
+        server.ask("PUT", &format!("jobs/{}/model/a.urdf", open()), &vec![b'x'; (1 << 20) + 1]);
+    // The connection may break before the answer is read: the file is refused all the same.
+    assert!(status == 400 || status == 0, "{status} {text}");
+    for request in [
+        "",
+        "{",
+        r#"{"command": "demo"}"#,
+        r#"{"command": "check", "out": "x"}"#,
+        r#"{"command": "identify"}"#,
+    ] {
+        let job = open();
+        server.ask("PUT", &format!("jobs/{job}/model/a.urdf"), robot().as_bytes());
+        assert_eq!(server.ask("POST", &format!("jobs/{job}/run"), request.as_bytes()).0, 400, "{request}");
+    }
+    // A slow one: the promised bytes never come.
+    let job = open();
+    let head = format!(
+        "PUT /{}/jobs/{job}/model/a.urdf HTTP/1.1\r\nHost: {}\r\nContent-Length: 1000\r\n\r\n<robot",
+        server.token,
+        server.host()
+    );
+    assert_eq!(server.raw(head.as_bytes()).0, 400);
+    assert_eq!(server.ask("GET", "", b"").0, 200);
+}
+
+/// A log of the hinge of [`robot`] that swings.
+fn log(rows: usize) -> String {
+    let mut out = String::from("t,q.hinge,tau.hinge\n");
+    for k in 0..rows {
+        let t = 0.005 * k as f64;
+        // About a vertical axis: inertia about the hinge (0.1 + 0.1²) times the acceleration.
+        writeln!(out, "{t},{},{}", 0.5 * (4.0 * t).sin(), -0.11 * 8.0 * (4.0 * t).sin()).unwrap();
+    }
+    out
+}
+
+#[test]
+fn logs_become_a_corrected_model() {
+    let place = Folder::new();
+    let server = Server::start(&place, &[]);
+    let job = server.ask("POST", "jobs", b"").1["job"].as_str().unwrap().to_owned();
+    let put = |what: &str, text: &str| server.ask("PUT", &format!("jobs/{job}/{what}"), text.as_bytes()).0;
+    assert_eq!((put("model/robot.urdf", &robot()), put("log/swing.csv", &log(2000))), (200, 200));
+    assert_eq!(put("log/swing.csv", "again"), 400);
+    // A failed upload ends its job.
+    assert_eq!(server.ask("GET", &format!("jobs/{job}"), b"").0, 404);
+    let job = server.ask("POST", "jobs", b"").1["job"].as_str().unwrap().to_owned();
+    let put = |what: &str, text: &str| server.ask("PUT", &format!("jobs/{job}/{what}"), text.as_bytes()).0;
+    assert_eq!((put("model/robot.urdf", &robot()), put("log/swing.csv", &log(2000))), (200, 200));
+    let request = r#"{"command": "identify", "estimator": "lmi", "holdout": 0.3}"#;
+    assert_eq!(server.ask("POST", &format!("jobs/{job}/run"), request.as_bytes()).0, 200);
+    let end = loop {
+        let value = server.ask("GET", &format!("jobs/{job}"), b"").1;
+        if value["state"] == "done" || value["state"] == "failed" {
+            break value;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(end["state"], "done", "{end}");
+    let file = |name: &str| server.ask("GET", &format!("jobs/{job}/files/{name}"), b"").1;
+    assert!(file("identified.urdf").as_str().unwrap().contains("<!-- kept -->"));
+    assert!(file("report.html").as_str().unwrap().contains("inertial/identification/1"));
+    let found = file("result.json")["base_parameters"][0]["value"].as_f64().unwrap();
+    // A log without noise: what is left is the filter's and the prior's.
+    assert!((found - 0.11).abs() < 2e-3, "{found}");
+}
+
+/// Most memory that a process has held so far, in megabytes.
+fn peak(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? >> 10)
+}
+
+#[test]
+fn many_at_once_are_all_answered_in_little_memory() {
+    let place = Folder::new();
+    let server = Server::start(&place, &[]);
+    // Comments: some megabytes that the server must not hold.
+    let text = robot() + &format!("<!--{}-->", "x".repeat(4 << 20));
+    std::thread::scope(|scope| {
+        let jobs: Vec<_> = (0..50)
+            .map(|_| scope.spawn(|| server.job(&text, r#"{"command": "check"}"#).1["state"].clone()))
+            .collect();
+        for job in jobs {
+            assert_eq!(job.join().unwrap(), "done");
+        }
+    });
+    // Two hundred megabytes went through it.
+    if let Some(held) = peak(server.child.id()) {
+        assert!(held < 64, "{held} MB");
+    }
+}
+
+#[test]
+fn there_is_an_end_to_what_is_held() {
+    let place = Folder::new();
+    let server = Server::start(&place, &["--max-upload", "1"]);
+    let text = vec![b'x'; 1 << 20];
+    let upload = || {
+        let job = server.ask("POST", "jobs", b"").1["job"].as_str().unwrap().to_owned();
+        (server.ask("PUT", &format!("jobs/{job}/model/a.urdf"), &text).0, job)
+    };
+    let held: Vec<_> = (0..20).map(|_| upload()).collect();
+    assert!(held.iter().all(|(status, _)| *status == 200));
+    assert_ne!(upload().0, 200);
+    // What is given back can be used again.
+    server.ask("DELETE", &format!("jobs/{}", held[0].1), b"");
+    assert_eq!(upload().0, 200);
+}
+
+#[test]
+fn nothing_stays_behind() {
+    let place = Folder::new();
+    let folders = || -> Vec<_> {
+        let names = Path::read_dir(&place.path("")).unwrap().map(|e| e.unwrap().file_name());
+        names.filter(|n| n.to_string_lossy().starts_with("inertial-serve-")).collect()
+    };
+    let mut killed = Server::start(&place, &[]);
+    killed.job(&robot(), r#"{"command": "check"}"#);
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    let left = folders();
+    assert_eq!(left.len(), 1);
+    let mut next = Server::start(&place, &[]);
+    assert_eq!(folders().len(), 1);
+    assert_ne!(folders(), left);
+    let interrupted =
+        std::process::Command::new("kill").args(["-INT", &next.child.id().to_string()]).status();
+    assert!(interrupted.unwrap().success());
+    assert_eq!(next.child.wait().unwrap().code(), Some(0));
+    assert!(folders().is_empty());
+}
+
+#[test]
+fn limits_must_make_sense() {
+    assert_eq!(refused(&["serve", "--parallel", "0"]), "--parallel must be from 1 to 64");
+    assert_eq!(refused(&["serve", "--max-upload", "0"]), "--max-upload must be above zero");
+}

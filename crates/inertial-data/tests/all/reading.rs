@@ -1,0 +1,99 @@
+//! Reading: what is written comes back, in blocks, plain or compressed.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::Write;
+
+use crate::common::{clean, csv, parse};
+use flate2::{Compression, write::GzEncoder};
+use inertial_data::{CsvReader, Log};
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn every_bit_comes_back() {
+    let (names, columns) = clean(3000, 100.0);
+    let text = csv(&names, &columns);
+    let expected = Log::new("log.csv", names, columns).unwrap();
+    assert_eq!(parse(&text).unwrap(), expected);
+    let packed = gzip(&text);
+    let read = Log::collect(CsvReader::new(&packed[..], "log.csv").unwrap()).unwrap();
+    assert_eq!(read, expected);
+    // Files appended to one another are one file, for gzip too.
+    let (head, tail) = text.split_at(text.find("\n0.1,").unwrap() + 1);
+    let parts = [gzip(head), gzip(tail)].concat();
+    assert_eq!(Log::collect(CsvReader::new(&parts[..], "log.csv").unwrap()).unwrap(), expected);
+}
+
+#[test]
+fn files_are_recognised_by_their_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let (names, columns) = clean(50, 100.0);
+    let text = csv(&names, &columns);
+    let path = folder.path().join("compressed-without-suffix");
+    std::fs::write(&path, gzip(&text)).unwrap();
+    let log = Log::read(&path).unwrap();
+    assert_eq!(log.len(), 50);
+    assert!(log.file().ends_with("compressed-without-suffix"));
+}
+
+#[test]
+fn blocks_are_parts_of_the_whole() {
+    let (names, columns) = clean(100, 100.0);
+    let text = csv(&names, &columns);
+    let whole = parse(&text).unwrap();
+    for size in [1, 7, 99, 100, 101] {
+        let mut reader = CsvReader::new(text.as_bytes(), "log.csv").unwrap();
+        let mut from = 0;
+        while let Some(block) = reader.next_block(size).unwrap() {
+            assert_eq!(block, whole.slice(from..from + block.len()));
+            from += block.len();
+        }
+        assert_eq!(from, 100);
+    }
+}
+
+#[test]
+fn what_spreadsheets_write_is_read() {
+    let log = parse("\u{feff}t , q1,tau1\r\n0, 1e-3,\r\n\r\n0.1,\"2\",-0\r\n").unwrap();
+    assert_eq!(log.names(), ["t", "q1", "tau1"]);
+    assert_eq!(log.column("q1"), Some(&[1e-3, 2.0][..]));
+    assert!(log.column("tau1").unwrap()[0].is_nan());
+    assert_eq!(log.rows(), [2, 4]);
+    assert_eq!(log.column("q2"), None);
+}
+
+#[test]
+fn what_cannot_be_read_is_named_with_its_place() {
+    let failure = |text: &str| parse(text).unwrap_err().to_string();
+    assert_eq!(failure("t,q1\n0,1\n0.1,abc\n"), "log.csv: row 3: column q1: `abc` is not a finite number");
+    assert_eq!(failure("t,q1\n0,inf\n"), "log.csv: row 2: column q1: `inf` is not a finite number");
+    assert_eq!(failure("t,q1\n0,1\n0.1\n"), "log.csv: row 3: 1 cells, but the header has 2");
+    assert_eq!(failure("t,q1,q1\n0,1,2\n"), "log.csv: column q1: the header names it twice");
+    assert_eq!(failure("0,1\n0.1,2\n"), "log.csv: row 1: there is no header; expected one such as t,q1,tau1");
+    assert_eq!(failure("t,,q\n0,1,2\n"), "log.csv: row 1: column 2 has no name");
+    assert_eq!(failure(""), "log.csv: is empty; expected a header such as t,q1,tau1");
+    assert_eq!(failure("t,q1\n"), "log.csv: has a header but no rows");
+    for (text, expected) in [
+        ("t;q1\n0;1\n", "fields are separated by semicolons; expected commas"),
+        ("t\tq1\n0\t1\n", "fields are separated by tabs; expected commas"),
+        ("t q1\n0 1\n", "fields are separated by spaces; expected commas"),
+        ("# by me\nt,q1\n0,1\n", "begins with a comment; expected a header such as t,q1,tau1"),
+        ("t,q1\r0,1\r1,2\r", "lines end with carriage returns alone; expected line feeds"),
+    ] {
+        assert_eq!(failure(text), format!("log.csv: row 1: {expected}"));
+    }
+    let (names, columns) = clean(3000, 100.0);
+    let packed = gzip(&csv(&names, &columns));
+    let cut = CsvReader::new(&packed[..packed.len() / 2], "log.csv.gz").and_then(Log::collect).unwrap_err();
+    assert_eq!(cut.to_string(), "log.csv.gz: the compressed file is truncated");
+    let missing = Log::read(std::path::Path::new("no/such\nfile.csv")).unwrap_err().to_string();
+    assert!(missing.starts_with("no/such\\nfile.csv: cannot be opened") && missing.lines().count() == 1);
+    for bytes in [&b"t,q1\n0,\xff\xfe\n"[..], b"t,\xff\n", b"\x1f\x8b\x08garbage"] {
+        assert!(CsvReader::new(bytes, "x").and_then(Log::collect).is_err());
+    }
+}

@@ -1,0 +1,125 @@
+//! Checks of what `analyze` says of a mechanism with loops.
+
+use inertial::dynamics::ClosedMechanism;
+use inertial::identifiability::certificate::Question;
+use inertial::identifiability::closed::Loops;
+use inertial::identifiability::drng::Principle;
+use inertial::identifiability::extended::Extended;
+use inertial::identifiability::{Analysis, AnalyzeOptions, Experiment, Method, Regime};
+use inertial::linalg::rank;
+use inertial::mechanism::{Base, BuildOptions, DEFAULT_SNAP, ExactAssembly, ExactGeometry, Mechanism, read};
+use nalgebra::DMatrix;
+
+use crate::common::Rng;
+
+pub fn mechanism(text: &str) -> Mechanism {
+    read::model(text, &read::no_includes).unwrap().build(&BuildOptions::default()).unwrap()
+}
+
+pub fn by(method: Method) -> AnalyzeOptions {
+    AnalyzeOptions { method, ..Default::default() }
+}
+
+/// Null vectors as columns.
+pub fn null_space(analysis: &Analysis) -> DMatrix<f64> {
+    let mut out = DMatrix::zeros(analysis.parameters, analysis.null_vectors.len());
+    for (k, reason) in analysis.null_vectors.iter().enumerate() {
+        for &(c, x) in &reason.vector {
+            out[(c, k)] = x;
+        }
+    }
+    out.column_iter_mut().for_each(|mut c| c.unscale_mut(c.norm()));
+    out
+}
+
+/// Joint-torque regressors at random closed states away from the assembly, each row of length one.
+pub fn regressor(robot: &Mechanism, samples: usize, seed: u64) -> DMatrix<f64> {
+    let closed = ClosedMechanism::new(robot).unwrap();
+    let (mut ws, mut rng) = (closed.workspace(), Rng(seed));
+    let (n, width) = (closed.dof(), robot.parameter_count());
+    let mut q = closed.assembled().to_vec();
+    let mut rows: Vec<f64> = Vec::new();
+    for _ in 0..samples {
+        for _ in 0..4 {
+            let mut v = vec![0.0; robot.nv()];
+            closed.velocities(&mut ws, &q, &rng.values(n, 1.0), &mut v).unwrap();
+            let fastest = v.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+            for x in &mut v {
+                *x *= 0.15 / fastest;
+            }
+            let mut next = q.clone();
+            robot.integrate(&mut next, &v);
+            let predicted = next.clone();
+            // Near dead points rounding grows with the speed of the dependent joints, and branches meet: turn back.
+            let stays = closed.close(&mut ws, &mut next).is_ok()
+                && next.iter().zip(&predicted).all(|(x, p)| (x - p).abs() < 0.05)
+                && closed.velocity_map(&mut ws, &next).is_ok_and(|g| g.amax() < 20.0);
+            if stays {
+                q = next;
+            }
+        }
+        let (v, a) = (rng.values(n, 2.0), rng.values(n, 3.0));
+        rows.extend_from_slice(closed.torque_regressor(&mut ws, &q, &v, &a).unwrap());
+    }
+    let mut y = DMatrix::from_row_slice(rows.len() / width, width, &rows);
+    y.row_iter_mut().for_each(|mut r| {
+        let norm = r.norm();
+        if norm > 0.0 {
+            r.unscale_mut(norm);
+        }
+    });
+    y
+}
+
+/// The null vectors are null on fresh motions, and independent.
+pub fn check_null_vectors(name: &str, robot: &Mechanism, answer: &Analysis) {
+    // Rounding of the closure (1e-14) and of the null vectors' entries, near singular configurations more.
+    check_null_vectors_to(name, robot, answer, 1e-8);
+}
+
+/// The same to another tolerance.
+pub fn check_null_vectors_to(name: &str, robot: &Mechanism, answer: &Analysis, tolerance: f64) {
+    assert_eq!(answer.null_vectors.len(), answer.nullity, "{name}");
+    assert_eq!(answer.nullity + answer.rank, answer.parameters, "{name}");
+    let null = null_space(answer);
+    let left = (regressor(robot, 12, 5) * &null).amax();
+    assert!(left < tolerance, "{name}: {left:.1e}");
+    if answer.nullity > 0 {
+        let independent = rank(&null, 1e-9).unwrap();
+        assert_eq!(independent.rank, answer.nullity, "{name}: {independent:?}");
+    }
+}
+
+/// How many null vectors the principles explain.
+pub fn explained(answer: &Analysis) -> usize {
+    answer.null_vectors.iter().filter(|r| r.kind != Principle::Computation).count()
+}
+
+/// The same rank in 31 digits, by another way: random closed configurations instead of exact curves, pivots instead of
+/// residues.
+pub fn check_extended(name: &str, robot: &Mechanism, answer: &Analysis, snap: f64) {
+    let geometry = ExactGeometry::new(robot, snap);
+    let experiment = Experiment::complete(robot.base() == Base::Floating, Regime::Full);
+    let order = (0..robot.parameter_count()).collect();
+    let question = Question { mechanism: robot, experiment: &experiment, order, seed: 11 };
+    let closed = ClosedMechanism::new(robot).unwrap();
+    let assembly = ExactAssembly::new(robot, &geometry, closed.assembled(), snap);
+    let found = Extended::new(&question, &closed, &assembly, snap).unwrap_or_else(|e| panic!("{name}: {e}"));
+    assert_eq!(found.rank.rank, answer.rank, "{name}: {:?}, open {:.1e}", found.rank, found.open);
+    // Taken literally, random geometry contradicts nothing. Where special dimensions are rounded, or askew axes should meet, the last
+    // digits of files show.
+    let (open, dropped) = if snap == 0.0 { (1e-28, 1e-28) } else { (1e-13, 1e-10) };
+    let clear = found.open < open && found.rank.dropped < dropped;
+    assert!(clear, "{name}: {:?}, open {:.1e}", found.rank, found.open);
+}
+
+/// No principle ever proposes a vector that computation refuses.
+pub fn check_sound(name: &str, robot: &Mechanism) {
+    let geometry = ExactGeometry::new(robot, DEFAULT_SNAP);
+    let experiment = Experiment::complete(robot.base() == Base::Floating, Regime::Full);
+    let order = (0..robot.parameter_count()).collect();
+    let question = Question { mechanism: robot, experiment: &experiment, order, seed: 1 };
+    let loops = Loops::new(&question, &geometry, DEFAULT_SNAP).unwrap();
+    let (_, explanation) = question.by_lifting(&loops, true).unwrap();
+    assert_eq!(explanation.unsound, 0, "{name}");
+}

@@ -1,0 +1,509 @@
+//! Single bodies behind a sensor, payloads from torques, and the online filter, against truth that is known.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "../../examples/icub_like/study.rs"]
+mod study;
+
+use crate::common;
+use crate::common::{Rng, reference_rnea};
+use inertial::consistency::{DEFAULT_TOLERANCE, judge};
+use inertial::dynamics::{InverseDynamics, Samples, Workspace, base_wrench, forward_kinematics};
+use inertial::estimation::{
+    Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares, Measurements, Online, PayloadLink,
+    SensorMotion, SingleBody, Summary, TRACE_OF_PRIOR, Unloaded, Weighting, Wrenches, identify,
+    identify_payload,
+};
+use inertial::identifiability::Status;
+use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
+use inertial::spatial::{Inertia, PseudoInertia};
+use nalgebra::{DMatrix, DVector, Vector3};
+
+fn normal(rng: &mut Rng) -> f64 {
+    // Box and Muller.
+    let (u, w) = (rng.range(1e-300, 1.0), rng.range(0.0, std::f64::consts::TAU));
+    (-2.0 * u.ln()).sqrt() * w.cos()
+}
+
+/// Random motion of a sensor, and the wrench of a body on it from Newton and Euler's equations.
+fn sensor_log(body: &Inertia<f64>, count: usize, rng: &mut Rng) -> (SensorMotion, Vec<f64>) {
+    let (mut acc, mut gyro, mut alpha, mut wrench) = (vec![], vec![], vec![], vec![]);
+    let com = body.com().unwrap();
+    for _ in 0..count {
+        let (d, w, dw) = (rng.vector(15.0), rng.vector(3.0), rng.vector(10.0));
+        // Force moves the centre of mass; moment about it, then about the origin.
+        let force = (d + dw.cross(&com) + w.cross(&w.cross(&com))) * body.mass;
+        let about = body.about_com();
+        let moment = about * dw + w.cross(&(about * w)) + com.cross(&force);
+        acc.extend(d.iter());
+        gyro.extend(w.iter());
+        alpha.extend(dw.iter());
+        wrench.extend(force.iter().chain(moment.iter()));
+    }
+    (SensorMotion::from_imu(acc, gyro, alpha).unwrap(), wrench)
+}
+
+/// Whether it is least squares without constraints.
+fn plain(estimator: Estimator) -> bool {
+    matches!(estimator, Estimator::Ols | Estimator::Wls)
+}
+
+const OFFSET: [f64; 6] = [4.0, -1.0, 2.5, 0.3, -0.2, 0.1];
+
+fn with_offset(wrench: &[f64]) -> Vec<f64> {
+    wrench.iter().enumerate().map(|(i, x)| x + OFFSET[i % 6]).collect()
+}
+
+#[test]
+fn a_single_body_is_returned_exactly_with_its_offsets() {
+    let mut rng = Rng(11);
+    let single = SingleBody::new("bench", "tool").unwrap();
+    let equations = single.equations().unwrap();
+    assert_eq!((equations.rank(), equations.len()), (10, 16));
+    for _ in 0..20 {
+        let truth = rng.inertia();
+        let (motion, wrench) = sensor_log(&truth, 60, &mut rng);
+        for sign in [1.0, -1.0] {
+            // Some sensors tell the wrench on themselves.
+            let readings: Vec<f64> = with_offset(&wrench).iter().map(|x| sign * x).collect();
+            let summary = single.summary(&equations, &motion, &Wrenches::new(&readings)).unwrap();
+            for estimator in [Estimator::Ols, Estimator::Wls, Estimator::Lmi, Estimator::Manifold] {
+                let options = IdentifyOptions { estimator, ..IdentifyOptions::default() };
+                let found = single.identify(&equations, &summary, None, &options).unwrap();
+                let scale = truth.parameters().amax();
+                // The cone's solver works on squared factors and takes noise as a millionth of the forces at least.
+                let tolerance = if plain(estimator) { 1e-9 } else { 1e-6 };
+                for (x, y) in truth.parameters().iter().zip(&found.parameters) {
+                    assert!((x - y).abs() < tolerance * scale, "{estimator:?}: {x} {y}");
+                }
+                for (joint, offset) in found.joints.iter().zip(OFFSET) {
+                    assert!(
+                        (joint.offset.unwrap() - sign * offset).abs() < 100.0 * tolerance,
+                        "{estimator:?}"
+                    );
+                }
+                assert_eq!(found.joints[3].name, "ft.tx");
+                assert_eq!(found.fit[5].joint, "ft.tz");
+                assert_eq!((found.rank, found.excited), (10, 10));
+                assert_eq!(found.warnings.iter().any(|w| w.contains("opposite sign")), sign < 0.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sensor_on_an_arm_feels_what_the_ground_feels() {
+    let mut rng = Rng(12);
+    let arm = builtin::get("puma560").unwrap().build(&BuildOptions::default()).unwrap();
+    let payload = rng.inertia();
+    // A robot whose last link is the payload and whose other links weigh nothing: the ground carries the payload alone.
+    let mut parameters = vec![0.0; arm.parameter_count()];
+    let at = parameters.len() - 10;
+    parameters[at..].copy_from_slice(payload.parameters().as_slice());
+    let light = arm.clone().with_parameters(&parameters).unwrap();
+    let (mut q, mut v, mut a, mut wrench) = (vec![], vec![], vec![], vec![]);
+    let mut workspace = Workspace::new(&light);
+    for _ in 0..80 {
+        let state = (rng.positions(&arm), rng.values(6, 2.0), rng.values(6, 5.0));
+        let on_ground = base_wrench(&light, &mut workspace, &state.0, &state.1, &state.2).unwrap();
+        forward_kinematics(&light, &mut workspace, &state.0).unwrap();
+        let here = workspace.poses()[5].pull_force(&on_ground);
+        wrench.extend(here.linear.iter().chain(here.angular.iter()));
+        q.extend(state.0);
+        v.extend(state.1);
+        a.extend(state.2);
+    }
+    let motion = SensorMotion::from_joints(&arm, "link6", &q, &v, &a).unwrap();
+    let single = SingleBody::new("puma560", "tool").unwrap();
+    let equations = single.equations().unwrap();
+    let summary = single.summary(&equations, &motion, &Wrenches::new(&with_offset(&wrench))).unwrap();
+    let options = IdentifyOptions { estimator: Estimator::Wls, ..IdentifyOptions::default() };
+    let found = single.identify(&equations, &summary, None, &options).unwrap();
+    let scale = payload.parameters().amax();
+    for (x, y) in payload.parameters().iter().zip(&found.parameters) {
+        assert!((x - y).abs() < 1e-9 * scale, "{x} {y}");
+    }
+    let error = SensorMotion::from_joints(&arm, "link66", &q, &v, &a).unwrap_err().to_string();
+    assert!(error.contains("no link link66; the nearest is link6"), "{error}");
+    assert!(SensorMotion::from_joints(&arm, "link6", &q, &v[1..], &a).is_err());
+}
+
+#[test]
+fn errors_of_a_single_body_are_as_large_as_stated() {
+    const DRAWS: usize = 200;
+    let mut rng = Rng(13);
+    let single = SingleBody::new("bench", "tool").unwrap();
+    let equations = single.equations().unwrap();
+    let truth = rng.inertia();
+    let (motion, clean) = sensor_log(&truth, 200, &mut rng);
+    let noise = [0.5, 0.5, 0.8, 0.02, 0.02, 0.01];
+    let expected = DVector::from_iterator(16, truth.parameters().iter().copied().chain(OFFSET));
+    let (mut chi, mut sums) = (0.0, DVector::zeros(16));
+    for _ in 0..DRAWS {
+        let readings: Vec<f64> = with_offset(&clean)
+            .iter()
+            .enumerate()
+            .map(|(i, x)| x + noise[i % 6] * normal(&mut rng))
+            .collect();
+        let summary = single.summary(&equations, &motion, &Wrenches::new(&readings)).unwrap();
+        let found = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
+        let error = &found.values - &expected;
+        chi += error.dot(&found.covariance.clone().cholesky().unwrap().solve(&error));
+        sums += error.component_div(&DVector::from_vec(found.std_errors()));
+        let options = IdentifyOptions::default();
+        let possible = single.identify(&equations, &summary, None, &options).unwrap();
+        assert!(possible.bodies[0].consistent);
+    }
+    // Chi-square of 3200 degrees of freedom, near normal: outside 4.9 deviations once in a million. Noise estimated from 200
+    // samples each widens squares by about 1 + 2/200, which is half a deviation here.
+    let freedom = (DRAWS * 16) as f64;
+    let deviation = (chi - freedom) / (2.0 * freedom).sqrt();
+    assert!(deviation.abs() < 4.9, "{deviation}");
+    // Means are zero: beyond 5.5 once in 2.6e7, times sixteen.
+    assert!(sums.amax() / (DRAWS as f64).sqrt() < 5.5, "{sums}");
+}
+
+#[test]
+fn what_is_held_still_or_too_short_is_told() {
+    let mut rng = Rng(14);
+    let single = SingleBody::new("bench", "tool").unwrap();
+    let equations = single.equations().unwrap();
+    let truth = rng.inertia();
+    let com = truth.com().unwrap();
+    let (mut acc, mut wrench) = (vec![], vec![]);
+    for _ in 0..50 {
+        let up = Vector3::from(rng.unit::<3>()) * 9.81;
+        let force = up * truth.mass;
+        acc.extend(up.iter());
+        wrench.extend(force.iter().chain(com.cross(&force).iter()).map(|x| x + 0.01 * normal(&mut rng)));
+    }
+    let still = vec![0.0; acc.len()];
+    let motion = SensorMotion::from_imu(acc.clone(), still.clone(), still.clone()).unwrap();
+    let summary = single.summary(&equations, &motion, &Wrenches::new(&with_offset(&wrench))).unwrap();
+    let found = single.identify(&equations, &summary, None, &IdentifyOptions::default()).unwrap();
+    assert_eq!((found.rank, found.excited), (10, 4));
+    assert!(found.warnings.iter().any(|w| w.contains("does not show")), "{:?}", found.warnings);
+    assert!((found.bodies[0].mass - truth.mass).abs() < 0.01 * truth.mass && found.bodies[0].consistent);
+    // Inertia that nothing shows is that of a ball of water: of the right order, not of rounding.
+    let ball = 0.4 * truth.mass * (0.75 * truth.mass / (std::f64::consts::PI * 1000.0)).powf(2.0 / 3.0);
+    assert!((found.bodies[0].inertia.ixx / ball - 1.0).abs() < 0.1, "{:?} {ball}", found.bodies[0].inertia);
+
+    let few = SensorMotion::from_imu(acc[..6].to_vec(), vec![0.0; 6], vec![0.0; 6]).unwrap();
+    let short = single.summary(&equations, &few, &Wrenches::new(&wrench[..12])).unwrap();
+    let error =
+        single.identify(&equations, &short, None, &IdentifyOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("12 measured forces are fewer than the 16 unknowns"), "{error}");
+    assert!(SensorMotion::from_imu(acc, still.clone(), vec![0.0]).is_err());
+    assert!(single.summary(&equations, &motion, &Wrenches::new(&wrench[1..])).is_err());
+}
+
+#[test]
+fn slow_motion_has_impossible_least_squares_and_possible_bodies() {
+    const DRAWS: usize = 6;
+    let truth = study::truth();
+    let mut impossible = [0; study::TIMES.len()];
+    for seed in 0..DRAWS as u64 {
+        for (k, &time) in study::TIMES.iter().enumerate() {
+            let row = study::run(time, 100 + seed).unwrap();
+            assert_eq!(row.time, time);
+            impossible[k] += usize::from(!row.plain.bodies[0].consistent);
+            assert!(row.possible.bodies[0].consistent, "{time} s");
+            // Mass and centre are known from gravity, however slow; 1 % is several of their standard errors.
+            assert!((row.possible.bodies[0].mass / truth.mass - 1.0).abs() < 0.01);
+            let distance = (study::tensor(&row.plain) - study::tensor(&row.possible)).norm();
+            if time <= 1.0 {
+                // Both are the same estimate, as far as the solver's gap and the trace of a prior go.
+                assert!(distance < 1e-4 * truth.rotational.norm(), "{time} s: {distance:e}");
+                assert!(
+                    (study::tensor(&row.plain) - truth.rotational).norm() < 0.1 * truth.rotational.norm()
+                );
+            }
+        }
+    }
+    // At ten seconds the error of each second moment is several times the moment itself: all three come out positive, and
+    // fit with the centre, in well under half of the draws.
+    assert!(impossible[0] > DRAWS / 2, "{impossible:?}");
+    assert_eq!(impossible[3..], [0, 0]);
+}
+
+/// Robot logs of random states; a payload on the link's body where given.
+struct Logs {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    a: Vec<f64>,
+    tau: Vec<f64>,
+    count: usize,
+}
+
+fn robot_log(robot: &Mechanism, count: usize, noise: f64, rng: &mut Rng) -> Logs {
+    let nv = robot.nv();
+    let mut log = Logs { q: vec![], v: vec![], a: vec![], tau: vec![], count };
+    for _ in 0..count {
+        let (q, v, a) = (rng.positions(robot), rng.values(nv, 2.0), rng.values(nv, 5.0));
+        let mut tau = reference_rnea(robot, &q, &v, &a);
+        for i in 0..nv {
+            tau[i] += 0.4 * v[i] + 0.7 * v[i].signum() + 0.3 * i as f64 + noise * normal(rng);
+        }
+        log.q.extend(q);
+        log.v.extend(v);
+        log.a.extend(a);
+        log.tau.extend(tau);
+    }
+    log
+}
+
+impl Logs {
+    fn with(
+        &self,
+        range: std::ops::Range<usize>,
+        f: &mut impl FnMut(&Measurements<'_>),
+        dynamics: &InverseDynamics,
+    ) {
+        let (nq, nv) = (dynamics.nq(), dynamics.nv());
+        let rows = |x: &'_ [f64], n: usize| x[range.start * n..range.end * n].to_vec();
+        let (q, v, a, tau) = (rows(&self.q, nq), rows(&self.v, nv), rows(&self.a, nv), rows(&self.tau, nv));
+        let samples = Samples::new(dynamics, range.len(), &q, &v, &a).unwrap();
+        f(&Measurements::new(samples, &v, &a, &tau));
+    }
+
+    fn summary(&self, equations: &Equations<'_>) -> Summary {
+        let mut out = None;
+        let dynamics = InverseDynamics::new(equations.mechanism());
+        self.with(0..self.count, &mut |m| out = Some(Summary::new(equations, m).unwrap()), &dynamics);
+        out.unwrap()
+    }
+}
+
+/// The built-in robot without armature (the reference recursion has none), and the same with a payload on its last link.
+fn loaded(name: &str, payload: &Inertia<f64>) -> [Mechanism; 2] {
+    let mut builder = builtin::get(name).unwrap();
+    for joint in &mut builder.joints {
+        joint.dynamics.armature = 0.0;
+        (joint.dynamics.damping, joint.dynamics.friction) = (0.4, 0.7);
+    }
+    let robot = builder.build(&BuildOptions::default()).unwrap();
+    let mut parameters = robot.parameters();
+    let last = parameters.len() - 10;
+    parameters[last..].iter_mut().zip(payload.parameters().iter()).for_each(|(x, y)| *x += y);
+    let with = robot.clone().with_parameters(&parameters).unwrap();
+    [robot, with]
+}
+
+const TERMS: JointTerms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: false };
+
+#[test]
+fn a_payload_is_the_difference_between_two_logs_or_a_log_and_a_model() {
+    let mut rng = Rng(15);
+    for name in ["puma560", "arm7", "scara"] {
+        let payload = rng.inertia();
+        let [robot, with] = loaded(name, &payload);
+        let equations = Equations::with_all_terms(&robot, TERMS, DEFAULT_SNAP).unwrap();
+        let (first, second) = (robot_log(&robot, 300, 0.0, &mut rng), robot_log(&with, 300, 0.0, &mut rng));
+        let (first, second) = (first.summary(&equations), second.summary(&equations));
+        let last = robot.links().last().unwrap().name.clone();
+        let link = PayloadLink::new(&equations, &last).unwrap();
+        let truth = link.regrouping.regroup(payload.parameters().as_slice()).unwrap();
+        // Friction is the model's, offsets are not in a model.
+        let free: Vec<bool> =
+            equations.names[equations.rank()..].iter().map(|n| n.ends_with("offset")).collect();
+        for unloaded in [Unloaded::Model { free: &free }, Unloaded::Log(&first)] {
+            for estimator in [Estimator::Ols, Estimator::Wls, Estimator::Lmi, Estimator::Manifold] {
+                // What the robot cannot show needs a prior.
+                let prior_weight = if link.regrouping.rank() == 10 { TRACE_OF_PRIOR } else { 1.0 };
+                let options = IdentifyOptions { estimator, prior_weight, ..Default::default() };
+                let found = identify_payload(&equations, &link, &second, unloaded, &options).unwrap();
+                if prior_weight == 1.0 && !plain(estimator) {
+                    assert!(
+                        found.bodies[0].consistent && found.fit_relative_rms < 0.02,
+                        "{name} {estimator:?}"
+                    );
+                    continue;
+                }
+                assert_eq!(
+                    (found.rank, found.excited),
+                    (link.regrouping.rank(), link.regrouping.rank()),
+                    "{name}"
+                );
+                let tolerance = if plain(estimator) { 1e-9 } else { 1e-5 };
+                for (x, y) in truth.iter().zip(&found.base_parameters) {
+                    let scale = payload.parameters().amax();
+                    assert!(
+                        (x - y.value).abs() < tolerance * scale,
+                        "{name} {estimator:?} {}: {x} {}",
+                        y.name,
+                        y.value
+                    );
+                }
+                assert!(found.fit_relative_rms < 10.0 * tolerance, "{name}: {:e}", found.fit_relative_rms);
+                assert!(plain(estimator) || found.bodies[0].consistent);
+                assert!((found.joints[1].offset.unwrap() - 0.3).abs() < 1e-3, "{name} {estimator:?}");
+                let asked = matches!(unloaded, Unloaded::Log(_));
+                assert_eq!(found.joints[0].viscous.is_some(), asked);
+            }
+        }
+        // The model with the payload is the robot with it.
+        let added = link.add(&robot, &payload).unwrap();
+        let expected = DVector::from_vec(with.parameters());
+        assert!((DVector::from_vec(added) - expected).amax() < 1e-12);
+    }
+}
+
+#[test]
+fn what_a_robot_can_show_of_a_payload() {
+    let of = |name: &str, link: &str| {
+        let robot = builtin::get(name).unwrap().build(&BuildOptions::default()).unwrap();
+        let equations = Equations::new(&robot, JointTerms::default(), DEFAULT_SNAP).unwrap();
+        PayloadLink::new(&equations, link).map(|l| (l.regrouping.rank(), l.regrouping.status))
+    };
+    // The last link of a six-axis arm moves in every way: all ten, alone.
+    let (rank, status) = of("puma560", "link6").unwrap();
+    assert!(rank == 10 && status.iter().all(|s| *s == Status::Identifiable));
+    // The first only turns about its vertical axis: nothing but Izz.
+    let (rank, status) = of("puma560", "link1").unwrap();
+    assert_eq!((rank, status[9]), (1, Status::Identifiable));
+    assert!(status[..9].iter().all(|s| *s == Status::Unidentifiable));
+    let error = of("puma560", "lnk6").unwrap_err().to_string();
+    assert!(error.contains("the nearest is link6"), "{error}");
+    assert!(of("puma560", "ground").unwrap_err().to_string().contains("never moves"));
+}
+
+#[test]
+fn errors_of_a_payload_are_as_large_as_stated() {
+    const DRAWS: usize = 200;
+    let mut rng = Rng(16);
+    let payload = rng.inertia();
+    let [robot, with] = loaded("planar-2r", &payload);
+    let equations = Equations::with_all_terms(&robot, TERMS, DEFAULT_SNAP).unwrap();
+    let link = PayloadLink::new(&equations, &robot.links().last().unwrap().name).unwrap();
+    let truth = link.regrouping.regroup(payload.parameters().as_slice()).unwrap();
+    let free: Vec<bool> = equations.names[equations.rank()..].iter().map(|n| n.ends_with("offset")).collect();
+    for two_logs in [false, true] {
+        let (mut squares, mut sums) = (0.0, vec![0.0; truth.len()]);
+        for _ in 0..DRAWS {
+            let summary = |m: &Mechanism, rng: &mut Rng| robot_log(m, 150, 0.5, rng).summary(&equations);
+            let (first, second) = (summary(&robot, &mut rng), summary(&with, &mut rng));
+            let unloaded = if two_logs { Unloaded::Log(&first) } else { Unloaded::Model { free: &free } };
+            let options = IdentifyOptions { estimator: Estimator::Wls, ..Default::default() };
+            let found = identify_payload(&equations, &link, &second, unloaded, &options).unwrap();
+            for (k, (x, y)) in truth.iter().zip(&found.base_parameters).enumerate() {
+                let z = (y.value - x) / y.std_error;
+                squares += z * z;
+                sums[k] += z;
+            }
+            let options = IdentifyOptions::default();
+            assert!(
+                identify_payload(&equations, &link, &second, unloaded, &options).unwrap().bodies[0]
+                    .consistent
+            );
+        }
+        // Errors of a few correlated unknowns: each draw's mean square has at most the variance 2 of a single one, so 200
+        // draws stay within 5 · √(2/200) = 0.5 but for once in two million.
+        let mean = squares / (DRAWS * truth.len()) as f64;
+        assert!((mean - 1.0).abs() < 0.5, "{two_logs}: {mean}");
+        let most = sums.iter().fold(0.0, |m: f64, x| m.max(x.abs())) / (DRAWS as f64).sqrt();
+        assert!(most < 5.5, "{two_logs}: {most}");
+    }
+}
+
+#[test]
+fn the_online_filter_is_the_batch_where_nothing_is_forgotten() {
+    let mut rng = Rng(17);
+    let [robot, _] = loaded("puma560", &rng.inertia());
+    let equations = Equations::new(&robot, TERMS, DEFAULT_SNAP).unwrap();
+    let dynamics = InverseDynamics::new(&robot);
+    let log = robot_log(&robot, 300, 0.3, &mut rng);
+    let batch = log.summary(&equations);
+    let mut online = Online::new(&equations, 1.0).unwrap();
+    let mut start = 0;
+    while start < log.count {
+        let end = log.count.min(start + 1 + rng.below(9));
+        log.with(start..end, &mut |m| online.absorb(m).unwrap(), &dynamics);
+        start = end;
+        if online.samples() > 100 && rng.chance(0.1) {
+            let now = identify(&equations, &online.summary(), None, &IdentifyOptions::default()).unwrap();
+            assert!(now.bodies.iter().all(|b| b.consistent));
+        }
+    }
+    let (a, b) = (
+        LeastSquares::new(&equations, &online.summary(), Weighting::Weighted).unwrap(),
+        LeastSquares::new(&equations, &batch, Weighting::Weighted).unwrap(),
+    );
+    assert!((&a.values - &b.values).amax() < 1e-9 * b.values.amax());
+    for (x, y) in a.std_errors().iter().zip(b.std_errors()) {
+        assert!((x - y).abs() < 1e-9 * y);
+    }
+    assert!(Online::new(&equations, 0.0).is_err() && Online::new(&equations, 1.1).is_err());
+    // A block that is refused changes nothing.
+    let before = online.summary();
+    let mut bad = robot_log(&robot, 2, 0.0, &mut rng);
+    bad.tau[3] = f64::NAN;
+    bad.with(0..2, &mut |m| assert!(online.absorb(m).is_err()), &dynamics);
+    assert_eq!(online.summary(), before);
+}
+
+#[test]
+fn forgetting_weighs_old_samples_less_and_follows_a_change() {
+    let mut rng = Rng(18);
+    let payload = rng.inertia();
+    let [robot, with] = loaded("planar-2r", &payload);
+    let equations = Equations::new(&robot, TERMS, DEFAULT_SNAP).unwrap();
+    let dynamics = InverseDynamics::new(&robot);
+    let logs = [robot_log(&robot, 400, 0.2, &mut rng), robot_log(&with, 400, 0.2, &mut rng)];
+    let keep: f64 = 0.98;
+    let mut online = Online::new(&equations, keep).unwrap();
+    for log in &logs {
+        for k in 0..log.count {
+            log.with(k..k + 1, &mut |m| online.absorb(m).unwrap(), &dynamics);
+        }
+    }
+    let found = LeastSquares::new(&equations, &online.summary(), Weighting::Ordinary).unwrap();
+    // The same by weighted normal equations, from the rows themselves.
+    let (n, nv) = (equations.len(), robot.nv());
+    let (mut gram, mut rhs) = (DMatrix::zeros(n, n), DVector::zeros(n));
+    for (age, (log, k)) in (0..800).rev().zip(logs.iter().flat_map(|l| (0..400).map(move |k| (l, k)))) {
+        let (q, v, a) = (&log.q[k * nv..], &log.v[k * nv..], &log.a[k * nv..]);
+        let y = common::reference_regressor(&robot, &q[..nv], &v[..nv], &a[..nv]);
+        for i in 0..nv {
+            let mut row = DVector::zeros(n);
+            for (j, &column) in equations.regrouping.base.iter().enumerate() {
+                row[j] = y[(i, column)];
+            }
+            for (j, &(c, _)) in equations.terms.iter().enumerate().filter(|(_, (c, _))| *c == i) {
+                row[equations.rank() + j] = match equations.names[equations.rank() + j].rsplit('.').next() {
+                    Some("viscous") => v[c],
+                    Some("coulomb") => v[c].signum(),
+                    _ => 1.0,
+                };
+            }
+            let weight = keep.powi(age);
+            gram += &row * row.transpose() * weight;
+            rhs += row * (weight * log.tau[k * nv + i]);
+        }
+    }
+    let expected = gram.cholesky().unwrap().solve(&rhs);
+    // Normal equations lose half of the digits of a condition of some thousands.
+    assert!((&found.values - &expected).amax() < 1e-8 * expected.amax());
+    // Of 400 samples before the change e⁻⁸ are left: the estimate is that of the loaded robot, within its errors.
+    let truth = equations.regrouping.regroup(&with.parameters()).unwrap();
+    let found = LeastSquares::new(&equations, &online.summary(), Weighting::Weighted).unwrap();
+    for (k, x) in truth.iter().enumerate() {
+        let z = (found.values[k] - x) / found.std_errors()[k];
+        // Beyond 5.5 once in 2.6e7, and the memory of 50 samples makes errors a Student's: rather 7.
+        assert!(z.abs() < 7.0, "{}: {z}", equations.names[k]);
+    }
+    let now = identify(&equations, &online.summary(), None, &IdentifyOptions::default()).unwrap();
+    assert!(now.bodies.iter().all(|b| b.consistent));
+}
+
+#[test]
+fn the_measured_prior_is_a_body() {
+    let mut rng = Rng(19);
+    for _ in 0..50 {
+        // Whatever least squares may find, also nonsense.
+        let values = std::array::from_fn(|_| rng.range(-2.0, 2.0));
+        let errors = std::array::from_fn(|_| rng.range(0.0, 2.0));
+        let prior = inertial::estimation::measured_prior(&values, &errors);
+        assert!(judge(&prior, DEFAULT_TOLERANCE).unwrap().is_consistent());
+        assert!(PseudoInertia::from(&prior).0.cholesky().is_some());
+    }
+}
