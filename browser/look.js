@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 /** The program under test. */
-export const program = process.env.INERTIAL ?? new URL("../target/debug/inertial", import.meta.url).pathname;
+export const program = process.env.INERTIAL ?? new URL("../target/release/inertial", import.meta.url).pathname;
 
 /** Runs it; what it prints. */
 export const run = (...args) => execFileSync(program, args, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });

@@ -3,7 +3,7 @@
 # nowhere fail. Formulas are drawn by KaTeX, which a page loads when it is opened.
 set -eu
 cd "$(dirname "$0")/.."
-RUSTDOCFLAGS="-D warnings --html-in-header $PWD/crates/inertial/katex-header.html" cargo doc --workspace --no-deps --quiet
+RUSTDOCFLAGS="-D warnings --html-in-header $PWD/crates/inertial/katex-header.html" cargo doc --release --workspace --no-deps --quiet
 if command -v mdbook >/dev/null; then
   if mdbook build docs 2>&1 | grep -E "WARN|ERROR"; then
     echo "mdbook has the complaints above" >&2

@@ -6,11 +6,12 @@ set -eu
 cd "$(dirname "$0")/.."
 python=$1
 export INERTIAL_PROGRAM="$PWD/target/release/inertial"
-cargo build --release --quiet -p inertial-cli
+# The whole workspace, as the tests build it: one choice of features, one build of each dependency.
+cargo build --release --quiet --workspace
 $python -m pip install --quiet -r crates/inertial-py/tests/requirements.txt
 rm -rf target/wheels
 $python -m maturin build --quiet --release --manifest-path crates/inertial-py/Cargo.toml --out target/wheels
 $python -m pip install --quiet --force-reinstall --no-deps target/wheels/*.whl
 cd crates/inertial-py
 $python -m mypy
-$python -m pytest --quiet tests
+$python -m pytest --quiet --numprocesses 2 tests

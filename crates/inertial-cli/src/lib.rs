@@ -138,6 +138,7 @@ pub struct Reply {
 /// Calls a command as `main` does, for another program. The error is the program's one line.
 pub fn call(arguments: &[String], session: Session) -> Result<Reply, String> {
     let command = parse(arguments)?;
+    let session = Session { arguments: arguments.to_vec(), ..session };
     let (answer, session) = session::within(session, || run(command));
     let yes = answer.map_err(|error| output::words(&error))? == Answer::Yes;
     Ok(Reply { yes, output: session.output, messages: session.messages })

@@ -256,6 +256,8 @@ impl Sink {
 
     /// The result is whole: it takes its place.
     pub fn finish(self) -> Result<()> {
+        // A caller that was interrupted gets no file, however late the work ends.
+        session::go_on()?;
         let Self { out, label } = self;
         let stage = out.into_inner().map_err(io::IntoInnerError::into_error);
         let done = match stage {

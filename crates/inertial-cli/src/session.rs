@@ -16,6 +16,8 @@ pub struct Session {
     pub models: HashMap<String, String>,
     /// Summaries of logs, by the argument that names them.
     pub summaries: HashMap<String, Summary>,
+    /// Arguments of the call, for pages to tell how they were obtained; those of the process are not the caller's to show.
+    pub arguments: Vec<String>,
     /// Set by the caller to stop long work.
     pub stop: Arc<AtomicBool>,
     /// What would have gone to standard output.
@@ -54,6 +56,14 @@ pub fn keep_message(line: &str) -> bool {
 /// The text of a model that the caller gave.
 pub fn model(argument: &str) -> Option<String> {
     CURRENT.with_borrow(|current| current.as_ref()?.models.get(argument).cloned())
+}
+
+/// Arguments of the command that runs now, without the program's name: the caller's, else those of the process.
+pub fn arguments() -> Vec<String> {
+    CURRENT.with_borrow(|current| match current {
+        Some(session) => session.arguments.clone(),
+        None => std::env::args().skip(1).collect(),
+    })
 }
 
 /// A summary that the caller gave.

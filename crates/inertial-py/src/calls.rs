@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use inertial_cli::Session;
@@ -15,35 +15,43 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::summary::Summary;
-use crate::wrong;
+use crate::{pool, wrong};
 
 /// How often Python looks whether it was interrupted.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// Does long work on a thread of its own with the interpreter released, so that Ctrl-C is seen: it sets `stop` and waits for the
-/// work to leave everything whole.
+/// Time that interrupted work has to end by itself.
+const GRACE: Duration = Duration::from_millis(150);
+
+/// Does long work on a thread of its own with the interpreter released, so that Ctrl-C is seen.
+///
+/// An interruption sets `stop` and gives the work a moment to end. Work that has not ended by then is left to itself: it sees
+/// `stop` before it writes anything, and its result is dropped.
 pub fn long<T: Send + 'static>(
     py: Python<'_>,
     stop: &Arc<AtomicBool>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (send, receive) = channel();
-    std::thread::spawn(move || send.send(work()));
-    let mut receive = Some(receive);
-    let mut interrupted = None;
+    std::thread::spawn(move || send.send(pool::run_alone(work)));
+    let ended = || wrong("the work ended unexpectedly");
+    // A receiver cannot be shared between threads, but the one that waits is always this one.
+    let receive = Mutex::new(receive);
+    let wait = |time: Duration| {
+        py.detach(|| receive.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(time))
+    };
     loop {
-        let Some(receiver) = receive.take() else { return Err(wrong("the work ended without a result")) };
-        let (answer, receiver) = py.detach(move || (receiver.recv_timeout(GLANCE), receiver));
-        match (answer, interrupted.take()) {
-            (Ok(_), Some(error)) => return Err(error),
-            (Ok(done), None) => return Ok(done),
-            (Err(RecvTimeoutError::Disconnected), _) => return Err(wrong("the work ended unexpectedly")),
-            (Err(RecvTimeoutError::Timeout), earlier) => {
-                interrupted = earlier.or_else(|| py.check_signals().err());
-                stop.store(interrupted.is_some(), Ordering::Relaxed);
-            }
+        match wait(GLANCE) {
+            Ok(done) => return done,
+            Err(RecvTimeoutError::Disconnected) => return Err(ended()),
+            Err(RecvTimeoutError::Timeout) => {}
         }
-        receive = Some(receiver);
+        if let Err(interruption) = py.check_signals() {
+            stop.store(true, Ordering::Relaxed);
+            // Whether it ended or not, the caller is interrupted.
+            let _ = wait(GRACE);
+            return Err(interruption);
+        }
     }
 }
 

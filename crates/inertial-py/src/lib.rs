@@ -9,6 +9,7 @@
 mod arrays;
 mod calls;
 mod mechanism;
+mod pool;
 mod summary;
 
 use pyo3::prelude::*;

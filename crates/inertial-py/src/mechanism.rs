@@ -1,14 +1,23 @@
 //! A mechanism in Python: names, parameters, regressors.
 
-use inertial::dynamics::{ClosedMechanism, InverseDynamics, Samples};
+use std::sync::{Mutex, PoisonError};
+
+use inertial::dynamics::{
+    ClosedMechanism, Frame, InverseDynamics, Samples, Scratch, Workspace, gravity_regressor,
+    kinetic_energy_regressor, momentum_regressor, potential_energy_regressor,
+};
 use inertial::mechanism as model;
-use numpy::{IntoPyArray, PyArray1, PyArray3, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayDyn, PyArrayMethods, PyReadonlyArray1,
+    PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
 use crate::arrays::{Array, Rows};
 use crate::calls::session_with;
-use crate::wrong;
+use crate::{pool, wrong};
 
 /// A robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable.
 #[pyclass(frozen, module = "inertial._inertial")]
@@ -24,6 +33,8 @@ pub struct Mechanism {
     options: Vec<String>,
     built: model::Mechanism,
     inverse: InverseDynamics,
+    /// Memory of single configurations, reused by every call.
+    scratch: Mutex<Scratch>,
 }
 
 #[pymethods]
@@ -36,7 +47,8 @@ impl Mechanism {
         arguments.extend(options.iter().cloned());
         let mechanism = inertial_cli::mechanism(&arguments, session).map_err(wrong)?;
         let inverse = InverseDynamics::new(&mechanism);
-        Ok(Self { label, text, options, built: mechanism, inverse })
+        let scratch = Mutex::new(inverse.scratch());
+        Ok(Self { label, text, options, built: mechanism, inverse, scratch })
     }
 
     fn __reduce__(
@@ -88,6 +100,34 @@ impl Mechanism {
     #[getter]
     fn parameter_names(&self) -> Vec<String> {
         self.built.parameter_names()
+    }
+
+    /// Names of the joints that move.
+    #[getter]
+    fn joint_names(&self) -> Vec<&str> {
+        self.built.joints().iter().map(|j| j.name.as_str()).collect()
+    }
+
+    /// Gravity (m/s², world frame).
+    #[getter]
+    fn gravity<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.built.gravity().as_slice().to_vec().into_pyarray(py)
+    }
+
+    /// Limits of the joints by name: lower, upper, velocity, effort; infinite where the model gives none.
+    #[getter]
+    fn limits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        for joint in self.built.joints() {
+            let limits = &joint.limits;
+            let values = PyDict::new(py);
+            values.set_item("lower", limits.lower)?;
+            values.set_item("upper", limits.upper)?;
+            values.set_item("velocity", limits.velocity)?;
+            values.set_item("effort", limits.effort)?;
+            out.set_item(&joint.name, values)?;
+        }
+        Ok(out)
     }
 
     /// The model's own inertial parameters.
@@ -156,6 +196,71 @@ impl Mechanism {
         tau.into_pyarray(py).reshape(shape)
     }
 
+    /// Regressor of one configuration of a tree: coordinates by parameters. `None` where an argument is not a contiguous vector of
+    /// 64-bit floats of the right length, or the mechanism has loops: the caller converts and takes the general way.
+    fn regressor_of_one<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+        a: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        if !self.built.loops().is_empty() {
+            return Ok(None);
+        }
+        let vector = |x: &Bound<'py, PyAny>| x.extract::<PyReadonlyArray1<'py, f64>>().ok();
+        let (Some(q), Some(v), Some(a)) = (vector(q), vector(v), vector(a)) else { return Ok(None) };
+        let (Ok(q), Ok(v), Ok(a)) = (q.as_slice(), v.as_slice(), a.as_slice()) else { return Ok(None) };
+        let (nq, nv) = (self.built.nq(), self.built.nv());
+        if q.len() != nq || v.len() != nv || a.len() != nv {
+            return Ok(None);
+        }
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let y = self.inverse.torque_regressor(&mut scratch, q, v, a).map_err(wrong)?;
+        PyArray1::from_slice(py, y).reshape([nv, self.built.parameter_count()]).map(Some)
+    }
+
+    /// Regressor of a scalar or vector quantity of each sample (rows by parameters): `momentum` (6 rows, linear first, in the base
+    /// frame), `kinetic-energy`, `potential-energy` (1 row each) or `gravity` (a row for each coordinate).
+    fn quantity_regressors<'py>(
+        &self,
+        py: Python<'py>,
+        quantity: &str,
+        q: Array<'py>,
+        v: Array<'py>,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        if !self.built.loops().is_empty() {
+            return Err(wrong(format!("the regressor of {quantity} is of trees, and this robot has loops")));
+        }
+        let (nq, nv, columns) = (self.built.nq(), self.built.nv(), self.built.parameter_count());
+        let height = match quantity {
+            "momentum" => 6,
+            "kinetic-energy" | "potential-energy" => 1,
+            "gravity" => nv,
+            other => return Err(wrong(format!("there is no regressor of {other}"))),
+        };
+        let rows = Rows::new(["q", "v"], [q, v], [nq, nv])?;
+        let ([q, v], count) = (rows.slices()?, rows.count);
+        let mut out = vec![0.0; count * height * columns];
+        py.detach(|| {
+            let mut workspace = Workspace::new(&self.built);
+            for (k, out) in out.chunks_exact_mut((height * columns).max(1)).enumerate() {
+                let (q, v) = (&q[k * nq..(k + 1) * nq], &v[k * nv..(k + 1) * nv]);
+                match quantity {
+                    "momentum" => {
+                        momentum_regressor(&self.built, &mut workspace, q, v, Frame::Base, out)?;
+                    }
+                    "kinetic-energy" => kinetic_energy_regressor(&self.built, &mut workspace, q, v, out)?,
+                    "potential-energy" => potential_energy_regressor(&self.built, &mut workspace, q, out)?,
+                    _ => gravity_regressor(&self.built, &mut workspace, q, out)?,
+                }
+            }
+            Ok(())
+        })
+        .map_err(|e: inertial::Error| wrong(e))?;
+        out.into_pyarray(py).reshape([count, height, columns])
+    }
+
     /// Regressors of samples: `count` by coordinates by parameters, into `out` where it is given.
     #[pyo3(signature = (q, v, a, out=None))]
     fn regressors<'py>(
@@ -183,8 +288,9 @@ impl Mechanism {
         {
             let mut target = out.try_readwrite().map_err(wrong)?;
             let target = target.as_slice_mut().map_err(|_| wrong("out is not contiguous"))?;
+            let pool = pool::shared(py)?;
             py.detach(|| match &closed {
-                None => tree_regressors(&self.inverse, motion, fresh, target),
+                None => pool.install(|| tree_regressors(&self.inverse, motion, fresh, target)),
                 Some(closed) => {
                     if !fresh {
                         target.fill(0.0);

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from conftest import REPOSITORY, program
 
@@ -42,7 +43,7 @@ def test_python(code, tmp_path):
 def desk(tmp_path_factory) -> pathlib.Path:
     """A folder with the files that the guide's commands name, and the program on the path."""
     folder = tmp_path_factory.mktemp("desk")
-    robot = (REPOSITORY / "crates/inertial/src/mechanism/builtin/planar-2r.toml").read_text(encoding="utf-8")
+    robot = (REPOSITORY / "testdata/models/planar-2r.urdf").read_text(encoding="utf-8")
     for name in ("robot.urdf", "my_robot.urdf", "arm.urdf"):
         (folder / name).write_text(robot, encoding="utf-8")
     made = program(
@@ -62,6 +63,13 @@ def desk(tmp_path_factory) -> pathlib.Path:
     (folder / "bin/inertial").write_text(f'#!/bin/sh\n{served}\nexec {command} "$@"\n')
     (folder / "bin/inertial").chmod(0o755)
     return folder
+
+
+def test_the_robot_of_the_guide_is_the_one_that_its_logs_are_of(desk):
+    """The URDF and the builtin model that the logs were simulated with have the same torques."""
+    ours, other = inertial.Mechanism.from_urdf(desk / "robot.urdf"), inertial.Mechanism.builtin("planar-2r")
+    motion = np.random.default_rng(0).normal(size=(3, 20, 2))
+    assert np.allclose(ours.rnea(*motion), other.rnea(*motion), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("code", list(blocks("sh")))

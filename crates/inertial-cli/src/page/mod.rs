@@ -129,7 +129,7 @@ struct Fact {
 impl Page {
     /// An empty page of a robot, obtained by the command that runs now.
     pub fn new(kind: &'static str, title: &str) -> Self {
-        let command: Vec<String> = std::env::args().skip(1).map(|a| quoted(&a)).collect();
+        let command: Vec<String> = session::arguments().iter().map(|a| quoted(a)).collect();
         let provenance = Provenance {
             command: format!("inertial {}", command.join(" ")),
             program: format!("inertial {}", env!("CARGO_PKG_VERSION")),

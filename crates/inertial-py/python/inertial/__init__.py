@@ -10,18 +10,23 @@ and what are they, given what was measured, so that every body can exist::
     motion = inertial.design(robot, duration=20)
     found = inertial.identify(robot, ["log.csv"], friction="coulomb+viscous")
     print(found)
-    found.bodies[0].mass
+    found.bodies["link_1"].mass
+    found.model.predict(q, dq, ddq)
 
 Functions and options have the names and meaning of the program's (``inertial identify --help``), with ``_`` for ``-``.
-What is wrong with an input or a call is said by :class:`Error`, in the program's words.
+What is wrong with an input is said by :class:`Error` and its subclasses in :mod:`inertial.errors`, in the program's words.
 """
 
 from __future__ import annotations
 
+from . import errors
 from ._inertial import Error, __version__
 from ._result import Result
 from .commands import analyze, check, design, identify, simulate, validate
+from .errors import LogError, ModelError, OptionError
+from .fitted import FittedModel, load
 from .fleet import identify_fleet
+from .identifier import Identifier
 from .mechanism import Mechanism
 from .results import Analysis, Check, Design, Fleet, Identification, Simulation, Validation
 from .summary import Online, Summary
@@ -31,10 +36,15 @@ __all__ = [
     "Check",
     "Design",
     "Error",
+    "FittedModel",
     "Fleet",
     "Identification",
+    "Identifier",
+    "LogError",
     "Mechanism",
+    "ModelError",
     "Online",
+    "OptionError",
     "Result",
     "Simulation",
     "Summary",
@@ -43,8 +53,10 @@ __all__ = [
     "analyze",
     "check",
     "design",
+    "errors",
     "identify",
     "identify_fleet",
+    "load",
     "simulate",
     "validate",
 ]

@@ -5,12 +5,28 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from ._tables import Table
 
 #: Notes that are printed with a result.
 _TOLD = 10
+
+
+R = TypeVar("R", bound="Result")
+
+
+class Named(list[R]):
+    """A list whose entries have names: ``bodies[0]`` and ``bodies["link_1"]``."""
+
+    def __getitem__(self, place: Any) -> Any:
+        if not isinstance(place, str):
+            return super().__getitem__(place)
+        for entry in self:
+            if (entry._data.get("name") or entry._data.get("joint")) == place:
+                return entry
+        known = ", ".join(str(entry._data.get("name") or entry._data.get("joint")) for entry in self)
+        raise KeyError(f"there is no {place!r}; there are {known}")
 
 
 class Result(Mapping[str, Any]):
@@ -44,7 +60,7 @@ class Result(Mapping[str, Any]):
             raise AttributeError(f"{type(self).__name__} has no {name}; it has {', '.join(self._data)}")
         if part is None or value is None:
             return value
-        return [part(x) for x in value] if isinstance(value, list) else part(value)
+        return Named(part(x) for x in value) if isinstance(value, list) else part(value)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._data]

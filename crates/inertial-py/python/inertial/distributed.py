@@ -1,25 +1,29 @@
 """From one log to a fleet's terabytes: one summary per log on a Dask cluster, merged as a tree.
 
 The answer is the single machine's: a summary is made by the same code from one log, and merging is associative up to
-rounding. A worker holds one block of one log and a few summaries of kilobytes, however long the logs are; a lost
-worker's logs are summarised again elsewhere.
+rounding. A worker holds one block of one log and a few summaries, however long the logs are; a lost worker's logs are
+summarised again elsewhere. A log that cannot be used is not tried again: its message comes back with those of all others.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from ._arguments import belongs
-from ._help import with_options
-from ._inertial import Error
-from .mechanism import Mechanism
+from ._checks import with_options
+from ._files import expanded, is_address
+from .errors import Error, FailedLogs, OptionError
+from .mechanism import Mechanism, mechanism_of
 from .options import EstimateOptions, IdentifyOptions, UnknownsOptions
-from .summary import Summary, mechanism_of
+from .summary import Summary
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -37,47 +41,122 @@ if TYPE_CHECKING:
 #: Summaries that one task merges.
 BRANCHES = 8
 
-#: Options of identify that a cluster has.
-ALLOWED = {**UnknownsOptions.__annotations__, **EstimateOptions.__annotations__}
+#: Failed logs whose messages stand in an error; all are in its ``failures``.
+LISTED = 10
 
 
-def summarize(path: str, model: Mechanism, options: dict[str, Any]) -> Summary:
-    """The summary of one log: a local path, or any that fsspec knows (``s3://…``), copied to disk first."""
-    if "://" not in path:
-        return Summary(model, **options).add(path)
-    with tempfile.TemporaryDirectory(prefix="inertial-") as folder:
-        local = _fetched(path, folder)
-        summary = Summary(model, **options)
+class ClusterOptions(UnknownsOptions, EstimateOptions, total=False):
+    """Options of identify that a cluster has."""
+
+
+class Part:
+    """What some logs gave: a summary, and the messages of those that cannot be used."""
+
+    def __init__(self, summary: Summary | None, failures: dict[str, str]) -> None:
+        self.summary = summary
+        self.failures = failures
+
+
+def summarize(
+    path: str, model: Mechanism, options: dict[str, Any], checkpoint: str | None = None, retries: int = 0
+) -> Part:
+    """The summary of one log: a local path, or any that fsspec knows (``s3://…``), copied to disk first.
+
+    ``checkpoint`` is a folder for summaries that are done; ``retries`` counts for stores that do not answer.
+    """
+    saved = None if checkpoint is None else os.path.join(checkpoint, _key(path, model, options) + ".summary")
+    if saved is not None and os.path.exists(saved):
+        return Part(Summary.load(saved), {})
+    for attempt in range(retries + 1):
         try:
-            summary.add(local)
+            summary = Summary(model, **options).add(path)
+        except FileNotFoundError as error:
+            return Part(None, {path: f"{path}: {error.strerror}"})
         except Error as error:
-            raise Error(str(error).replace(local, path)) from None
-        summary._rename(local, path)
-        return summary
+            # A store may answer later; what a log says it will say again.
+            if is_address(path) and "cannot be opened" in str(error) and attempt < retries:
+                time.sleep(2**attempt)
+                continue
+            return Part(None, {path: str(error)})
+        if saved is not None:
+            summary.save(saved)
+        return Part(summary, {})
+    raise AssertionError("the last attempt returns")
 
 
-def _fetched(path: str, folder: str) -> str:
-    """A copy of a file that fsspec knows."""
-    try:
-        import fsspec
-
-        system, inner = fsspec.core.url_to_fs(path)
-        local = os.path.join(folder, os.path.basename(inner) or "log")
-        system.get_file(inner, local)
-    except FileNotFoundError:
-        raise Error(f"{path}: cannot be opened: there is no such file") from None
-    # Stores have exceptions of their own; whatever it is, the log cannot be had.
-    except Exception as error:
-        raise Error(f"{path}: cannot be opened: {str(error) or type(error).__name__}") from None
-    return local
+def _key(path: str, model: Mechanism, options: dict[str, Any]) -> str:
+    """What the summary of a log depends on: the log as it is now, the model and the options."""
+    state: list[Any] = [path, model.label, model.text, model.options, sorted(options.items())]
+    if not is_address(path) and os.path.exists(path):
+        about = os.stat(path)
+        state += [about.st_size, about.st_mtime_ns]
+    return hashlib.sha256(json.dumps(state, default=str).encode()).hexdigest()[:32]
 
 
-def merge(summaries: list[Summary]) -> Summary:
-    """One summary of several."""
-    first, *others = summaries
-    return Summary(first.model, **first.options).merge(first, *others)
+def merge(parts: list[Part]) -> Part:
+    """One part of several."""
+    summaries = [part.summary for part in parts if part.summary is not None]
+    failures = {path: message for part in parts for path, message in part.failures.items()}
+    return Part(summaries[0].merge(*summaries[1:]) if summaries else None, failures)
 
 
+def _summary_of(
+    robot: Mechanism,
+    paths: list[str],
+    client: Any,
+    options: dict[str, Any],
+    *,
+    retries: int,
+    progress: Progress,
+    checkpoint: str | os.PathLike[str] | None,
+) -> Part:
+    from distributed import as_completed
+
+    folder = None if checkpoint is None else os.fspath(checkpoint)
+    if folder is not None:
+        os.makedirs(folder, exist_ok=True)
+    # Errors of logs are values, so Dask never tries them again; logs of lost workers it does.
+    level = [client.submit(summarize, path, robot, options, folder, retries, pure=False) for path in paths]
+    tell = _progress(progress)
+    if tell is not None:
+        for done, _ in enumerate(as_completed(list(level)), start=1):  # type: ignore[no-untyped-call]
+            tell(done, len(level))
+    # In the order of the logs, so that the same logs give the same bits whichever worker is first.
+    while len(level) > 1:
+        level = [
+            client.submit(merge, level[k : k + BRANCHES], pure=False) for k in range(0, len(level), BRANCHES)
+        ]
+    result: Part = level[0].result()
+    return result
+
+
+def _paths(logs: Logs) -> list[str]:
+    """All logs, patterns expanded."""
+    several = [logs] if isinstance(logs, (str, os.PathLike)) else logs
+    paths = [path for log in several for path in expanded(os.fspath(log))]
+    if not paths:
+        raise OptionError("no logs: give at least one")
+    return paths
+
+
+def _judged(part: Part, on_error: str, count: int) -> Summary:
+    """The summary, where failed logs may be left out or there is none."""
+    if part.failures and (on_error == "raise" or part.summary is None):
+        told = list(part.failures.values())
+        if count == 1:
+            raise FailedLogs(told[0], part.failures)
+        more = [f"and {len(told) - LISTED} more"] if len(told) > LISTED else []
+        text = "\n  ".join([f"{len(told)} of {count} logs cannot be used:", *told[:LISTED], *more])
+        raise FailedLogs(text, part.failures)
+    if part.summary is None:
+        raise Error("there is no summary")
+    if not part.failures:
+        return part.summary
+    left_out = [f"left out: {message}" for message in part.failures.values()]
+    return part.summary._with(part.summary.native, left_out)
+
+
+@with_options("identify", UnknownsOptions, also=[IdentifyOptions])
 def summarize_all(
     model: Model,
     logs: Logs,
@@ -85,41 +164,31 @@ def summarize_all(
     *,
     retries: int = 3,
     progress: Progress = None,
+    on_error: Literal["raise", "skip"] = "raise",
+    checkpoint: str | os.PathLike[str] | None = None,
     **options: Unpack[UnknownsOptions],
 ) -> Summary:
-    """The summary of all logs (paths), made on the cluster.
+    """The summary of all logs (paths, patterns, addresses), made on the cluster.
 
     ``progress`` is told how many logs of how many are done; ``True`` says it in a line on standard error, ``None`` only
-    on a terminal or in a notebook.
+    on a terminal or in a notebook. Logs that cannot be used raise :class:`inertial.errors.FailedLogs` with all their messages,
+    or are left out (``on_error="skip"``) with a note each. ``checkpoint`` names a folder that all workers reach: summaries of
+    logs that are done are kept there, and a second call goes on from them. ``retries`` counts for stores that do not answer;
+    logs of lost workers are always summarised again.
     """
-    from distributed import as_completed
-
     robot = mechanism_of(model)
-    paths = [os.fspath(log) for log in ([logs] if isinstance(logs, (str, os.PathLike)) else logs)]
-    if not paths:
-        raise Error("no logs: give at least one")
+    if on_error not in {"raise", "skip"}:
+        raise OptionError(f"on_error={on_error!r}: expected raise or skip")
+    paths = _paths(logs)
     # What is wrong with the options is said before any log is read.
     Summary(robot, **options)
-    level = client.map(
-        summarize, paths, model=robot, options=options, retries=retries, pure=False, key="inertial-summary"
+    part = _summary_of(
+        robot, paths, client, dict(options), retries=retries, progress=progress, checkpoint=checkpoint
     )
-    tell = _progress(progress)
-    if tell is not None:
-        for done, future in enumerate(as_completed(list(level)), start=1):  # type: ignore[no-untyped-call]
-            if future.status == "error":
-                break
-            tell(done, len(level))
-    # In the order of the logs, so that the same logs give the same bits whichever worker is first.
-    while len(level) > 1:
-        level = [
-            client.submit(merge, level[k : k + BRANCHES], retries=retries, pure=False)
-            for k in range(0, len(level), BRANCHES)
-        ]
-    result: Summary = level[0].result()
-    return result
+    return _judged(part, on_error, len(paths))
 
 
-@with_options("identify", ALLOWED)
+@with_options("identify", ClusterOptions, also=[IdentifyOptions])
 def identify(
     model: Model,
     logs: Logs,
@@ -127,17 +196,47 @@ def identify(
     *,
     retries: int = 3,
     progress: Progress = None,
-    **options: Unpack[IdentifyOptions],
+    on_error: Literal["raise", "skip"] = "raise",
+    checkpoint: str | os.PathLike[str] | None = None,
+    holdout: float | None = None,
+    **options: Unpack[ClusterOptions],
 ) -> Identification:
-    """``inertial.identify`` with the logs summarised on a Dask cluster; the same answer to rounding."""
+    """``inertial.identify`` with the logs summarised on a Dask cluster; the same answer to rounding.
+
+    ``holdout`` is the last fraction of the *logs* (at least one): they are not fitted, and validate. See
+    :func:`summarize_all` for the others.
+    """
+    allowed = {**UnknownsOptions.__annotations__, **EstimateOptions.__annotations__}
     why = "not on a cluster; make a Summary there (summarize_all) and call inertial.identify with it"
-    belongs(options, ALLOWED, IdentifyOptions.__annotations__, why)
+    belongs(options, allowed, IdentifyOptions.__annotations__, why)
     estimate: Any = {k: v for k, v in options.items() if k in EstimateOptions.__annotations__}
     unknowns: Any = {k: v for k, v in options.items() if k not in estimate}
     if estimate.get("estimator") == "irls":
-        raise Error("estimator irls weighs every sample: it needs the logs themselves, not their summaries")
-    summary = summarize_all(model, logs, client, retries=retries, progress=progress, **unknowns)
-    return summary.identify(**estimate)
+        raise OptionError("estimator irls weighs every sample: it needs the logs themselves, not their summaries")
+    paths = _paths(logs)
+    kept: list[str] = []
+    if holdout is not None:
+        if not 0 < holdout < 1 or len(paths) < 2:
+            raise OptionError("holdout=: expected a fraction between 0 and 1, and two logs at least")
+        count = min(max(round(holdout * len(paths)), 1), len(paths) - 1)
+        paths, kept = paths[:-count], paths[-count:]
+    how: Any = {"retries": retries, "on_error": on_error, "checkpoint": checkpoint}
+    summary = summarize_all(model, paths, client, progress=progress, **how, **unknowns)
+    found = summary.identify(**estimate)
+    if kept:
+        _validate(found, summarize_all(model, kept, client, progress=False, **how, **unknowns))
+    return found
+
+
+def _validate(found: Identification, kept: Summary) -> None:
+    """Adds the residuals of logs that were not fitted."""
+    values = dict(zip(found.names, found.theta, strict=True))
+    missing = [name for name in values if name not in kept.names]
+    if missing:
+        raise Error(f"{', '.join(missing)} act on shafts of their own: validate with inertial.identify, or coupling='none'")
+    data = json.loads(kept.native.residuals(np.array([values.get(name, 0.0) for name in kept.names])))
+    found._data["validation"] = data["joints"]
+    found._data["validation_relative_rms"] = data["relative_rms"]
 
 
 def _progress(progress: Progress) -> Callable[[int, int], None] | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from . import _inertial
 from ._arguments import belongs, flags, taken
-from ._help import with_options
-from ._inertial import Error
+from ._checks import with_options
+from .errors import Error
 from .options import EstimateOptions, FleetOptions, IdentifyOptions
 from .results import Fleet
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .summary import Summary
 
 
-@with_options("identify", FleetOptions.__annotations__)
+@with_options("identify", FleetOptions, also=[IdentifyOptions])
 def identify_fleet(
     summaries: Iterable[Summary],
     *,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._inertial import Error
+from .errors import Error, LogError
 
 if TYPE_CHECKING:
     from ._inertial import Floats
@@ -13,12 +13,30 @@ if TYPE_CHECKING:
 #: Seconds in the units of NumPy's times.
 UNITS = {"D": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
+#: Quantities that may stand in one array, a column for each coordinate.
+QUANTITIES = ("q", "dq", "ddq", "tau")
 
-def columns_of(table: Any) -> tuple[list[str], list[Floats], list[str]]:
-    """Names and columns of a mapping, a pandas or polars frame, a PyArrow table, or a NumPy record array; and the names of
-    columns that hold no numbers. Times become seconds, as in Parquet files."""
+
+def columns_of(
+    table: Any, coordinates: Callable[[], Sequence[str]] | None = None
+) -> tuple[list[str], list[Floats], list[str]]:
+    """Names and columns of a mapping, a pandas or polars frame, an Arrow table, or a NumPy record array; and the names of columns
+    that hold no numbers. Times become seconds, as in Parquet files.
+
+    An array ``q``, ``dq``, ``ddq`` or ``tau`` of samples by coordinates becomes a column for each coordinate; a mapping with such
+    arrays may give ``rate`` (Hz) instead of times.
+    """
     names, columns, others = [], [], []
-    for name, column in _pairs(table):
+    pairs = list(_pairs(table))
+    arrays = coordinates is not None and any(name in QUANTITIES and _ndim(column) == 2 for name, column in pairs)
+    if arrays:
+        pairs = list(_with_times(pairs))
+    for name, column in pairs:
+        if arrays and name in QUANTITIES and _ndim(column) == 2:
+            found = _spread(name, column, coordinates() if coordinates else ())
+            names += [each for each, _ in found]
+            columns += [each for _, each in found]
+            continue
         numbers = _numbers(column)
         if numbers is None:
             others.append(name)
@@ -26,9 +44,46 @@ def columns_of(table: Any) -> tuple[list[str], list[Floats], list[str]]:
             names.append(name)
             columns.append(numbers)
     if not names:
-        found = f", only {', '.join(others)}" if others else ""
-        raise Error(f"the table has no columns of numbers{found}")
+        found_names = f", only {', '.join(others)}" if others else ""
+        raise LogError(f"the table has no columns of numbers{found_names}")
     return names, columns, others
+
+
+def _ndim(column: Any) -> int:
+    import numpy as np
+
+    try:
+        return int(getattr(column, "ndim", None) or np.ndim(column))
+    except ValueError:  # lists of different lengths
+        return 1
+
+
+def _with_times(pairs: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The pairs with a column of times, made from ``rate`` where it is missing."""
+    import numpy as np
+
+    given = dict(pairs)
+    rate = given.pop("rate", None)
+    if "t" not in given:
+        if rate is None:
+            raise LogError("the arrays have no times: give t (s) or rate (Hz)")
+        count = next(len(given[name]) for name in QUANTITIES if name in given)
+        yield "t", np.arange(count) / float(rate)
+    yield from given.items()
+
+
+def _spread(name: str, array: Any, coordinates: Sequence[str]) -> list[tuple[str, Floats]]:
+    """An array of samples by coordinates as a column for each coordinate."""
+    import numpy as np
+
+    try:
+        values = np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise LogError(f"{name}: expected numbers") from None
+    if values.shape[1] != len(coordinates):
+        expected = f"{len(coordinates)} ({', '.join(coordinates)})"
+        raise LogError(f"{name} has {values.shape[1]} columns, expected one for each coordinate: {expected}")
+    return [(f"{name}.{joint}", np.ascontiguousarray(values[:, k])) for k, joint in enumerate(coordinates)]
 
 
 def _pairs(table: Any) -> Iterator[tuple[str, Any]]:
@@ -52,11 +107,22 @@ def _pairs(table: Any) -> Iterator[tuple[str, Any]]:
         yield from ((name, table.column(name)) for name in table.schema.names)
     elif getattr(getattr(table, "dtype", None), "names", None):  # NumPy records
         yield from ((name, table[name]) for name in table.dtype.names)
+    elif hasattr(table, "__arrow_c_stream__"):  # whatever else speaks Arrow's C interface
+        yield from _pairs(_imported(table))
     else:
-        raise Error(
+        raise TypeError(
             f"a log of type {type(table).__name__}: expected a path, a mapping of columns, "
-            "a pandas or polars frame, a PyArrow table, a Simulation or a Summary"
+            "a pandas or polars frame, an Arrow table, a Simulation or a Summary"
         )
+
+
+def _imported(table: Any) -> Any:
+    """A table of any library that exports Arrow's C stream."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise Error(f"a {type(table).__name__} is read through Arrow: pip install pyarrow") from None
+    return pyarrow.RecordBatchReader.from_stream(table).read_all()
 
 
 def _numbers(column: Any) -> Floats | None:

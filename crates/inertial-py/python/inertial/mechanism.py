@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import html
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from . import _inertial
 from ._arguments import flags
-from ._inertial import Error
+from ._checks import checked
+from ._files import existing, path_of
+from .errors import Error, ModelError
+from .options import ModelOptions
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -18,8 +22,6 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
-
-    from .options import ModelOptions
 
     Floats = NDArray[np.float64]
 
@@ -35,14 +37,43 @@ def floats(name: str, array: ArrayLike) -> Floats:
 
 
 def _text_of(path: str | os.PathLike[str]) -> str:
+    existing(os.fspath(path))
     try:
         # Line ends stay as they are: what is written from it changes values and no other byte.
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
     except OSError as error:
-        raise Error(f"{os.fspath(path)}: {(error.strerror or str(error)).lower()}") from None
+        raise ModelError(f"{os.fspath(path)}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
-        raise Error(f"{os.fspath(path)}: is no text: byte {error.start} is not UTF-8") from None
+        raise ModelError(f"{os.fspath(path)}: is no text: byte {error.start} is not UTF-8") from None
+
+
+def _flags(options: Any) -> list[str]:
+    """Options of a model as arguments of the program."""
+    kinds = get_type_hints(ModelOptions)
+    for name in options:
+        if name not in kinds:
+            raise TypeError(f"unexpected keyword argument {name!r}: a model has base, gravity and rotors")
+    return flags({name: checked(name, value, kinds[name]) for name, value in options.items()})
+
+
+def mechanism_in(model: Any) -> Mechanism | None:
+    """The mechanism of a mechanism or of a result; ``None`` of anything else."""
+    if isinstance(model, Mechanism):
+        return model
+    held = getattr(model, "mechanism", None)
+    return held if isinstance(held, Mechanism) else None
+
+
+def mechanism_of(model: Any) -> Mechanism:
+    """The mechanism that a path, a name, a mechanism or a result stands for."""
+    held = mechanism_in(model)
+    if held is not None:
+        return held
+    path = path_of(model, "model", "a path, builtin:NAME, a Mechanism or a result")
+    if path.startswith("builtin:"):
+        return Mechanism.builtin(path.removeprefix("builtin:"))
+    return Mechanism.from_file(path)
 
 
 def _target(out: Any, dimensions: int) -> None:
@@ -71,7 +102,10 @@ class Mechanism:
         self.label = label
         #: The model's text; ``None`` where the program reads it itself.
         self.text = text
-        self._native = _inertial.Mechanism(label, text, options or [])
+        try:
+            self._native = _inertial.Mechanism(label, text, options or [])
+        except Error as error:
+            raise ModelError(str(error)) from None
 
     def __reduce__(self) -> tuple[type[Mechanism], tuple[str, str | None, list[str]]]:
         return Mechanism, (self.label, self.text, self.options)
@@ -84,12 +118,12 @@ class Mechanism:
     @classmethod
     def _with_text(cls, path: str, text: str, options: Any) -> Mechanism:
         # Files that the text includes are found beside its path only.
-        return cls(path, None if "<include" in text else text, flags(options))
+        return cls(path, None if "<include" in text else text, _flags(options))
 
     @classmethod
     def from_string(cls, text: str, **options: Unpack[ModelOptions]) -> Mechanism:
         """From the text of a URDF, URDF+, MJCF or mechanism file."""
-        return cls("the model's text", text, flags(options))
+        return cls("the model's text", text, _flags(options))
 
     @classmethod
     def from_urdf(cls, source: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
@@ -106,13 +140,13 @@ class Mechanism:
         given = isinstance(source, str) and source.lstrip().startswith("<")
         label, text = ("the model's text", str(source)) if given else (os.fspath(source), _text_of(source))
         if f"<{root}" not in text:
-            raise Error(f"{label}: is no {kind}, expected the element <{root}>")
+            raise ModelError(f"{label}: is no {kind}, expected the element <{root}>")
         return cls.from_string(text, **options) if given else cls._with_text(label, text, options)
 
     @classmethod
     def builtin(cls, name: str, **options: Unpack[ModelOptions]) -> Mechanism:
         """A model that ships with the program: puma560, arm7, quadruped, four-bar, ..."""
-        return cls(f"builtin:{name}", None, flags(options))
+        return cls(f"builtin:{name}", None, _flags(options))
 
     @classmethod
     def from_pinocchio(cls, model: Any, **options: Unpack[ModelOptions]) -> Mechanism:
@@ -158,6 +192,21 @@ class Mechanism:
         return self._native.bodies
 
     @property
+    def joint_names(self) -> list[str]:
+        """Names of the joints that move."""
+        return self._native.joint_names
+
+    @property
+    def gravity(self) -> Floats:
+        """Gravity (m/s², world frame)."""
+        return self._native.gravity
+
+    @property
+    def limits(self) -> dict[str, dict[str, float]]:
+        """Limits of each joint: ``lower``, ``upper``, ``velocity``, ``effort``; infinite where the model gives none."""
+        return self._native.limits
+
+    @property
     def coordinate_names(self) -> list[str]:
         """Names of the (independent) velocity coordinates: rows of the regressor."""
         return self._native.coordinate_names
@@ -178,6 +227,10 @@ class Mechanism:
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Floats | None = None) -> Floats:
         """Y with ``tau = Y @ parameters``, coordinates by parameters. With loops, of the independent coordinates."""
+        if out is None:
+            found = self._native.regressor_of_one(q, v, a)
+            if found is not None:
+                return found
         motion = floats("q", q), floats("v", v), floats("a", a)
         if any(x.ndim != 1 for x in motion):
             raise Error("regressor is of one sample: expected vectors; regressors takes rows of samples")
@@ -192,6 +245,39 @@ class Mechanism:
             _target(out, 3)
         return self._native.regressors(floats("q", q), floats("v", v), floats("a", a), out)
 
+    def base_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Floats, list[str]]:
+        """The regressor of the base parameters, of one sample or of many (rows), and the names of its columns."""
+        from .commands import analyze
+
+        names = [parameter["name"] for parameter in analyze(self)["base_parameters"]]
+        columns = [self.parameter_names.index(name) for name in names]
+        of = self.regressor if floats("q", q).ndim == 1 else self.regressors
+        return of(q, v, a)[..., columns], names
+
+    def momentum_regressor(self, q: ArrayLike, v: ArrayLike) -> Floats:
+        """Y with ``[p, l] = Y @ parameters``: linear and angular momentum about the base's origin, in the base's frame."""
+        return self._quantity("momentum", q, v)
+
+    def kinetic_energy_regressor(self, q: ArrayLike, v: ArrayLike) -> Floats:
+        """The row y with ``T = y @ parameters``: kinetic energy without armature."""
+        return self._quantity("kinetic-energy", q, v)[..., 0, :]
+
+    def potential_energy_regressor(self, q: ArrayLike) -> Floats:
+        """The row y with ``U = y @ parameters``: potential energy."""
+        return self._quantity("potential-energy", q)[..., 0, :]
+
+    def gravity_regressor(self, q: ArrayLike) -> Floats:
+        """Y with ``tau = Y @ parameters`` at rest."""
+        return self._quantity("gravity", q)
+
+    def _quantity(self, name: str, q: ArrayLike, v: ArrayLike | None = None) -> Floats:
+        import numpy as np
+
+        positions = floats("q", q)
+        velocities = np.zeros((*positions.shape[:-1], self.nv)) if v is None else floats("v", v)
+        found = self._native.quantity_regressors(name, positions, velocities)
+        return found[0] if positions.ndim == 1 else found
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mechanism):
             return NotImplemented
@@ -203,3 +289,10 @@ class Mechanism:
     def __repr__(self) -> str:
         loops = f", {self.loops} loops" if self.loops else ""
         return f"<inertial.Mechanism {self.name}: {len(self.bodies)} bodies, {self.nv} coordinates{loops}>"
+
+    def _repr_html_(self) -> str:
+        from ._tables import Table, show
+
+        rows = [[name, *(show(x, 4) for x in limits.values())] for name, limits in self.limits.items()]
+        table = Table(["joint", "lower", "upper", "velocity", "effort"], rows)
+        return f"<p><b>{html.escape(repr(self)[1:-1])}</b></p>{table.html()}"

@@ -27,7 +27,7 @@ class LogOptions(TypedDict, total=False):
     filter_window: int
     resample: float
     decimate: int
-    columns: Path
+    columns: Union[Path, Mapping[str, Any]]
     topic: str
     slow: float
     joints: Sequence[str]

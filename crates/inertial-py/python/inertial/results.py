@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ._result import Result
+from ._result import Named, Result
 from ._tables import Table, combination, percent, show, with_error
+from .errors import Error
+from .fitted import FittedModel, save, values_of
 
 if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import ArrayLike
+
     from ._inertial import Floats
+    from .mechanism import Mechanism
 
 
 class Body(Result):
@@ -345,6 +352,12 @@ class Simulation(Result):
         super().__init__(data, notes)
         self.columns = columns
 
+    def plot(self, axes: Any = None) -> Any:
+        """Draws the columns over time, those of a quantity in one picture; needs matplotlib."""
+        from ._plots import simulation
+
+        return simulation(self, axes)
+
     def to_pandas(self, part: str | None = None) -> Any:
         """The log as a pandas frame."""
         import pandas
@@ -363,21 +376,19 @@ class Identification(Result):
     """Parameters found from measurements."""
 
     t: float | None
-    model: dict[str, Any]
     measured: str | None
     estimator: str
     samples: int
     rank: int
     excited: int
-    bodies: list[Body]
-    joints: list[Joint]
-    base_parameters: list[Parameter]
+    bodies: Named[Body]
+    joints: Named[Joint]
+    base_parameters: Named[Parameter]
     fit: list[Residual]
     fit_relative_rms: float | None
     validation: list[Residual]
     validation_relative_rms: float | None
     duality_gap: float | None
-    covariance: list[list[float]] | None
     not_shown: list[dict[str, float]] | None
     essential: dict[str, Any] | None
     reduced_chi_squared: float | None
@@ -391,8 +402,74 @@ class Identification(Result):
     }
     _frame = "base_parameters"
 
+    def __init__(
+        self, data: Mapping[str, Any], notes: list[str] | None = None, model: FittedModel | None = None
+    ) -> None:
+        super().__init__(data, notes)
+        self._fitted = model
+
+    @property
+    def model(self) -> Any:
+        """What was identified, as a model: ``predict``, ``residuals``, ``to_urdf``, ``save``; every function takes it."""
+        return self._fitted if self._fitted is not None else self._data.get("model")
+
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """The model with the identified inertias."""
+        return None if self._fitted is None else self._fitted.mechanism
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the unknowns: base parameters, then terms of the joints."""
+        return values_of(self._data)[0]
+
+    @property
+    def theta(self) -> Floats:
+        """The estimate: values of the unknowns, in the order of :attr:`names`."""
+        return values_of(self._data)[1]
+
+    @property
+    def std_errors(self) -> Floats:
+        """Standard errors of :attr:`theta`; NaN where there is none."""
+        return values_of(self._data)[2]
+
+    @property
+    def covariance(self) -> Floats | None:
+        """Covariance of the base parameters, the first part of :attr:`theta`; with ``covariance=True``, else ``None``."""
+        import numpy as np
+
+        found = self._data.get("covariance")
+        return None if not found else np.array(found, dtype=float)
+
+    def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
+        """Forces of a motion: :meth:`inertial.fitted.FittedModel.predict`."""
+        return self._as_model().predict(q, dq, ddq)
+
+    def residuals(self, logs: Any) -> Validation:
+        """Residuals on logs: :meth:`inertial.fitted.FittedModel.residuals`."""
+        return self._as_model().residuals(logs)
+
+    def to_urdf(self) -> str:
+        """The URDF with the identified values."""
+        return self._as_model().to_urdf()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves it; :func:`inertial.load` reads it again."""
+        save(path, self)
+
+    def _as_model(self) -> FittedModel:
+        if self._fitted is None:
+            raise Error("this result (of a payload, of drive gains or from momentum) is no model of the robot's torques")
+        return self._fitted
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws the residuals of the joints and the relative errors of the base parameters; needs matplotlib."""
+        from ._plots import identification
+
+        return identification(self, axes)
+
     def _headline(self) -> str:
-        return f"{self.model['name']}: {self.samples} samples, {self.excited} of {self.rank} base parameters shown ({self.estimator})"
+        return f"{self._data['model']['name']}: {self.samples} samples, {self.excited} of {self.rank} base parameters shown ({self.estimator})"
 
     def _tables(self) -> list[Table]:
         parameters = _parameters(self.base_parameters)
@@ -425,6 +502,12 @@ class Validation(Result):
 
     def __bool__(self) -> bool:
         return self.passed is not False
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws the residuals of the joints; needs matplotlib."""
+        from ._plots import residuals
+
+        return residuals(self["joints"], axes)
 
     def _headline(self) -> str:
         verdict = {None: "", True: ", within the threshold", False: ", above the threshold"}[self.passed]

@@ -1,24 +1,28 @@
-"""What logs say of the unknowns, and estimates that follow a stream."""
+"""Summaries of logs, and estimates that follow a stream."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+import zlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _inertial
-from ._arguments import Call, belongs, flags, path_of, taken
-from ._help import with_options
-from ._inertial import Error
+from ._arguments import Call, belongs, flags, taken
+from ._checks import with_options
+from ._files import existing
 from .commands import identify
-from .mechanism import Mechanism, floats
+from .errors import Error, LogError
+from .mechanism import Mechanism, floats, mechanism_of
 from .options import EstimateOptions, IdentifyOptions, UnknownsOptions
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
-        from typing import Unpack
+        from typing import Self, Unpack
     else:
-        from typing_extensions import Unpack
+        from typing_extensions import Self, Unpack
 
     from numpy.typing import ArrayLike
 
@@ -30,44 +34,65 @@ if TYPE_CHECKING:
 #: Notes that a summary keeps. Those of more logs are counted only, so that a summary stays small however many logs it is of.
 KEPT = 100
 
+#: First bytes of a saved summary.
+_MAGIC = b"inertial-summary-file-1\n"
 
-def arguments_of(model: Mechanism, options: UnknownsOptions) -> list[str]:
+
+def arguments_of(model: Mechanism, options: Mapping[str, Any]) -> list[str]:
     """The arguments of ``identify`` that say what the unknowns are, with a stand-in for the logs."""
     allowed, known = UnknownsOptions.__annotations__, IdentifyOptions.__annotations__
     belongs(options, allowed, known, "is said when parameters are identified, not of the unknowns")
+    if isinstance(options.get("columns"), Mapping):
+        raise TypeError("columns=: a summary keeps the path of a column map; write the map to a file")
     return ["identify", model.label, "-", *taken(model, options), *flags(options)]
 
 
-def mechanism_of(model: Model) -> Mechanism:
-    if isinstance(model, Mechanism):
-        return model
-    path = path_of(model, "model", "a path, builtin:NAME or a Mechanism")
-    if path.startswith("builtin:"):
-        return Mechanism.builtin(path.removeprefix("builtin:"))
-    return Mechanism.from_file(path)
-
-
-@with_options("identify", UnknownsOptions.__annotations__)
+@with_options("identify", UnknownsOptions, also=[IdentifyOptions])
 class Summary:
-    """What logs say of the unknowns, in a few kilobytes: all that estimates need.
+    """What logs say of the unknowns: all that estimates need, in tens of kilobytes however long the logs are. Immutable.
 
-    It is built in one pass over any number of logs or arrays, merges with others of the same model and options, and
-    can be pickled. ``identify(model, [summary, ...])`` gives the same as from the logs::
+    It is built in one pass over any number of logs or arrays; summaries of the same model and options add up (``a + b``,
+    ``sum(list)``), can be saved and pickled. ``identify(model, [summary, ...])`` gives the same as from the logs::
 
-        summary = inertial.Summary(robot, friction="coulomb+viscous")
-        summary.add("monday.csv", "tuesday.parquet")
+        summary = inertial.Summary(robot, friction="coulomb+viscous").add("monday.csv", "tuesday.parquet")
         found = summary.identify()
     """
 
     def __init__(self, model: Model, **options: Unpack[UnknownsOptions]) -> None:
         self.model = mechanism_of(model)
-        self.options = options
+        self.options: dict[str, Any] = dict(options)
         self.native = _inertial.Summary(self.model.label, self.model.text, arguments_of(self.model, options))
-        self._notes: list[str] = []
+        self._notes: tuple[str, ...] = ()
         self._more_notes = 0
 
+    @classmethod
+    def _made(
+        cls, model: Mechanism, options: dict[str, Any], native: _inertial.Summary, notes: tuple[str, ...], more_notes: int
+    ) -> Summary:
+        out = cls.__new__(cls)
+        out.model, out.options, out.native, out._notes, out._more_notes = model, options, native, notes, more_notes
+        return out
+
+    def _with(self, native: _inertial.Summary, notes: list[str], more: int = 0) -> Summary:
+        """Other content of the same model and options, with further notes."""
+        room = max(KEPT - len(self._notes), 0)
+        kept = (*self._notes, *notes[:room])
+        return self._made(self.model, self.options, native, kept, self._more_notes + more + len(notes[room:]))
+
+    @staticmethod
+    def _unknowns(options: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the options of an identification that the unknowns depend on."""
+        return {name: value for name, value in options.items() if name in UnknownsOptions.__annotations__}
+
+    @classmethod
+    def _from_state(cls, model: Mechanism, options: Mapping[str, Any], state: bytes) -> Summary:
+        """A summary from the compressed text that the program wrote."""
+        arguments = arguments_of(model, options)
+        native = _inertial.Summary(model.label, model.text, arguments, zlib.decompress(state))
+        return cls._made(model, dict(options), native, (), 0)
+
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return _revive, (self.model, dict(self.options), self.native, self._notes, self._more_notes)
+        return _revive, (self.model, self.options, self.native, self._notes, self._more_notes)
 
     @property
     def notes(self) -> list[str]:
@@ -75,44 +100,47 @@ class Summary:
         more = [f"and {self._more_notes} more notes on logs"] if self._more_notes else []
         return [*self._notes, *more]
 
-    def _keep(self, notes: list[str], more: int = 0) -> None:
-        room = KEPT - len(self._notes)
-        self._notes += notes[:room]
-        self._more_notes += more + len(notes[room:])
-
     @property
     def samples(self) -> int:
         """Number of samples."""
         return self.native.samples
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the unknowns: base parameters, then terms of the joints."""
+        return self.native.names
+
     def add(self, *logs: Log) -> Summary:
-        """Adds logs (files or tables), filtered as ``identify`` does."""
+        """This summary with further logs (files or tables), prepared as ``identify`` does."""
         with Call() as call:
             if any(isinstance(log, Summary) for log in logs):
-                raise Error("add takes logs; merge takes summaries")
-            notes = self.native.add_logs(call.logs(logs))
-            self._keep([call.plain(note) for note in notes])
-        return self
-
-    def _rename(self, local: str, name: str) -> None:
-        """Calls a log in the notes by another name than that of the file that stood for it."""
-        self._notes = [note.replace(local, name) for note in self._notes]
+                raise TypeError("add takes logs; summaries add up by +")
+            named = [name for log in logs for name in call.logs(log, self.model)]
+            native, notes = self.native.with_logs(named)
+            return self._with(native, [call.plain(note) for note in notes])
 
     def add_arrays(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike) -> Summary:
-        """Adds samples (rows) as they are, without filtering."""
-        self.native.add_arrays(*_samples(q, dq, ddq, tau))
-        return self
+        """This summary with further samples (rows) as they are, without filtering."""
+        return self._with(self.native.with_arrays(*_samples(q, dq, ddq, tau)), [])
 
     def merge(self, *others: Summary) -> Summary:
-        """Adds what other summaries of the same model and options say."""
+        """This summary together with others of the same model and options."""
         for other in others:
             if not isinstance(other, Summary):
-                raise Error(f"merge of a {type(other).__name__}: expected a Summary")
-            self.native.merge_with(other.native)
-            self._keep(other._notes, other._more_notes)
-        return self
+                raise TypeError(f"merge of a {type(other).__name__}: expected a Summary")
+        out = self._with(self.native.merged([other.native for other in others]), [])
+        for other in others:
+            out = out._with(out.native, list(other._notes), other._more_notes)
+        return out
 
-    @with_options("identify", EstimateOptions.__annotations__)
+    def __add__(self, other: object) -> Summary:
+        return self.merge(other) if isinstance(other, Summary) else NotImplemented
+
+    def __radd__(self, other: object) -> Summary:
+        # What sum() begins with.
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    @with_options("identify", EstimateOptions, also=[IdentifyOptions])
     def identify(self, **options: Unpack[EstimateOptions]) -> Identification:
         """What are the parameters, given what it says?"""
         together: Any = {**self.options, **options}
@@ -122,8 +150,64 @@ class Summary:
         """As ``--summary-out`` writes it."""
         return self.native.to_json()
 
+    def to_bytes(self, *, diagnostics: bool = True) -> bytes:
+        """Packed, with the model and the options.
+
+        Without ``diagnostics`` it has a fifth of the size: estimates and residuals stay the same, but residuals have no test of
+        whiteness (Durbin-Watson, Ljung-Box).
+        """
+        head = {
+            "label": self.model.label,
+            "text": self.model.text,
+            "model_options": self.model.options,
+            "options": self.options,
+            "notes": self._notes,
+            "more_notes": self._more_notes,
+        }
+        # The model's text is the larger part of a small summary.
+        packed = zlib.compress(json.dumps(head).encode(), 9)
+        return _MAGIC + len(packed).to_bytes(4, "little") + packed + self.native.to_bytes(diagnostics)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """A summary from what :meth:`to_bytes` gave."""
+        if not data.startswith(_MAGIC):
+            raise LogError("no summary that save() wrote; one of --summary-out is a log for identify()")
+        size = int.from_bytes(data[len(_MAGIC) : len(_MAGIC) + 4], "little")
+        rest = data[len(_MAGIC) + 4 :]
+        try:
+            head = json.loads(zlib.decompress(rest[:size]))
+        except (ValueError, zlib.error):
+            raise LogError("the summary is damaged") from None
+        model = Mechanism(head["label"], head["text"], head["model_options"])
+        native = _inertial.Summary(model.label, model.text, arguments_of(model, head["options"]), rest[size:])
+        return cls._made(model, head["options"], native, tuple(head["notes"]), head["more_notes"])  # type: ignore[return-value]
+
+    def save(self, path: str | os.PathLike[str], *, diagnostics: bool = True) -> None:
+        """Writes it to a file, whole or not at all; see :meth:`to_bytes`."""
+        from .fitted import write_whole
+
+        write_whole(path, self.to_bytes(diagnostics=diagnostics))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """A summary from a file that :meth:`save` wrote."""
+        existing(os.fspath(path))
+        with open(path, "rb") as file:
+            data = file.read()
+        try:
+            return cls.from_bytes(data)
+        except Error as error:
+            raise LogError(f"{os.fspath(path)}: {error}") from None
+
     def __repr__(self) -> str:
         return f"<inertial.Summary of {self.model.name}: {self.samples} samples>"
+
+    def _repr_html_(self) -> str:
+        import html
+
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes[:10])
+        return f"<p><b>{html.escape(repr(self)[1:-1])}</b></p>" + (f"<ul>{notes}</ul>" if notes else "")
 
 
 def _samples(q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike) -> tuple[Floats, Floats, Floats, Floats]:
@@ -131,14 +215,12 @@ def _samples(q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike) -> tup
 
 
 def _revive(
-    model: Mechanism, options: UnknownsOptions, native: _inertial.Summary, notes: list[str], more_notes: int
+    model: Mechanism, options: dict[str, Any], native: _inertial.Summary, notes: tuple[str, ...], more_notes: int
 ) -> Summary:
-    out = Summary.__new__(Summary)
-    out.model, out.options, out.native, out._notes, out._more_notes = model, options, native, notes, more_notes
-    return out
+    return Summary._made(model, options, native, notes, more_notes)
 
 
-@with_options("identify", UnknownsOptions.__annotations__)
+@with_options("identify", UnknownsOptions, also=[IdentifyOptions])
 class Online:
     """An estimate that follows a stream of samples; ``forgetting`` is the weight that a sample keeps when the next
     arrives (1: all count alike)::
@@ -151,9 +233,9 @@ class Online:
 
     def __init__(self, model: Model, forgetting: float = 1.0, **options: Unpack[UnknownsOptions]) -> None:
         self.model = mechanism_of(model)
-        self.options = options
+        self.options: dict[str, Any] = dict(options)
         arguments = arguments_of(self.model, options)
-        self._native = _inertial.Online(self.model.label, self.model.text, arguments, forgetting)
+        self._native = _inertial.Online(self.model.label, self.model.text, arguments, float(forgetting))
 
     @property
     def samples(self) -> int:
@@ -167,7 +249,7 @@ class Online:
 
     def summary(self) -> Summary:
         """What the samples so far say, the older the less."""
-        return _revive(self.model, self.options, self._native.to_summary(), [], 0)
+        return Summary._made(self.model, self.options, self._native.to_summary(), (), 0)
 
     def identify(self, **options: Unpack[EstimateOptions]) -> Identification:
         """The estimate now; every body in it can exist (with the default estimator)."""

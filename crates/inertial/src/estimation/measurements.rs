@@ -9,6 +9,9 @@ use super::summary::Factor;
 use crate::dynamics::{PackedChunk, Samples, Workspace, base_wrench_regressor};
 use crate::{Error, Result};
 
+/// Larger numbers are no measurements in SI units; regressors multiply up to three of them, and factors hold sums of squares.
+const LARGEST: f64 = 1e50;
+
 /// Measured motion and forces, sample after sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Measurements<'a> {
@@ -117,6 +120,22 @@ impl<'a> Measurements<'a> {
             "the independent part of the samples is {}, expected a number above 0 and at most 1",
             self.independent
         )))
+    }
+
+    /// Refuses numbers that are not finite, or so large that their squares would not be.
+    pub(super) fn check_finite(&self, equations: &Equations<'_>) -> Result<()> {
+        let wrong = |x: &f64| !(x.abs() < LARGEST);
+        let row = |values: &[f64], width: usize| values.iter().position(wrong).map(|k| k % width.max(1));
+        let (joints, rows) = (equations.coordinates(), equations.channels.len());
+        let forces = row(self.tau, rows).or_else(|| row(self.tau_raw?, rows));
+        if let Some(row) = forces.or_else(|| row(self.v, joints)).or_else(|| row(self.a, joints)) {
+            let name = &equations.row_names()[row];
+            return Err(Error::Numeric(format!("the measurements of {name} are not finite")));
+        }
+        if self.q().iter().chain(self.columns.unwrap_or_default()).any(wrong) {
+            return Err(Error::Numeric("the positions of the measurements are not finite".into()));
+        }
+        Ok(())
     }
 
     /// The part of the rows that is independent.

@@ -9,6 +9,9 @@ use super::measurements::Measurements;
 use super::summary::Summary;
 use crate::{Error, Result};
 
+/// Samples that are taken in row by row, at most.
+const FEW: usize = 256;
+
 /// A summary that grows with a stream and forgets.
 ///
 /// When `n` samples arrive together, the squared weight of everything before them is multiplied by `forgetting^n`; with 1
@@ -60,18 +63,49 @@ impl<'e, 'm> Online<'e, 'm> {
 
     /// Takes in new samples. Where they are refused, nothing has changed.
     pub fn absorb(&mut self, data: &Measurements<'_>) -> Result<()> {
-        let new = Summary::new(self.equations, data)?;
-        let keep = self.forgetting.powi(i32::try_from(new.samples).unwrap_or(i32::MAX));
-        for (factor, sums) in self.summary.factors.iter_mut().zip(&mut self.sums) {
-            factor.triangle.scale(keep.sqrt());
-            *sums = [sums[0] * keep, sums[1] * keep * keep, sums[2] * keep];
+        data.check(self.equations)?;
+        data.check_finite(self.equations)?;
+        if data.len() > FEW {
+            return self.absorb_many(data);
         }
+        // A few rows go straight into the factors: a summary of their own would cost more than they do.
+        let [before, after] = data.beyond;
+        let count = data.len() - before - after;
+        self.fade(count);
+        let counts: Vec<usize> = self.summary.factors.iter().map(|f| f.count).collect();
+        data.reduce(self.equations, before, count, &mut self.summary.factors)?;
+        self.summary.samples += count;
+        for ((factor, sums), before) in self.summary.factors.iter_mut().zip(&mut self.sums).zip(counts) {
+            let count = (factor.count - before) as f64;
+            let independent = data.independent_rows() * count;
+            factor.independent += independent;
+            *sums = [sums[0] + count, sums[1] + count, sums[2] + independent];
+        }
+        Ok(())
+    }
+
+    /// Takes in samples by a summary of their own, which threads build.
+    fn absorb_many(&mut self, data: &Measurements<'_>) -> Result<()> {
+        let new = Summary::new(self.equations, data)?;
+        self.fade(new.samples);
         self.summary.merge(&new)?;
         for (factor, sums) in new.factors.iter().zip(&mut self.sums) {
             let count = factor.count as f64;
             *sums = [sums[0] + count, sums[1] + count, sums[2] + factor.independent];
         }
         Ok(())
+    }
+
+    /// Lets what is older fade when so many samples arrive.
+    fn fade(&mut self, samples: usize) {
+        let keep = self.forgetting.powi(i32::try_from(samples).unwrap_or(i32::MAX));
+        if keep == 1.0 {
+            return;
+        }
+        for (factor, sums) in self.summary.factors.iter_mut().zip(&mut self.sums) {
+            factor.triangle.scale(keep.sqrt());
+            *sums = [sums[0] * keep, sums[1] * keep * keep, sums[2] * keep];
+        }
     }
 
     /// Number of samples so far, forgotten ones included.

@@ -93,10 +93,13 @@ impl Summary {
         // longer than what the filter reaches beyond it.
         let least = (8 * data.reach()).clamp(1024, Self::PART);
         let size = (count / 8).clamp(least, Self::PART).next_multiple_of(BLOCK);
-        let parts: Vec<Self> = (0..count.div_ceil(size))
-            .into_par_iter()
-            .map(|k| Self::of_part(equations, data, before + k * size, size.min(count - k * size)))
-            .collect::<Result<_>>()?;
+        let part = |k: usize| Self::of_part(equations, data, before + k * size, size.min(count - k * size));
+        // One part needs no other threads.
+        let parts: Vec<Self> = if count <= size {
+            (0..count.div_ceil(size)).map(part).collect::<Result<_>>()?
+        } else {
+            (0..count.div_ceil(size)).into_par_iter().map(part).collect::<Result<_>>()?
+        };
         let mut out = Self::empty(equations);
         for part in &parts {
             out.merge(part)?;
@@ -151,6 +154,15 @@ impl Summary {
             own.clipped += other.clipped;
         }
         Ok(())
+    }
+
+    /// A fifth of the size: without what tells how white residuals are. Estimates and residuals stay the same.
+    #[must_use]
+    pub fn without_differences(mut self) -> Self {
+        for factor in &mut self.factors {
+            factor.lags = Factor::new(factor.triangle.width()).lags;
+        }
+        self
     }
 
     /// Of the same log with the opposite sign of all forces.

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::logs::{FRICTION, Log, model, normal, simulate, true_values, truth_of};
-use crate::common::{Rng, reference_mass_matrix, reference_regressor, reference_rnea};
+use crate::common::{Rng, reference_regressor, reference_rnea};
 use inertial::consistency::{DEFAULT_TOLERANCE, judge};
-
+use inertial::estimation::consistent::ConsistentProblem;
 use inertial::estimation::{
     Carried, Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares,
     PayloadLink, Prior, Summary, Term, Weighting, identify, identify_fleet, validate,
@@ -111,14 +111,7 @@ fn cost(
         let y = reference_regressor(mechanism, &log.q[s * nq..(s + 1) * nq], v, a);
         let mut tau = &y * DVector::from_column_slice(parameters);
         for (&(i, term), value) in equations.terms.iter().zip(terms) {
-            tau[i] += value
-                * match term {
-                    Term::Viscous => v[i],
-                    Term::Coulomb => v[i].signum(),
-                    Term::Offset => 1.0,
-                    Term::RotorInertia => a[i],
-                    _ => 0.0,
-                };
+            tau[i] += value * column(term, v[i], a[i]);
         }
         for i in 0..nv {
             out += 0.5 * (weights[i] * (tau[i] - log.tau[s * nv + i])).powi(2);
@@ -135,41 +128,36 @@ fn cost(
     out
 }
 
-/// The cost of joint terms by their prior: about the model's own values, as wide as forces, speeds and inertias allow.
+/// What a joint term multiplies in the force of its coordinate.
+fn column(term: Term, v: f64, a: f64) -> f64 {
+    match term {
+        Term::Viscous => v,
+        Term::Coulomb => v.signum(),
+        Term::Offset => 1.0,
+        Term::RotorInertia => a,
+        _ => 0.0,
+    }
+}
+
+/// Mean and width of each joint term's normal prior: what the problem has beyond the sums over the samples.
 fn prior_of_terms(
-    squares: &LeastSquares,
-    mechanism: &Mechanism,
+    problem: &ConsistentProblem,
     log: &Log,
     equations: &Equations<'_>,
-    prior: &Prior,
-    terms: &[f64],
-) -> f64 {
-    let nv = mechanism.nv();
-    let rms = |all: &[f64], i: usize| {
-        (all.iter().skip(i).step_by(nv).map(|x| x * x).sum::<f64>() / log.count as f64).sqrt()
+    weights: &[f64],
+) -> Vec<(f64, f64)> {
+    let (nv, first) = (weights.len(), equations.regrouping.parameters);
+    let one = |(k, &(i, term)): (usize, &(usize, Term))| {
+        let (mut square, mut product) = (0.0, 0.0);
+        for s in 0..log.count {
+            let x = weights[i] * column(term, log.v[s * nv + i], log.a[s * nv + i]);
+            square += x * x;
+            product += x * weights[i] * log.tau[s * nv + i];
+        }
+        let weight = problem.conic.gram[(first + k, first + k)] - square;
+        ((problem.conic.rhs[first + k] - product) / weight, weight.recip().sqrt())
     };
-    let most = |f: &dyn Fn(usize) -> f64| (0..nv).map(f).fold(0.0, f64::max);
-    let force = |i: usize| rms(&log.tau, i).max(0.1 * most(&|k| rms(&log.tau, k)));
-    let speed = most(&|k| rms(&log.v, k));
-    let bodies: Vec<f64> = prior.bodies.iter().flat_map(|b| b.parameters().as_slice().to_vec()).collect();
-    let links = mechanism.clone().with_parameters(&bodies).unwrap();
-    let moved = reference_mass_matrix(&links, &links.neutral()).diagonal();
-    let model = equations.model_values().unwrap();
-    let (rank, errors) = (equations.rank(), squares.std_errors());
-    let terms = equations.terms.iter().zip(&model[rank..]).zip(terms);
-    terms
-        .enumerate()
-        .map(|(k, ((&(i, term), mean), x))| {
-            let width = match term {
-                Term::Viscous => force(i) / speed,
-                Term::RotorInertia => moved[i].max(0.1 * moved.max()),
-                _ => force(i),
-            };
-            let found = squares.values[rank + k].abs();
-            let clear = if found > 3.0 * errors[rank + k] { found } else { 0.0 };
-            0.5 * ((x - mean) / width.max(*mean).max(clear)).powi(2)
-        })
-        .sum()
+    equations.terms.iter().enumerate().map(one).collect()
 }
 
 #[test]
@@ -185,9 +173,21 @@ fn the_consistent_estimate_is_the_best_possible_body() {
     let fit = ConsistentFit::new(&equations, &summary, &squares, &Consistency::new(&prior, 1.0)).unwrap();
     assert!(fit.converged, "{:e} {:e}", fit.cost, fit.lower_bound);
     let rank = equations.rank();
+    let problem =
+        ConsistentProblem::new(&equations, &summary, &squares, &Consistency::new(&prior, 1.0)).unwrap();
+    let terms_prior = prior_of_terms(&problem, &log, &equations, &squares.weights);
+    let (model, errors) = (equations.model_values().unwrap(), squares.std_errors());
+    for (k, &(mean, width)) in terms_prior.iter().enumerate() {
+        // About the model's value; the weight is a small difference of large sums.
+        assert!((mean - model[rank + k]).abs() < 1e-6 * width, "{k}: {mean} {}", model[rank + k]);
+        // It pulls no term by more than a tenth of that term's standard error: the data decide.
+        let (error, away) = (errors[rank + k], fit.values[rank + k] - mean);
+        assert!((away * error / (width * width)).abs() < 0.1, "{k}: {away} {error} {width}");
+    }
     let measure = |parameters: &[f64], terms: &[f64]| {
+        let of_terms = terms.iter().zip(&terms_prior).map(|(x, (mean, width))| ((x - mean) / width).powi(2));
         cost(&mechanism, &log, &equations, &squares.weights, &prior, parameters, terms)
-            + prior_of_terms(&squares, &mechanism, &log, &equations, &prior, terms)
+            + 0.5 * of_terms.sum::<f64>()
     };
     let again = measure(&fit.parameters, &fit.values[rank..]);
     // The same sum in another order, from squared factors.

@@ -1,0 +1,183 @@
+"""Checks of keyword arguments against their types, and signatures that show them."""
+
+from __future__ import annotations
+
+import collections.abc
+import difflib
+import functools
+import inspect
+import operator
+import os
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from . import _inertial
+from .errors import OptionError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Options of the program that have no meaning here, and what does their work.
+PROGRAM_ONLY = {
+    "help": "help() tells the options",
+    "json": "results are objects: to_json() gives the program's text",
+    "plot": "plots= writes the curves, report= a page with them, and results have plot()",
+    "follow": "inertial.Online follows a stream",
+    "every": "inertial.Online follows a stream",
+    "forget": "inertial.Online follows a stream",
+    "window": "inertial.Online follows a stream",
+}
+
+
+def checked(name: str, value: Any, kind: Any) -> Any:
+    """A value as a plain Python object of its kind. ``None`` stands for the default.
+
+    Raises ``TypeError`` where the type is wrong and :class:`inertial.OptionError` where a word is none of the possible ones.
+    """
+    if value is None or kind is Any:
+        return value
+    choices = get_args(kind) if get_origin(kind) in {Union, type(int | str)} else (kind,)
+    words: list[str] = []
+    for choice in choices:
+        if get_origin(choice) is Literal:
+            words += [str(word) for word in get_args(choice)]
+            if isinstance(value, str) and value in get_args(choice):
+                return str(value)
+            continue
+        found = _plain(value, choice)
+        if found is not None:
+            return found
+    if words and isinstance(value, str):
+        near = difflib.get_close_matches(value, words, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise OptionError(f"{name}={value!r}: expected one of {', '.join(words)}{hint}")
+    raise TypeError(f"{name}=: expected {_words(kind)}, not {type(value).__name__}")
+
+
+def _is_bool(value: Any) -> bool:
+    """Whether it is a bool, of Python or NumPy."""
+    return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b" and value.ndim == 0
+
+
+def _plain(value: Any, kind: Any) -> Any:
+    """The value as that kind has it; ``None`` where it is something else."""
+    if kind is bool:
+        return bool(value) if _is_bool(value) else None
+    if _is_bool(value):
+        return None
+    if kind is int:
+        try:
+            return operator.index(value)
+        except TypeError:
+            return None
+    if kind is float:
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__float__") or getattr(value, "ndim", 0) > 0:
+            return None
+        return float(value)
+    if kind is str:
+        return str(value) if isinstance(value, str) else None
+    origin = get_origin(kind) or kind
+    if origin is os.PathLike:
+        return os.fspath(value) if isinstance(value, os.PathLike) else None
+    if origin is collections.abc.Mapping:
+        return _mapping(value, kind)
+    if origin in {collections.abc.Sequence, collections.abc.Iterable}:
+        return _list(value, kind)
+    return value if kind is Any else None
+
+
+def _mapping(value: Any, kind: Any) -> dict[str, Any] | None:
+    if not isinstance(value, Mapping):
+        return None
+    inner = get_args(kind)[1] if get_args(kind) else Any
+    out = {str(key): x if inner is Any else _plain(x, inner) for key, x in value.items()}
+    return None if any(x is None for x in out.values()) else out
+
+
+def _list(value: Any, kind: Any) -> list[Any] | None:
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, collections.abc.Iterable):
+        return None
+    inner = get_args(kind)[0] if get_args(kind) else Any
+    choices = get_args(inner) if get_origin(inner) in {Union, type(int | str)} else (inner,)
+    out = []
+    for x in value:
+        found = next((y for y in (_plain(x, choice) for choice in choices) if y is not None), None)
+        if found is None:
+            return None
+        out.append(found)
+    return out
+
+
+def _words(kind: Any) -> str:
+    """A type in words."""
+    if get_origin(kind) in {Union, type(int | str)}:
+        words = list(dict.fromkeys(_words(k) for k in get_args(kind)))
+        # Paths may be texts.
+        return " or ".join(word for word in words if word != "a text" or "a path" not in words)
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(map(str, get_args(kind)))
+    origin = get_origin(kind) or kind
+    names = {
+        bool: "True or False",
+        int: "an integer",
+        float: "a number",
+        str: "a text",
+        os.PathLike: "a path",
+        collections.abc.Mapping: "a mapping",
+        collections.abc.Sequence: "a sequence",
+        collections.abc.Iterable: "a sequence",
+    }
+    return names.get(origin, getattr(origin, "__name__", str(origin)))
+
+
+def with_options(
+    command: str, options: type, *, leave_out: Collection[str] = (), also: Collection[type] = ()
+) -> Callable[[F], F]:
+    """Gives a function or class that takes ``**options`` a signature that shows them, checks them when it is called, and adds the
+    program's words about each to its documentation.
+
+    ``also`` are options that exist elsewhere: the function gets them too, to say where they belong.
+    """
+    kinds = {name: kind for name, kind in get_type_hints(options).items() if name not in leave_out}
+    elsewhere = {name for other in also for name in get_type_hints(other)} - set(kinds)
+
+    def decorate(function: F) -> F:
+        if inspect.isclass(function):
+            made = decorate(function.__init__)
+            function.__init__ = made  # type: ignore[method-assign]
+            function.__doc__ = (function.__doc__ or "").rstrip() + (made.__doc__ or "").rstrip()
+            return function
+        own = inspect.signature(function)
+        positional = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        named = {p.name for p in positional}
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **given: Any) -> Any:
+            for name in given:
+                if name in named or name in elsewhere:
+                    continue
+                if name in kinds:
+                    given[name] = checked(name, given[name], kinds[name])
+                elif name in PROGRAM_ONLY:
+                    raise TypeError(f"{name}= is of the program alone; {PROGRAM_ONLY[name]}")
+                else:
+                    near = difflib.get_close_matches(name, [*kinds, *named], 1)
+                    hint = f"; did you mean {near[0]!r}?" if near else ""
+                    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{hint}")
+            return function(*arguments, **{name: value for name, value in given.items() if value is not None or name in named})
+
+        shown = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Union[kind, None])
+            for name, kind in kinds.items()
+            if name not in named
+        ]
+        call.__signature__ = own.replace(parameters=[*positional, *shown])  # type: ignore[attr-defined]
+        call.__annotations__ = {
+            **{name: kind for name, kind in function.__annotations__.items() if name != "options"},
+            **{p.name: p.annotation for p in shown},
+        }
+        told = {name.replace("-", "_"): words for name, words in _inertial.options(command)}
+        lines = [f"        {name}: {told[name]}" for name in kinds if name in told]
+        call.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), "", "    Options:", *lines])
+        return call  # type: ignore[return-value]
+
+    return decorate

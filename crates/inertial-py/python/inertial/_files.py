@@ -1,0 +1,63 @@
+"""Files that inputs name: patterns, addresses of stores, and paths."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+from typing import Any
+
+from .errors import LogError
+
+
+def path_of(value: Any, what: str, expected: str) -> str:
+    """A path that the program takes for no option."""
+    try:
+        path = os.fspath(value)
+    except TypeError:
+        raise TypeError(f"a {what} of type {type(value).__name__}: expected {expected}") from None
+    return os.path.join(".", path) if path.startswith("-") and path != "-" else path
+
+
+def existing(path: str) -> str:
+    """The same path; raises ``FileNotFoundError`` where there is nothing."""
+    if path != "-" and not path.startswith("builtin:") and not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, "there is no such file", path)
+    return path
+
+
+def is_address(path: str) -> bool:
+    """Whether a path is an address that fsspec knows (``s3://…``)."""
+    return "://" in path
+
+
+def expanded(path: str) -> list[str]:
+    """The files that a pattern (``logs/*.parquet``) stands for, in order; any other path alone."""
+    if not glob.has_magic(path) or os.path.exists(path):
+        return [path]
+    if is_address(path):
+        import fsspec
+
+        system, inner = fsspec.core.url_to_fs(path)
+        found = [system.unstrip_protocol(name) for name in sorted(system.glob(inner))]
+    else:
+        found = sorted(glob.glob(path, recursive=True))
+    if not found:
+        raise FileNotFoundError(errno.ENOENT, "no file fits this pattern", path)
+    return found
+
+
+def fetched(path: str, folder: str) -> str:
+    """A copy of a file that fsspec knows."""
+    try:
+        import fsspec
+
+        system, inner = fsspec.core.url_to_fs(path)
+        local = os.path.join(folder, os.path.basename(inner) or "log")
+        system.get_file(inner, local)
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, "there is no such file", path) from None
+    # Stores have exceptions of their own; whatever it is, the log cannot be had.
+    except Exception as error:
+        raise LogError(f"{path}: cannot be opened: {str(error) or type(error).__name__}") from None
+    return local

@@ -1,0 +1,233 @@
+"""What was identified, as a model: it predicts, is compared with logs, is written and saved."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ._result import Result
+from ._tables import Table
+from .errors import Error
+from .mechanism import Mechanism, floats, mechanism_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ._arguments import Log, Model
+    from ._inertial import Floats
+    from .results import Identification, Validation
+
+#: Options that only say what is written and drawn, or whose logs are not kept.
+_OUTPUTS = ("out", "report", "plots", "summary_out", "validate", "holdout", "covariance", "essential")
+
+#: Options of identifications that predict no torques of the whole robot, or need every sample again.
+_OTHER_JOBS = ("payload", "gains", "loaded", "unloaded", "known_payload")
+
+
+def fitted(
+    data: Mapping[str, Any],
+    model: Model,
+    options: Mapping[str, Any],
+    summary: bytes | None,
+) -> FittedModel | None:
+    """The model of a result; ``None`` where the job was another one (payloads, drive gains, momentum)."""
+    other = any(options.get(name) is not None for name in _OTHER_JOBS)
+    if other or options.get("measured") == "momentum" or "base_parameters" not in data:
+        return None
+    kept = {name: value for name, value in options.items() if name not in _OUTPUTS and value is not None}
+    # What was found from each log is part of the data; the model that they were found with is kept as it was.
+    return FittedModel(data.get("model", {}), mechanism_of(model), dict(data), kept, summary)
+
+
+class FittedModel(Result):
+    """An identified robot: base parameters, and friction, offsets and rotor inertias of its joints.
+
+    ``model["name"]``, ``model["bodies"]`` and ``model["dof"]`` are those of the result object.
+    """
+
+    name: str
+    bodies: int
+    dof: int
+
+    def __init__(
+        self,
+        data: Mapping[str, Any],
+        mechanism: Mechanism,
+        result: dict[str, Any],
+        options: dict[str, Any],
+        summary: bytes | None,
+    ) -> None:
+        super().__init__(data)
+        #: The model that was given, with its own parameters.
+        self.prior = mechanism
+        self._result, self._options, self._summary = result, options, summary
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The model with the identified inertias: what every function takes for a model."""
+        if "_mechanism" not in self.__dict__:
+            made = Mechanism.from_string(self.to_text())
+            self.__dict__["_mechanism"] = Mechanism(made.label, made.text, self.prior.options)
+        return self.__dict__["_mechanism"]  # type: ignore[no-any-return]
+
+    def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
+        """Forces of a motion, of one sample (vectors) or many (rows): inertia, gravity, friction, offsets, rotors."""
+        import numpy as np
+
+        positions, velocities, accelerations = floats("q", q), floats("dq", dq), floats("ddq", ddq)
+        one = positions.ndim == 1
+        if one:
+            positions, velocities, accelerations = (x[None] for x in (positions, velocities, accelerations))
+        names = self.prior.parameter_names
+        parameters = self._result["base_parameters"]
+        columns = [names.index(parameter["name"]) for parameter in parameters]
+        values = np.array([parameter["value"] for parameter in parameters])
+        tau: Floats = self.prior.regressors(positions, velocities, accelerations)[:, :, columns] @ values
+        tau += self._joint_forces(velocities, accelerations)
+        return tau[0] if one else tau
+
+    def _joint_forces(self, v: Floats, a: Floats) -> Floats:
+        """Forces of the joints' own terms."""
+        import numpy as np
+
+        coordinates = self.prior.coordinate_names
+        out = np.zeros_like(v)
+        for joint in self._result.get("joints", []):
+            if joint.get("terms"):
+                raise Error(f"{joint['name']} has terms of a formula (joint_model=): they are not predicted here")
+            if joint.get("gain") is not None:
+                raise Error(f"{joint['name']} has a gain of its drive: torques are not predicted here")
+            shaft = joint.get("turns_with") or {joint["name"]: 1.0}
+            factors = np.array([shaft.get(name, 0.0) for name in coordinates])
+            speed, acceleration = v @ factors, a @ factors
+            sign = np.sign(speed)
+            force = (joint.get("viscous") or 0.0) * speed + (joint.get("coulomb") or 0.0) * sign
+            force += (joint.get("coulomb_positive") or 0.0) * (sign + 1) / 2
+            force += (joint.get("coulomb_negative") or 0.0) * (sign - 1) / 2
+            force += (joint.get("rotor_inertia") or 0.0) * acceleration
+            if joint.get("stribeck") and joint.get("stribeck_velocity"):
+                ratio = np.abs(speed / joint["stribeck_velocity"]) ** joint["stribeck_exponent"]
+                force += joint["stribeck"] * sign * np.exp(-ratio)
+            out += np.outer(force, factors)
+            if joint.get("offset") is not None and joint["name"] in coordinates:
+                out[:, coordinates.index(joint["name"])] += joint["offset"]
+        return out
+
+    def residuals(self, logs: Log | Iterable[Log]) -> Validation:
+        """Residuals on logs, which are prepared as they were for the identification; on the same logs those of the fit."""
+        from .results import Validation
+
+        found = self._again(validate=logs)
+        data = {
+            "schema": "inertial/validation/1",
+            "samples": found.validation_samples if "validation_samples" in found else None,
+            "joints": found["validation"],
+            "relative_rms": found["validation_relative_rms"],
+        }
+        return Validation({key: value for key, value in data.items() if value is not None}, found.notes)
+
+    def to_text(self) -> str:
+        """The model's text with the identified values, in the format in which it was given (URDF or mechanism file)."""
+        with tempfile.TemporaryDirectory(prefix="inertial-") as folder:
+            path = os.path.join(folder, "model")
+            self._again(out=path)
+            with open(path, encoding="utf-8", newline="") as file:
+                return file.read()
+
+    def to_urdf(self) -> str:
+        """The URDF with the identified ``<inertial>`` and ``<dynamics>`` and nothing else changed."""
+        text = self.to_text()
+        if not text.lstrip().startswith("<"):
+            raise Error(f"{self.prior.label} is no URDF: to_text() gives the mechanism file with the new values")
+        return text
+
+    def _again(self, **more: Any) -> Identification:
+        """The same identification from the summary of its logs, with further outputs."""
+        from .commands import identify
+        from .summary import Summary
+
+        if self._summary is None:
+            raise Error("this estimate weighs every sample (estimator irls): its logs would be needed again")
+        unknowns = Summary._unknowns(self._options)
+        summary = Summary._from_state(self.prior, unknowns, self._summary)
+        return identify(self.prior, summary, **{**self._options, **more})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves it; :func:`inertial.load` reads it again."""
+        save(path, self)
+
+    def _headline(self) -> str:
+        return f"identified {self.name}: {self.bodies} bodies, {self.dof} degrees of freedom"
+
+    def _tables(self) -> list[Table]:
+        from .results import Body, _bodies
+
+        return [_bodies([Body(body) for body in self._result["bodies"]])]
+
+
+#: First bytes of a saved result.
+_MAGIC = b"inertial-result-1\n"
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Writes a file whole or not at all."""
+    target = os.fspath(path)
+    handle, new = tempfile.mkstemp(dir=os.path.dirname(target) or ".")
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+        os.chmod(new, 0o644)
+        os.replace(new, target)
+    except BaseException:
+        os.unlink(new)
+        raise
+
+
+def save(path: str | os.PathLike[str], thing: object) -> None:
+    """Saves a result."""
+    write_whole(path, _MAGIC + pickle.dumps(thing, protocol=4))
+
+
+class _Reader(pickle.Unpickler):
+    """Makes objects of this package alone: a file cannot call anything else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        package = __name__.partition(".")[0]
+        if module.partition(".")[0] == package and "." not in name:
+            found = super().find_class(module, name)
+            if str(getattr(found, "__module__", "")).partition(".")[0] == package:
+                return found
+        raise Error(f"the file holds a {module}.{name}: it is no saved result")
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """What ``save`` of a result, a model or a summary wrote."""
+    from .summary import Summary
+
+    with open(path, "rb") as file:
+        start = file.read(len(_MAGIC))
+        if start == _MAGIC:
+            return _Reader(file).load()
+    return Summary.load(path)
+
+
+def values_of(result: Mapping[str, Any]) -> tuple[list[str], Floats, Floats]:
+    """Names, values and standard errors of all unknowns of a result: base parameters, then terms of the joints."""
+    import numpy as np
+
+    names = [parameter["name"] for parameter in result.get("base_parameters", [])]
+    values = [parameter["value"] for parameter in result.get("base_parameters", [])]
+    errors = [parameter["std_error"] for parameter in result.get("base_parameters", [])]
+    terms = ("viscous", "coulomb", "coulomb_positive", "coulomb_negative", "stribeck", "offset", "rotor_inertia")
+    for joint in result.get("joints", []):
+        told = joint.get("std_errors", {})
+        for term in terms:
+            if joint.get(term) is not None:
+                names.append(f"{joint['name']}.{term}")
+                values.append(joint[term])
+                errors.append(told.get(term, float("nan")))
+    return names, np.array(values, dtype=float), np.array(errors, dtype=float)
+

@@ -1,0 +1,189 @@
+"""Arguments: types, names, arrays, addresses; what must never happen to a user's files."""
+
+from __future__ import annotations
+
+import inspect
+import multiprocessing
+import subprocess
+import sys
+import textwrap
+import typing
+
+import numpy as np
+import pytest
+from conftest import motion, stacked
+
+import inertial
+
+FUNCTIONS = (inertial.check, inertial.analyze, inertial.design, inertial.simulate, inertial.identify, inertial.validate)
+
+
+def test_signatures_show_every_option():
+    for function in FUNCTIONS:
+        parameters = inspect.signature(function).parameters
+        assert all(p.kind is not inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    friction = inspect.signature(inertial.identify).parameters["friction"]
+    assert friction.kind is inspect.Parameter.KEYWORD_ONLY
+    assert "coulomb+viscous" in typing.get_args(typing.get_args(friction.annotation)[0])
+    assert "cutoff" in inspect.signature(inertial.Summary).parameters
+
+
+def test_wrong_names_and_types_are_type_errors(tmp_path, arm, log):
+    for options, message in (
+        ({"fricton": None}, "unexpected keyword argument 'fricton'; did you mean 'friction'"),
+        ({"report": True}, "report=: expected a path, not bool"),
+        ({"decimate": 2.5}, "decimate=: expected an integer, not float"),
+        ({"offset": "yes"}, "offset=: expected True or False, not str"),
+        ({"cutoff": True}, "cutoff=: expected a number or one of auto, off, not bool"),
+        ({"joints": 3}, "joints=: expected a sequence, not int"),
+        ({"noise": "tau=1"}, "noise=: expected a mapping, not str"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            inertial.identify(arm, log, **options)
+    with pytest.raises(inertial.OptionError, match="friction='viscose': expected one of .*; did you mean 'viscous'"):
+        inertial.identify(arm, log, friction="viscose")
+    with pytest.raises(TypeError, match="a model has base, gravity and rotors"):
+        inertial.Mechanism.builtin("arm7", friction="none")
+    with pytest.raises(FileNotFoundError):
+        inertial.Mechanism.from_file(tmp_path / "none.urdf")
+    with pytest.raises(FileNotFoundError):
+        inertial.identify(arm, tmp_path / "none.csv")
+    with pytest.raises(FileNotFoundError, match="no file fits this pattern"):
+        inertial.identify(arm, tmp_path / "*.csv")
+
+
+def test_no_option_takes_a_log_for_its_value(tmp_path, arm, log):
+    """A page once took the name of the next log, and overwrote it."""
+    path = tmp_path / "log.csv"
+    path.write_text("precious")
+    with pytest.raises(TypeError):
+        inertial.identify(arm, path, report=True)
+    assert path.read_text() == "precious"
+
+
+def test_numbers_of_numpy(arm, log):
+    plain = inertial.identify(arm, log, decimate=2, cutoff=9.0, offset=True, friction="viscous")
+    numpys = inertial.identify(
+        arm, log, decimate=np.int64(2), cutoff=np.float32(9.0), offset=np.True_, friction=np.str_("viscous")
+    )
+    assert plain.to_dict() == numpys.to_dict()
+    assert inertial.analyze("builtin:puma560", gravity=np.array([0, 0, -9.81])).rank == 36
+
+
+def test_arrays_are_logs(arm, log):
+    expected = inertial.identify(arm, log, friction="viscous")
+    arrays = {key: stacked(log, arm, key) for key in ("q", "dq", "ddq", "tau")}
+    assert inertial.identify(arm, {"t": log["t"], **arrays}, friction="viscous").to_dict() == expected.to_dict()
+    assert inertial.identify(arm, {"rate": 200.0, **arrays}, friction="viscous").to_dict() == expected.to_dict()
+    with pytest.raises(inertial.LogError, match="give t .s. or rate .Hz."):
+        inertial.identify(arm, arrays)
+    with pytest.raises(inertial.LogError, match="q has 6 columns, expected one for each coordinate: 7"):
+        inertial.identify(arm, {**arrays, "t": log["t"], "q": arrays["q"][:, :6]})
+
+
+def test_anything_that_speaks_arrow_is_a_log(arm, log):
+    pyarrow = pytest.importorskip("pyarrow")
+
+    class Stream:
+        """Exports Arrow's C stream and nothing else."""
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            return pyarrow.table(log).__arrow_c_stream__(requested_schema)
+
+    assert inertial.identify(arm, Stream()).to_dict() == inertial.identify(arm, log).to_dict()
+
+
+def test_columns_by_a_mapping(arm, log):
+    expected = inertial.identify(arm, log, friction="viscous").to_dict()
+    other = {"stamp": log["t"] * 1000, **{name.replace("tau.", "torque_"): x for name, x in log.items() if name != "t"}}
+    names = {f"tau.{joint}": f"torque_{joint}" for joint in arm.coordinate_names}
+    found = inertial.identify(
+        arm, other, friction="viscous", columns={"columns": {"t": "stamp", **names}, "units": {"t": "ms"}}
+    )
+    values, wanted = ([p["value"] for p in r["base_parameters"]] for r in (found, expected))
+    # Milliseconds times a thousandth are rounded.
+    assert np.allclose(values, wanted, rtol=1e-6, atol=1e-9)
+    renamed = {("stamp" if name == "t" else name): x for name, x in log.items()}
+    assert inertial.identify(arm, renamed, friction="viscous", columns={"t": "stamp"}).to_dict() == expected
+
+
+def test_addresses_and_patterns(tmp_path, arm):
+    fsspec = pytest.importorskip("fsspec")
+    for k in range(3):
+        log = motion(arm, 500, seed=k)
+        inertial._inertial.write_log(tmp_path / f"log{k}.parquet", list(log), list(log.values()))
+    paths = [tmp_path / f"log{k}.parquet" for k in range(3)]
+    expected = inertial.identify(arm, paths).to_dict()
+    assert inertial.identify(arm, tmp_path / "log*.parquet").to_dict() == expected
+    store = fsspec.filesystem("memory")
+    for path in paths:
+        store.put_file(str(path), f"/logs/{path.name}")
+    found = inertial.identify(arm, "memory://logs/log*.parquet")
+    assert found.to_dict() == expected
+    assert any(note.startswith("memory://logs/log0.parquet: ") for note in found.notes)
+    with pytest.raises(FileNotFoundError):
+        inertial.identify(arm, "memory://logs/none.parquet")
+
+
+def test_pages_keep_the_secrets_of_the_process(tmp_path):
+    script = """
+        import inertial
+        robot = inertial.Mechanism.builtin("planar-2r")
+        inertial.analyze(robot, report="page.html")
+    """
+    call = [sys.executable, "-c", textwrap.dedent(script), "--password", "hunter2"]
+    subprocess.run(call, cwd=tmp_path, check=True)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "hunter2" not in page and "inertial analyze builtin:planar-2r" in page
+
+
+def _child(queue, arm, log):
+    y = arm.regressors(np.zeros((100, 7)), np.zeros((100, 7)), np.zeros((100, 7)))
+    queue.put((inertial.identify(arm, log).samples, float(y.sum())))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_child_works_after_a_call_in_the_parent(arm, log):
+    expected = inertial.identify(arm, log).samples
+    arm.regressors(np.zeros((100, 7)), np.zeros((100, 7)), np.zeros((100, 7)))
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_child, args=(queue, arm, log))
+    child.start()
+    try:
+        # A child that waits for threads that do not exist would wait for ever.
+        assert queue.get(timeout=120)[0] == expected
+    finally:
+        child.kill()
+        child.join()
+
+
+def test_regressors_of_one_configuration_and_of_quantities(arm):
+    rng = np.random.default_rng(1)
+    q, v, a = rng.normal(size=(3, 5, arm.nv))
+    many = arm.regressors(q, v, a)
+    one = arm.regressor(q[0], v[0], a[0])
+    # Sums in another order.
+    assert np.allclose(one, many[0], rtol=0, atol=1e-12 * np.abs(many[0]).max())
+    assert np.array_equal(arm.regressor(list(q[0]), list(v[0]), list(a[0])), arm.regressors(q[:1], v[:1], a[:1])[0])
+    still = np.zeros_like(q)
+    assert np.allclose(arm.gravity_regressor(q), arm.regressors(q, still, still), atol=1e-12)
+    assert np.allclose(arm.gravity_regressor(q[0]), arm.gravity_regressor(q)[0], rtol=0, atol=0)
+    # The kinetic energy is that of the mass matrix, whose columns inverse dynamics gives.
+    plain = inertial.Mechanism.builtin("puma560", rotors="none")
+    q, v = rng.normal(size=(2, plain.nv))
+    rest = plain.regressor(q, 0 * q, 0 * q) @ plain.parameters
+    columns = [plain.regressor(q, 0 * q, unit) @ plain.parameters - rest for unit in np.eye(plain.nv)]
+    energy = plain.kinetic_energy_regressor(q, v) @ plain.parameters
+    assert energy == pytest.approx(0.5 * v @ np.array(columns) @ v, rel=1e-10)
+    # Power is the change of potential energy.
+    step = 1e-6
+    change = [plain.potential_energy_regressor(q + s * step * v) @ plain.parameters for s in (1, -1)]
+    assert (change[0] - change[1]) / (2 * step) == pytest.approx(rest @ v, rel=1e-6)
+    # A floating robot's forces at rest of the joints: momentum changes by what acts on the base.
+    assert plain.momentum_regressor(q, v).shape == (6, len(plain.parameters))
+    base, names = plain.base_regressor(q, v, v)
+    assert base.shape == (plain.nv, 36) and len(names) == 36
+    assert plain.joint_names == [f"joint{k}" for k in range(1, 7)]
+    assert plain.gravity.tolist() == [0, 0, -9.81] and plain.limits["joint1"]["lower"] < 0

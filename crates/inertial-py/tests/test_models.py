@@ -1,0 +1,109 @@
+"""Results as models: they predict, validate, are written and saved; scikit-learn takes the Identifier."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import REPOSITORY, motion, stacked
+
+import inertial
+
+ROBOT = REPOSITORY / "testdata/models/planar-2r.urdf"
+
+
+@pytest.fixture(scope="module")
+def urdf() -> inertial.Mechanism:
+    return inertial.Mechanism.from_urdf(ROBOT)
+
+
+def rubbed(robot: inertial.Mechanism, count: int, seed: int) -> dict[str, np.ndarray]:
+    """A log with friction and offsets that a URDF has no place for."""
+    log = motion(robot, count, seed=seed)
+    for k, joint in enumerate(robot.coordinate_names):
+        log[f"tau.{joint}"] = log[f"tau.{joint}"] + 0.3 * np.sign(log[f"dq.{joint}"]) + 0.5 * (-1) ** k
+    return log
+
+
+def test_a_result_predicts_what_it_was_found_from(urdf):
+    log = rubbed(urdf, 4000, 0)
+    found = inertial.identify(urdf, log, friction="coulomb+viscous", offset=True)
+    q, dq, ddq, tau = (stacked(log, urdf, key) for key in ("q", "dq", "ddq", "tau"))
+    left = found.predict(q, dq, ddq) - tau
+    # Torque noise of 0.01 N m, and what the filter rounds off the jumps of friction.
+    assert np.sqrt(np.mean(left**2)) < 0.05
+    assert np.array_equal(found.predict(q[0], dq[0], ddq[0]), found.predict(q[:1], dq[:1], ddq[:1])[0])
+    # The same by hand: base regressor, friction, offset.
+    base = [urdf.parameter_names.index(p.name) for p in found.base_parameters]
+    hand = urdf.regressors(q, dq, ddq)[:, :, base] @ np.array([p.value for p in found.base_parameters])
+    for k, joint in enumerate(found.joints):
+        hand[:, k] += joint.viscous * dq[:, k] + joint.coulomb * np.sign(dq[:, k]) + joint.offset
+    assert np.allclose(found.predict(q, dq, ddq), hand, rtol=0, atol=1e-12)
+
+
+def test_validation_of_a_result_is_that_of_its_fit(urdf):
+    log, other = rubbed(urdf, 4000, 0), rubbed(urdf, 3000, 1)
+    found = inertial.identify(urdf, log, friction="coulomb+viscous", offset=True)
+    again = inertial.validate(found, log)
+    assert again.relative_rms == pytest.approx(found.fit_relative_rms, rel=1e-9)
+    assert again.passed is None and inertial.validate(found, log, threshold=1e-9).passed is False
+    expected = inertial.identify(urdf, log, validate=other, friction="coulomb+viscous", offset=True)
+    assert found.residuals(other).relative_rms == pytest.approx(expected.validation_relative_rms, rel=1e-9)
+
+
+def test_results_are_written_saved_and_taken_as_models(tmp_path, urdf):
+    log = rubbed(urdf, 2000, 0)
+    found = inertial.identify(urdf, log, friction="coulomb+viscous", offset=True, out=tmp_path / "out.urdf")
+    assert found.to_urdf() == (tmp_path / "out.urdf").read_text(encoding="utf-8")
+    assert inertial.check(found).bodies[0].mass == pytest.approx(found.bodies["link1"].mass, rel=1e-9)
+    assert inertial.analyze(found.model).rank == 6
+    found.save(tmp_path / "found")
+    again = inertial.load(tmp_path / "found")
+    assert again.to_dict() == found.to_dict()
+    q = np.zeros(2)
+    assert np.array_equal(again.predict(q, q, q), found.predict(q, q, q))
+    assert again.residuals(log).relative_rms == found.residuals(log).relative_rms
+    (tmp_path / "evil").write_bytes(b"inertial-result-1\n" + pickle.dumps(print))
+    with pytest.raises(inertial.Error, match="it is no saved result"):
+        inertial.load(tmp_path / "evil")
+
+
+def test_values_as_arrays(arm, log):
+    found = inertial.identify(arm, log, friction="viscous", covariance=True, estimator="wls")
+    n = found.rank
+    assert len(found.names) == len(found.theta) == n + 7 and found.names[n] == f"{found.joints[0].name}.viscous"
+    assert np.allclose(np.sqrt(np.diag(found.covariance)), found.std_errors[:n], rtol=1e-6)
+    assert found.bodies["link2"].name == "link2" == found.bodies[1].name
+    with pytest.raises(KeyError, match="there are link1"):
+        found.bodies["hand"]
+    assert found.model["name"] == "arm7" and found.model.name == "arm7"
+    assert "<table>" in found.model._repr_html_() and "joint1" in arm._repr_html_()
+
+
+def test_scikit_learn_takes_the_identifier(urdf):
+    selection = pytest.importorskip("sklearn.model_selection")
+    from sklearn.base import clone
+
+    log = motion(urdf, 1200)
+    q, dq, ddq, tau = (stacked(log, urdf, key) for key in ("q", "dq", "ddq", "tau"))
+    features = np.hstack([q, dq, ddq])
+    identifier = inertial.Identifier(urdf, friction="viscous")
+    scores = selection.cross_val_score(identifier, features, tau, cv=3)
+    # Noise of 0.01 N m on torques of several.
+    assert scores.min() > 0.999
+    assert clone(identifier).get_params()["friction"] == "viscous"
+    fitted = identifier.fit(features, tau)
+    assert fitted.predict(features).shape == tau.shape and fitted.result_.rank == 6
+    with pytest.raises(inertial.OptionError, match="friction='none at all'"):
+        inertial.Identifier(urdf, friction="none at all").fit(features, tau)
+
+
+def test_pictures(urdf):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    log = motion(urdf, 600)
+    found = inertial.identify(urdf, log, friction="viscous")
+    upper, lower = found.plot()
+    assert len(upper.patches) == 2 and "%" in lower.get_ylabel()
+    assert inertial.validate(urdf, log).plot().patches
