@@ -120,7 +120,7 @@ def test_addresses_and_patterns(tmp_path, arm):
         store.put_file(str(path), f"/logs/{path.name}")
     found = inertial.identify(arm, "memory://logs/log*.parquet")
     assert found.to_dict() == expected
-    assert any(note.startswith("memory://logs/log0.parquet: ") for note in found.notes)
+    assert any(note.startswith("memory:///logs/log0.parquet: ") for note in found.notes)
     with pytest.raises(FileNotFoundError):
         inertial.identify(arm, "memory://logs/none.parquet")
 

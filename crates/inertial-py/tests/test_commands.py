@@ -171,7 +171,7 @@ def test_errors_cross_processes():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         with pytest.raises(FileNotFoundError, match="no such file"):
             pool.submit(inertial.check, "none.urdf").result()
-        with pytest.raises(inertial.ModelError, match="no builtin model"):
+        with pytest.raises(inertial.ModelError, match="no built-in model"):
             pool.submit(inertial.check, "builtin:none").result()
         assert pool.submit(inertial.check, "builtin:arm7").result()
 

@@ -21,7 +21,7 @@ PAGES = [
     *REPOSITORY.glob("CONTRIBUTING.md"),
 ]
 #: Lines that build the project, or run its tests or benchmarks: the test run is one of them.
-BUILDING = re.compile(r"cargo |\./scripts/|scripts/|benches/|pip install|npm |mdbook |git |rustup |python -m venv|maturin ")
+BUILDING = re.compile(r"cargo |\.ci/|\./scripts/|scripts/|benches/|pip install|npm |mdbook |git |rustup |python -m venv|maturin ")
 
 
 def blocks(language: str):

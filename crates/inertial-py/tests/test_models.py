@@ -34,6 +34,18 @@ def test_a_result_predicts_what_it_was_found_from(urdf):
     # Torque noise of 0.01 N m, and what the filter rounds off the jumps of friction.
     assert np.sqrt(np.mean(left**2)) < 0.05
     assert np.array_equal(found.predict(q[0], dq[0], ddq[0]), found.predict(q[:1], dq[:1], ddq[:1])[0])
+    arm = inertial.Mechanism.builtin("arm7")
+    log = motion(arm, 3000)
+    found = inertial.identify(arm, log, friction="viscous")
+    q, dq, ddq, tau = (stacked(log, arm, key) for key in ("q", "dq", "ddq", "tau"))
+    # Rotors that are part of the base parameters count once; the noise is 0.01 N m.
+    assert np.sqrt(np.mean((found.predict(q, dq, ddq) - tau) ** 2, axis=0)).max() < 0.012
+
+
+def test_a_prediction_by_hand(urdf):
+    log = rubbed(urdf, 4000, 0)
+    found = inertial.identify(urdf, log, friction="coulomb+viscous", offset=True)
+    q, dq, ddq = (stacked(log, urdf, key) for key in ("q", "dq", "ddq"))
     # The same by hand: base regressor, friction, offset.
     base = [urdf.parameter_names.index(p.name) for p in found.base_parameters]
     hand = urdf.regressors(q, dq, ddq)[:, :, base] @ np.array([p.value for p in found.base_parameters])
@@ -71,8 +83,8 @@ def test_results_are_written_saved_and_taken_as_models(tmp_path, urdf):
 
 def test_values_as_arrays(arm, log):
     found = inertial.identify(arm, log, friction="viscous", covariance=True, estimator="wls")
-    n = found.rank
-    assert len(found.names) == len(found.theta) == n + 7 and found.names[n] == f"{found.joints[0].name}.viscous"
+    n, rotors = found.rank, sum("rotor_inertia" in joint.std_errors for joint in found.joints)
+    assert rotors == 5 and len(found.names) == len(found.theta) == n + 7 + rotors and found.names[n] == f"{found.joints[0].name}.viscous"
     assert np.allclose(np.sqrt(np.diag(found.covariance)), found.std_errors[:n], rtol=1e-6)
     assert found.bodies["link2"].name == "link2" == found.bodies[1].name
     with pytest.raises(KeyError, match="there are link1"):

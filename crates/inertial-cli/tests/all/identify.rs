@@ -384,12 +384,13 @@ fn real(robot: &str, logs: &[&str], validate: Option<&str>, options: &[&str], mo
 
 #[test]
 fn real_robots_validate_as_well_as_plain_least_squares_does_elsewhere() {
-    // Figures of a weighted least-squares script with Pinocchio on the same splits. That of the TX40 was told that the motor
-    // of joint 6 turns with joints 5 and 6; here it is found.
-    real("tx40", &["motion.csv.gz"], None, &["--holdout", "0.3"], 0.079);
-    real("panda", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.035);
-    real("ur10", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.087);
-    real("kr300", &["motion_A.csv.gz", "motion_B.csv.gz"], Some("motion_C.csv.gz"), &[], 0.128);
+    // A weighted least-squares script with Pinocchio left 7.9, 3.5, 8.7 and 12.8 % on the same splits (that of the TX40 was told that
+    // the motor of joint 6 turns with joints 5 and 6; here it is found). Seen here: at most 5.92, 1.51, 4.04 and 2.48 %; a twentieth
+    // more may come from other rounding, or the estimate has become worse.
+    real("tx40", &["motion.csv.gz"], None, &["--holdout", "0.3"], 0.062);
+    real("panda", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.0159);
+    real("ur10", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.0424);
+    real("kr300", &["motion_A.csv.gz", "motion_B.csv.gz"], Some("motion_C.csv.gz"), &[], 0.026);
 }
 
 /// Every log that says nothing, or says it in other units: one line that names the place, exit status 2, nothing written.

@@ -60,6 +60,7 @@ fn identified(log: &str, more: &[&str]) -> (Found, Vec<String>) {
 }
 
 #[test]
+#[ignore = "long: repeated experiments"]
 fn errors_of_an_arm_are_as_stated_with_filter_friction_and_automatic_cutoff() {
     let folder = Folder::new();
     let motion = folder.file("motion.csv", motion());

@@ -107,7 +107,9 @@ class FittedModel(Result):
             force = (joint.get("viscous") or 0.0) * speed + (joint.get("coulomb") or 0.0) * sign
             force += (joint.get("coulomb_positive") or 0.0) * (sign + 1) / 2
             force += (joint.get("coulomb_negative") or 0.0) * (sign - 1) / 2
-            force += (joint.get("rotor_inertia") or 0.0) * acceleration
+            # A rotor that acts like the inertia of its link is part of the base parameters: it has no error of its own.
+            if "rotor_inertia" in joint.get("std_errors", {}):
+                force += joint["rotor_inertia"] * acceleration
             if joint.get("stribeck") and joint.get("stribeck_velocity"):
                 ratio = np.abs(speed / joint["stribeck_velocity"]) ** joint["stribeck_exponent"]
                 force += joint["stribeck"] * sign * np.exp(-ratio)
@@ -225,7 +227,7 @@ def values_of(result: Mapping[str, Any]) -> tuple[list[str], Floats, Floats]:
     for joint in result.get("joints", []):
         told = joint.get("std_errors", {})
         for term in terms:
-            if joint.get(term) is not None:
+            if joint.get(term) is not None and (term != "rotor_inertia" or term in told):
                 names.append(f"{joint['name']}.{term}")
                 values.append(joint[term])
                 errors.append(told.get(term, float("nan")))

@@ -218,6 +218,7 @@ fn smooth_log(equations: &Equations<'_>, count: usize, rng: &mut Rng) -> Log {
 }
 
 #[test]
+#[ignore = "long: repeated experiments"]
 fn standard_errors_hold_under_filtered_noise_for_every_class() {
     const DRAWS: usize = 200;
     let share = 0.25;

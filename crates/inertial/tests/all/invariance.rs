@@ -139,7 +139,7 @@ fn lumping_by_hand_gives_the_same_bodies() {
             compared += 1;
         }
     }
-    assert!(compared > 0, "only {compared} mechanisms kept their order");
+    assert!(compared > 100, "only {compared} mechanisms kept their order");
 }
 
 /// A frame on a link that its joint moves like its own: anywhere along a turning axis, anywhere at all on a slide.
@@ -212,7 +212,7 @@ fn another_link_frame_changes_only_the_names_of_the_numbers() {
         }
         assert_close(found.as_slice(), y.as_slice(), ROUNDING, "regressor");
     }
-    assert!(moved_blocks > 0, "only {moved_blocks} bodies have another frame");
+    assert!(moved_blocks > 400, "only {moved_blocks} bodies have another frame");
 }
 
 #[test]

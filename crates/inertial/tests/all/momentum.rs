@@ -234,6 +234,7 @@ fn estimates_are_exact_without_noise() {
 }
 
 #[test]
+#[ignore = "long: repeated experiments"]
 fn standard_errors_are_those_of_repeated_experiments() {
     let mut rng = Rng(6);
     let robot = space_robot();

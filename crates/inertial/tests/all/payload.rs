@@ -129,6 +129,7 @@ fn a_sensor_on_an_arm_feels_what_the_ground_feels() {
 }
 
 #[test]
+#[ignore = "long: repeated experiments"]
 fn errors_of_a_single_body_are_as_large_as_stated() {
     const DRAWS: usize = 200;
     let mut rng = Rng(13);
@@ -198,6 +199,7 @@ fn what_is_held_still_or_too_short_is_told() {
 }
 
 #[test]
+#[ignore = "long: repeated experiments"]
 fn slow_motion_has_impossible_least_squares_and_possible_bodies() {
     const DRAWS: usize = 6;
     let truth = study::truth();
@@ -368,6 +370,7 @@ fn what_a_robot_can_show_of_a_payload() {
 }
 
 #[test]
+#[ignore = "long: repeated experiments"]
 fn errors_of_a_payload_are_as_large_as_stated() {
     const DRAWS: usize = 200;
     let mut rng = Rng(16);

@@ -19,8 +19,9 @@ use serde_json::Value;
 
 const SCRIPT: &str = "oracle_pinocchio.py";
 
-/// Both programs round differently along chains of up to a dozen joints; observed agreement is 5e-15.
-const TOLERANCE: f64 = 1e-10;
+/// Both programs round differently along chains of up to a dozen joints. The largest difference seen is 4.7e-15; twenty times that
+/// leaves room for other compilers and processors.
+const TOLERANCE: f64 = 1e-13;
 
 /// Arms, quadrupeds, humanoids; with continuous and mimic joints; bolted down and floating.
 const ROBOTS: [(&str, &str); 20] = [

@@ -84,7 +84,7 @@ fn frames_move_as_in_world_coordinates() {
             compared += 1;
         }
     }
-    assert!(compared > 0 && refused > 0, "{compared} compared, {refused} refused");
+    assert!(compared > 400 && refused > 10, "{compared} compared, {refused} refused");
 }
 
 #[test]

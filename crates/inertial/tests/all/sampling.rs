@@ -102,7 +102,7 @@ fn energy_tells_what_torques_tell() {
             assert_eq!(answer.rank, found.rank, "{found:?}");
         }
     }
-    assert!(clear > 0, "only {clear} of 40 have a clear gap");
+    assert!(clear > 30, "only {clear} of 40 have a clear gap");
 }
 
 #[test]
@@ -217,5 +217,5 @@ fn null_vectors_of_the_recursion_vanish_exactly() {
             vectors += 1;
         }
     }
-    assert!(covered > 0 && vectors > 0, "only {covered} mechanisms, {vectors} vectors");
+    assert!(covered > 25 && vectors > 200, "only {covered} mechanisms, {vectors} vectors");
 }
