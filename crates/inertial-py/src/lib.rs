@@ -10,6 +10,7 @@ mod arrays;
 mod calls;
 mod mechanism;
 mod pool;
+mod prepare;
 mod summary;
 
 use pyo3::prelude::*;
@@ -34,5 +35,6 @@ fn _inertial(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(calls::options, module)?)?;
     module.add_function(wrap_pyfunction!(calls::write_log, module)?)?;
     module.add_function(wrap_pyfunction!(calls::read_log, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare::prepare, module)?)?;
     Ok(())
 }

@@ -305,6 +305,11 @@ impl Mechanism {
 }
 
 impl Mechanism {
+    /// The mechanism itself.
+    pub fn built(&self) -> &model::Mechanism {
+        &self.built
+    }
+
     /// The loops, where there are any.
     fn closed(&self) -> PyResult<Option<ClosedMechanism<'_>>> {
         if self.built.loops().is_empty() {

@@ -119,3 +119,22 @@ def test_pictures(urdf):
     upper, lower = found.plot()
     assert len(upper.patches) == 2 and "%" in lower.get_ylabel()
     assert inertial.validate(urdf, log).plot().patches
+
+
+def test_a_prepared_log_has_the_equations_of_the_fit():
+    robot = inertial.Mechanism.builtin("puma560", rotors="none")
+    log = motion(robot, 4000)
+    prepared = inertial.prepare(robot, log)
+    assert prepared.q.shape == prepared.tau.shape == (len(prepared.t), 6) and prepared.notes
+    w, y = prepared.equations()
+    found = inertial.identify(robot, log, estimator="ols")
+    columns = [robot.parameter_names.index(p.name) for p in found.base_parameters]
+    solution = np.linalg.lstsq(w[:, columns], y, rcond=None)[0]
+    values = np.array([p.value for p in found.base_parameters])
+    # The same least squares from the same rows, by another factorisation.
+    assert np.allclose(solution, values, rtol=0, atol=1e-7 * np.abs(values).max())
+    fixed = inertial.prepare(robot, log, cutoff=8, decimate=1)
+    assert fixed.cutoff == 8 and fixed.rate == pytest.approx(200)
+    assert inertial.prepare(robot, log, filter="off").cutoff is None
+    with pytest.raises(inertial.LogError, match="^table 1: "):
+        inertial.prepare(robot, {"t": [0.0, 1.0]})

@@ -28,6 +28,7 @@ from .fitted import FittedModel, load
 from .fleet import identify_fleet
 from .identifier import Identifier
 from .mechanism import Mechanism
+from .prepared import Prepared, prepare
 from .results import Analysis, Check, Design, Fleet, Identification, Simulation, Validation
 from .summary import Online, Summary
 
@@ -45,6 +46,7 @@ __all__ = [
     "ModelError",
     "Online",
     "OptionError",
+    "Prepared",
     "Result",
     "Simulation",
     "Summary",
@@ -57,6 +59,7 @@ __all__ = [
     "identify",
     "identify_fleet",
     "load",
+    "prepare",
     "simulate",
     "validate",
 ]

@@ -103,7 +103,7 @@ class Mechanism:
         #: The model's text; ``None`` where the program reads it itself.
         self.text = text
         try:
-            self._native = _inertial.Mechanism(label, text, options or [])
+            self.native = _inertial.Mechanism(label, text, options or [])
         except Error as error:
             raise ModelError(str(error)) from None
 
@@ -164,71 +164,71 @@ class Mechanism:
     @property
     def options(self) -> list[str]:
         """The options it was built with, as arguments of the program."""
-        return self._native.options
+        return self.native.options
 
     @property
     def name(self) -> str:
         """Its name."""
-        return self._native.name
+        return self.native.name
 
     @property
     def nq(self) -> int:
         """Number of position coordinates (of the tree, where there are loops)."""
-        return self._native.nq
+        return self.native.nq
 
     @property
     def nv(self) -> int:
         """Number of velocity coordinates (of the tree, where there are loops)."""
-        return self._native.nv
+        return self.native.nv
 
     @property
     def loops(self) -> int:
         """Number of loops."""
-        return self._native.loops
+        return self.native.loops
 
     @property
     def bodies(self) -> list[str]:
         """Names of the bodies, in the order of their parameters."""
-        return self._native.bodies
+        return self.native.bodies
 
     @property
     def joint_names(self) -> list[str]:
         """Names of the joints that move."""
-        return self._native.joint_names
+        return self.native.joint_names
 
     @property
     def gravity(self) -> Floats:
         """Gravity (m/s², world frame)."""
-        return self._native.gravity
+        return self.native.gravity
 
     @property
     def limits(self) -> dict[str, dict[str, float]]:
         """Limits of each joint: ``lower``, ``upper``, ``velocity``, ``effort``; infinite where the model gives none."""
-        return self._native.limits
+        return self.native.limits
 
     @property
     def coordinate_names(self) -> list[str]:
         """Names of the (independent) velocity coordinates: rows of the regressor."""
-        return self._native.coordinate_names
+        return self.native.coordinate_names
 
     @property
     def parameter_names(self) -> list[str]:
         """Names of the inertial parameters: columns of the regressor."""
-        return self._native.parameter_names
+        return self.native.parameter_names
 
     @property
     def parameters(self) -> Floats:
         """The model's own inertial parameters, ten per body: m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz."""
-        return self._native.parameters
+        return self.native.parameters
 
     def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Floats:
         """Forces of a motion: one sample (vectors) or many (rows)."""
-        return self._native.rnea(floats("q", q), floats("v", v), floats("a", a))
+        return self.native.rnea(floats("q", q), floats("v", v), floats("a", a))
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Floats | None = None) -> Floats:
         """Y with ``tau = Y @ parameters``, coordinates by parameters. With loops, of the independent coordinates."""
         if out is None:
-            found = self._native.regressor_of_one(q, v, a)
+            found = self.native.regressor_of_one(q, v, a)
             if found is not None:
                 return found
         motion = floats("q", q), floats("v", v), floats("a", a)
@@ -236,14 +236,14 @@ class Mechanism:
             raise Error("regressor is of one sample: expected vectors; regressors takes rows of samples")
         if out is not None:
             _target(out, 2)
-        one: Floats = self._native.regressors(*motion, None if out is None else out[None])[0]
+        one: Floats = self.native.regressors(*motion, None if out is None else out[None])[0]
         return one
 
     def regressors(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Floats | None = None) -> Floats:
         """The same of many samples (rows): samples by coordinates by parameters, into ``out`` where it is given."""
         if out is not None:
             _target(out, 3)
-        return self._native.regressors(floats("q", q), floats("v", v), floats("a", a), out)
+        return self.native.regressors(floats("q", q), floats("v", v), floats("a", a), out)
 
     def base_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Floats, list[str]]:
         """The regressor of the base parameters, of one sample or of many (rows), and the names of its columns."""
@@ -275,7 +275,7 @@ class Mechanism:
 
         positions = floats("q", q)
         velocities = np.zeros((*positions.shape[:-1], self.nv)) if v is None else floats("v", v)
-        found = self._native.quantity_regressors(name, positions, velocities)
+        found = self.native.quantity_regressors(name, positions, velocities)
         return found[0] if positions.ndim == 1 else found
 
     def __eq__(self, other: object) -> bool:

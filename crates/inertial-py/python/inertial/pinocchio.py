@@ -146,7 +146,7 @@ def model_of(mechanism: Mechanism) -> Any:
     import numpy as np
     import pinocchio
 
-    tree = json.loads(mechanism._native.tree())
+    tree = json.loads(mechanism.native.tree())
     if mechanism.loops:
         raise Error(f"{mechanism.name} has loops: a pinocchio.Model is a tree")
     if any(body["rotor"] for body in tree["bodies"]):
