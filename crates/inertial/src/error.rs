@@ -1,13 +1,13 @@
-//! The one error type of the library.
+//! Error type of the library.
 
 use std::fmt::{self, Write as _};
 
-/// Where in a model text something was found.
+/// Place in a model text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// Line in the text, from 1.
     pub line: Option<u32>,
-    /// The element concerned, for people: `<joint name="elbow">` or `bodies[3].joint`.
+    /// Element concerned: `<joint name="elbow">` or `bodies[3].joint`.
     pub element: String,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for OneLine<'_> {
     }
 }
 
-/// What can be wrong with an input. Every message is one line that says what was expected.
+/// Error of the library. Programs match the variant; the message is one line for people that says what was expected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -55,7 +55,7 @@ pub enum Error {
     Syntax {
         /// Where.
         place: Place,
-        /// What was expected.
+        /// Expectation.
         message: String,
     },
     /// The text is well formed but describes no mechanism.
@@ -79,7 +79,7 @@ pub enum Error {
     Closure {
         /// The loop that stays open the widest.
         name: String,
-        /// Its residual (m and rad).
+        /// Residual (m and rad).
         residual: f64,
         /// Why, and what to do.
         message: String,
@@ -87,14 +87,59 @@ pub enum Error {
     /// An argument of the wrong size.
     #[error("{what} has {found} entries, expected {expected}")]
     Dimension {
-        /// Which argument.
+        /// Argument.
         what: &'static str,
-        /// How many it should have.
+        /// Expected number of entries.
         expected: usize,
-        /// How many it has.
+        /// Number of entries found.
         found: usize,
     },
-    /// A computation that has no answer for this input.
+    /// A number outside its range.
+    #[error("{what} is {value}, expected {expected}")]
+    InvalidValue {
+        /// Quantity.
+        what: String,
+        /// Value given.
+        value: f64,
+        /// Range that is expected.
+        expected: String,
+    },
+    /// An option or argument that cannot be used.
+    #[error("{0}")]
+    InvalidOption(String),
+    /// Options that exclude each other.
+    #[error("{0}")]
+    Incompatible(String),
+    /// A name or number of a link, joint, coordinate or column that does not exist.
+    #[error("{0}")]
+    UnknownName(String),
+    /// A method that does not apply to this mechanism, these sensors or these options.
+    #[error("{0}")]
+    NotApplicable(String),
+    /// A summary that was made for another model or other joint terms.
+    #[error("{0}")]
+    SummaryMismatch(String),
+    /// Numbers that are not finite.
+    #[error("{0}")]
+    NotFinite(String),
+    /// Fewer measured forces than unknowns.
+    #[error("{found} measured forces are fewer than the {unknowns} unknowns")]
+    TooFewForces {
+        /// Measured forces that count.
+        found: f64,
+        /// Number of unknowns.
+        unknowns: usize,
+    },
+    /// Data or sensors that do not determine what is asked.
+    #[error("{0}")]
+    Unobservable(String),
+    /// Limits, bounds or a start that leave no solution.
+    #[error("{0}")]
+    Infeasible(String),
+    /// A singular configuration, or a mass matrix that is not positive definite.
+    #[error("{0}")]
+    Singular(String),
+    /// A numerical computation that failed.
     #[error("{0}")]
     Numeric(String),
 }
@@ -108,6 +153,11 @@ impl Error {
     /// Shorthand for [`Error::Syntax`].
     pub fn syntax(place: Place, message: impl Into<String>) -> Self {
         Self::Syntax { place, message: message.into() }
+    }
+
+    /// Shorthand for [`Error::InvalidValue`].
+    pub fn invalid_value(what: impl Into<String>, value: f64, expected: impl Into<String>) -> Self {
+        Self::InvalidValue { what: what.into(), value, expected: expected.into() }
     }
 
     /// Shorthand for [`Error::Unsupported`].
@@ -130,27 +180,13 @@ impl From<inertial_dense::Error> for Error {
 /// The library's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// `; the nearest is …`, where one of the candidates is near a name that was not found.
+/// Returns `; the nearest is …` where one of the candidates is near a name that was not found, ignoring case.
 pub fn nearest_hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    let best = candidates.into_iter().map(|c| (distance(name, c), c)).min_by_key(|(d, _)| *d);
+    let lower = name.to_lowercase();
+    let distance = |candidate: &str| strsim::levenshtein(&lower, &candidate.to_lowercase());
+    let best = candidates.into_iter().map(|c| (distance(c), c)).min_by_key(|(d, _)| *d);
     match best {
         Some((d, nearest)) if d * 2 <= name.chars().count() => format!("; the nearest is {nearest}"),
         _ => String::new(),
     }
-}
-
-/// Edit distance of two names, letters compared without case.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.to_lowercase().chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &cb) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(ca != cb);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 
 use crate::common::{Folder, page, refused, run};
-use inertial::estimation::flown::Flown;
 use inertial::excitation::{Basis, Trajectory};
 use inertial::mechanism::{BuildOptions, Mechanism, read};
+use inertial::simulation::FlightSamples;
 use serde_json::{Value, json};
 
 const NOISE: &str = "dq=2e-4,base.v=1e-4,base.w=2e-4";
@@ -70,7 +70,7 @@ fn log(robot: &Mechanism, seconds: f64, linear: bool) -> String {
         })
         .collect();
     let motion = Trajectory::new(moved, seconds, Basis::VelocityKnots { knots }, &rows).unwrap();
-    let flown = Flown::new(robot, &motion, 20.0).unwrap();
+    let flown = FlightSamples::new(robot, &motion, 20.0).unwrap();
     let mut text = String::from("t");
     names.iter().for_each(|n| write!(text, ",q.{n}").unwrap());
     text += ",base.vx,base.vy,base.vz,base.wx,base.wy,base.wz";
@@ -327,7 +327,7 @@ fn flights_that_cannot_be_designed_are_told_in_one_line() {
     let cases: [(&str, &[&str], &str); 13] = [
         (&bare, &[], "no reaction wheels"),
         (&flat, &[], "lie in one plane"),
-        (&endless, &[], "wheel1 has no limit of its speed"),
+        (&endless, &[], "wheel1 has no velocity limit"),
         (&stuck, &[], "j_lower may move from 0.1 to 0.1 only"),
         (
             &file,

@@ -1,24 +1,25 @@
-//! Which unknowns act in which measured force.
+//! Equations of measured forces: the unknowns that act in each of them.
 
 use std::sync::Arc;
 
 use nalgebra::DVector;
 
-use super::stribeck::Bend;
-use super::terms::{self, Feature, GivenTerm, JointModel, Motor, Term};
-use crate::dynamics::{ClosedMechanism, InverseDynamics};
+use crate::dynamics::{ClosedMechanism, InverseDynamics, Samples};
+use crate::estimation::joint_model::stribeck::Bend;
+use crate::estimation::joint_model::terms::{self, Feature, GivenTerm, JointModel, Motor, Term};
 use crate::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use crate::mechanism::{Base, JointType, Mechanism};
+use crate::unknowns::{base_channels, full_channels};
 use crate::{Error, Result};
 
 /// The linear equations `τ = Y_b β + terms` of a mechanism: its base parameters first, then the joints' terms.
 ///
 /// Where the joints' model leaves something to be found from the data (couplings, Stribeck speeds), the terms are all columns
-/// from which it can be found, each of one coordinate's force, and [`super::identify`] chooses.
+/// from which it can be found, each of one coordinate's force, and [`crate::estimation::identification::identify`] chooses.
 #[derive(Debug, Clone)]
 pub struct Equations<'m> {
     mechanism: &'m Mechanism,
-    pub(super) dynamics: InverseDynamics,
+    pub(crate) dynamics: InverseDynamics,
     /// Base parameters and what they stand for.
     pub regrouping: Regrouping,
     /// Velocity coordinate and term of each unknown after the base parameters.
@@ -26,62 +27,32 @@ pub struct Equations<'m> {
     /// Terms left out because base parameters already act exactly like them.
     pub absorbed: Vec<(usize, Term)>,
     /// The base parameters that one unit of each of them is.
-    pub(super) effects: Vec<DVector<f64>>,
+    pub(crate) effects: Vec<DVector<f64>>,
     /// Names of all unknowns.
     pub names: Vec<String>,
     /// The forces of the coordinates; where the wrench on a fixed base is measured, its six components after them.
-    pub(super) channels: Vec<Channel>,
-    /// Where there are loops.
+    pub(crate) channels: Vec<Channel>,
+    /// Closed mechanism, where there are loops.
     closed: Option<Arc<ClosedMechanism<'m>>>,
     wrench: bool,
     motors: Vec<Motor>,
-    /// Those of the joints' model, whichever are estimated.
+    /// Terms of the joint model, estimated or not.
     all_terms: Vec<(usize, Term)>,
     model: JointModel,
     snap: f64,
     wide: bool,
 }
 
-/// The unknowns that act in the force of one velocity coordinate.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Channel {
-    pub unknowns: Vec<usize>,
-    /// Packed regressor entry of each of the first unknowns.
-    pub entries: Vec<usize>,
-    /// What the unknowns after those multiply, with a factor.
-    pub features: Vec<(f64, Feature)>,
-}
+/// Unknowns of one measured force; each joint term has a feature with a factor.
+pub(crate) type Channel = crate::unknowns::Channel<(f64, Feature)>;
 
 impl<'m> Equations<'m> {
-    /// For torques (and a floating base's wrench); `snap` as for [`analyze`].
-    ///
-    /// With loops the forces are those of the independent coordinates, and so are the joints' terms.
-    pub fn new(mechanism: &'m Mechanism, model: impl Into<JointModel>, snap: f64) -> Result<Self> {
-        Self::measuring(mechanism, model, snap, Measured::JointTorques)
-    }
-
-    /// The same where the wrench between a fixed base and the world may be measured too.
-    pub fn measuring(
-        mechanism: &'m Mechanism,
-        model: impl Into<JointModel>,
-        snap: f64,
-        measured: Measured,
-    ) -> Result<Self> {
-        let mut out = Self::with_all_terms_measuring(mechanism, model, snap, measured)?;
-        if out.model.search_couplings || out.model.stribeck {
-            out.widen();
-        } else {
-            out.absorb_terms()?;
-        }
-        Ok(out)
-    }
-
-    /// The same with all terms, also those that act like base parameters: to predict forces, not to estimate.
+    /// Creates the equations with all terms, also those that act like base parameters: for predicting forces, not for estimation.
     pub fn with_all_terms(mechanism: &'m Mechanism, model: impl Into<JointModel>, snap: f64) -> Result<Self> {
         Self::with_all_terms_measuring(mechanism, model, snap, Measured::JointTorques)
     }
 
-    fn with_all_terms_measuring(
+    pub(crate) fn with_all_terms_measuring(
         mechanism: &'m Mechanism,
         model: impl Into<JointModel>,
         snap: f64,
@@ -145,12 +116,21 @@ impl<'m> Equations<'m> {
         self.closed.as_deref()
     }
 
+    /// Borrows `count` samples of the mechanism's motion, sample after sample: `nq` positions each, and as many velocities and
+    /// accelerations as there are [coordinates](Self::coordinates). With loops, positions close the loops.
+    pub fn samples<'a>(&self, count: usize, q: &'a [f64], v: &'a [f64], a: &'a [f64]) -> Result<Samples<'a>> {
+        match self.closed() {
+            Some(closed) => Samples::closed(closed, count, q, v, a),
+            None => Samples::new(&self.dynamics, count, q, v, a),
+        }
+    }
+
     /// Number of coordinates: those of the mechanism, with loops the independent ones.
     pub fn coordinates(&self) -> usize {
         self.motors.len()
     }
 
-    /// Whether the wrench on a fixed base is measured: six forces after those of the coordinates.
+    /// Returns whether the wrench on a fixed base is measured: six forces after those of the coordinates.
     pub fn has_base_wrench(&self) -> bool {
         self.wrench
     }
@@ -166,26 +146,26 @@ impl<'m> Equations<'m> {
     }
 
     /// The mechanism's own number of a coordinate.
-    pub(super) fn tree_coordinate(&self, row: usize) -> usize {
+    pub(crate) fn tree_coordinate(&self, row: usize) -> usize {
         self.closed().map_or(row, |c| c.independent()[row])
     }
 
-    /// What is assumed of the joints.
+    /// Joint model.
     pub fn joint_model(&self) -> &JointModel {
         &self.model
     }
 
     /// The snapping tolerance.
-    pub(super) fn snap(&self) -> f64 {
+    pub(crate) fn snap(&self) -> f64 {
         self.snap
     }
 
-    /// Whether the terms are those from which a model of the joints is to be chosen.
-    pub(super) fn is_wide(&self) -> bool {
+    /// Returns whether the terms are those from which a model of the joints is to be chosen.
+    pub(crate) fn is_wide(&self) -> bool {
         self.wide
     }
 
-    pub(super) fn motors(&self) -> &[Motor] {
+    pub(crate) fn motors(&self) -> &[Motor] {
         &self.motors
     }
 
@@ -204,14 +184,14 @@ impl<'m> Equations<'m> {
         self.rank() + self.terms.len()
     }
 
-    /// Whether there is nothing to know.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Rotor inertias that act like base parameters and of which the model gives a value: row, effect on the base parameters,
     /// and that value.
-    pub(super) fn known_rotors(&self) -> impl Iterator<Item = (usize, &DVector<f64>, f64)> {
+    pub(crate) fn known_rotors(&self) -> impl Iterator<Item = (usize, &DVector<f64>, f64)> {
         let given = |row: usize| self.mechanism.armature()[self.tree_coordinate(row)];
         let all = self.absorbed.iter().zip(&self.effects);
         all.map(move |(&(row, _), effect)| (row, effect, given(row))).filter(|(_, _, given)| *given > 0.0)
@@ -220,25 +200,17 @@ impl<'m> Equations<'m> {
     /// The unknowns' values according to the model itself.
     pub fn model_values(&self) -> Result<Vec<f64>> {
         let mut out = self.regrouping.regroup(&self.mechanism.parameters())?;
-        let joint_of = |v: usize| {
-            self.mechanism.joints().iter().find(|j| j.follows.is_none() && j.v_range().contains(&v))
-        };
-        out.extend(self.terms.iter().map(|&(row, term)| {
-            let v = self.tree_coordinate(row);
-            let dynamics = joint_of(v).map(|j| j.dynamics).unwrap_or_default();
-            match term {
-                Term::Viscous => dynamics.damping,
-                Term::Coulomb | Term::CoulombPositive | Term::CoulombNegative => dynamics.friction,
-                Term::Offset | Term::Stribeck | Term::Given { .. } => 0.0,
-                Term::RotorInertia => self.mechanism.armature()[v],
-            }
-        }));
+        out.extend(
+            self.terms
+                .iter()
+                .map(|&(row, term)| term.kind().model_value(self.mechanism, self.tree_coordinate(row))),
+        );
         Ok(out)
     }
 
     /// The equations of one model of the joints, chosen among those that these hold columns of: the given motors, and Stribeck
     /// terms of those that have a bend.
-    pub(super) fn with_motors(&self, motors: Vec<Motor>) -> Self {
+    pub(crate) fn with_motors(&self, motors: Vec<Motor>) -> Self {
         let mut out = self.clone();
         out.terms.clone_from(&self.all_terms);
         out.terms.retain(|&(v, term)| term != Term::Stribeck || motors[v].bend.is_some());
@@ -248,7 +220,7 @@ impl<'m> Equations<'m> {
     }
 
     /// The equations with some of the joints' terms only.
-    pub(super) fn with_terms(&self, keep: impl Fn(Term) -> bool) -> Self {
+    pub(crate) fn with_terms(&self, keep: impl Fn(Term) -> bool) -> Self {
         let mut out = self.clone();
         out.terms.retain(|&(_, term)| keep(term));
         out.number();
@@ -256,7 +228,7 @@ impl<'m> Equations<'m> {
     }
 
     /// Coordinates whose drives have Stribeck columns here, on the shafts of `motors`.
-    pub(super) fn stribeck_motors(&self, motors: &[Motor]) -> Vec<usize> {
+    pub(crate) fn stribeck_motors(&self, motors: &[Motor]) -> Vec<usize> {
         let held = |v: &usize| {
             let own = |(_, f): &(f64, Feature)| f.term == Term::Stribeck && f.shaft == motors[*v].shaft;
             self.channels[*v].features.iter().any(own)
@@ -274,7 +246,7 @@ impl<'m> Equations<'m> {
     }
 
     /// Names the terms and finds the unknowns of each coordinate.
-    pub(super) fn number(&mut self) {
+    pub(crate) fn number(&mut self) {
         let rank = self.rank();
         self.names.truncate(rank);
         let names: Vec<String> = self.terms.iter().map(|&(v, term)| self.term_name(v, term)).collect();
@@ -282,39 +254,23 @@ impl<'m> Equations<'m> {
         self.channels = self.base_channels();
         for (i, &(v, term)) in self.terms.iter().enumerate() {
             for (row, factor) in terms::rows(term, v, &self.motors[v]) {
-                self.channels[row].unknowns.push(rank + i);
-                self.channels[row].features.push((factor, Feature::new(term, &self.motors[v])));
+                self.channels[row].push(rank + i, (factor, Feature::new(term, &self.motors[v])));
             }
         }
     }
 
     /// The base parameters that act in the force of each coordinate.
     fn base_channels(&self) -> Vec<Channel> {
-        let mut number = vec![None; self.regrouping.parameters];
-        self.regrouping.base.iter().enumerate().for_each(|(i, &column)| number[column] = Some(i));
         let layout = self.closed().map_or_else(|| self.dynamics.layout(), ClosedMechanism::layout);
-        let mut out = vec![Channel::default(); self.coordinates()];
-        for (v, channel) in out.iter_mut().enumerate() {
-            for block in layout.row(v) {
-                for k in 0..block.len {
-                    if let Some(unknown) = number[block.column + k] {
-                        channel.unknowns.push(unknown);
-                        channel.entries.push(block.start + k);
-                    }
-                }
-            }
-        }
+        let mut out = base_channels(&self.regrouping, layout, self.coordinates());
         if self.wrench {
-            let base = &self.regrouping.base;
-            let channel =
-                Channel { unknowns: (0..base.len()).collect(), entries: base.clone(), ..Channel::default() };
-            out.extend(std::iter::repeat_n(channel, 6));
+            out.extend(full_channels(&self.regrouping, 6));
         }
         out
     }
 
     /// Takes as unknowns all columns from which the joints' model can be found, each in the force of one coordinate.
-    fn widen(&mut self) {
+    pub(crate) fn widen(&mut self) {
         let mut wanted: Vec<Vec<Feature>> = vec![Vec::new(); self.coordinates()];
         let mut want = |row: usize, feature: Feature| {
             if !wanted[row].contains(&feature) {
@@ -353,17 +309,17 @@ impl<'m> Equations<'m> {
         self.channels = self.base_channels();
         for (row, features) in wanted.into_iter().enumerate() {
             for feature in features {
-                self.channels[row].unknowns.push(rank + self.terms.len());
+                let unknown = rank + self.terms.len();
                 self.terms.push((row, feature.term));
                 self.names.push(described(&feature, &coordinates, row, &self.model.given));
-                self.channels[row].features.push((1.0, feature));
+                self.channels[row].push(unknown, (1.0, feature));
             }
         }
         self.wide = true;
     }
 
     /// Neighbouring revolute joints whose drives may turn with both, by velocity coordinate.
-    pub(super) fn pairs(&self) -> Vec<[usize; 2]> {
+    pub(crate) fn pairs(&self) -> Vec<[usize; 2]> {
         if !self.model.search_couplings || self.closed.is_some() {
             return Vec::new();
         }
@@ -390,7 +346,7 @@ impl<'m> Equations<'m> {
 fn on_independent(model: &mut JointModel, closed: &ClosedMechanism<'_>, names: &[String]) -> Result<()> {
     let row = |v: usize| {
         closed.independent().iter().position(|&k| k == v).ok_or_else(|| {
-            Error::Numeric(format!(
+            Error::NotApplicable(format!(
                 "{} follows from the loops: terms and couplings are of the independent joints {}",
                 names[v],
                 closed.independent_names().join(", ")
@@ -406,7 +362,7 @@ fn on_independent(model: &mut JointModel, closed: &ClosedMechanism<'_>, names: &
     for given in &mut model.given {
         given.coordinate = row(given.coordinate)?;
         if given.expression.uses_rates() {
-            return Err(Error::Numeric(format!(
+            return Err(Error::NotApplicable(format!(
                 "term {}: with loops, formulas are of positions and log columns only",
                 given.name
             )));
@@ -420,19 +376,19 @@ fn check(mechanism: &Mechanism, model: &JointModel) -> Result<()> {
     let nv = mechanism.nv();
     let names = mechanism.velocity_names();
     if model.asymmetric && model.terms.offset {
-        return Err(Error::Numeric(
-            "Coulomb friction of each direction apart already contains a constant offset: ask for one of both".into(),
+        return Err(Error::Incompatible(
+            "asymmetric Coulomb friction already contains a constant offset: choose one of the two".into(),
         ));
     }
     for (i, coupling) in model.couplings.iter().enumerate() {
         if coupling.motor >= nv || coupling.shaft.iter().any(|&(v, _)| v >= nv) {
-            return Err(Error::Numeric(
+            return Err(Error::UnknownName(
                 "a coupling names a coordinate that the mechanism does not have".into(),
             ));
         }
         let name = &names[coupling.motor];
         if coupling.shaft.iter().any(|&(_, factor)| !(factor.is_finite() && factor != 0.0)) {
-            return Err(Error::Numeric(format!(
+            return Err(Error::InvalidOption(format!(
                 "the drive of {name} turns with a joint by a factor that is zero or not finite"
             )));
         }
@@ -440,15 +396,17 @@ fn check(mechanism: &Mechanism, model: &JointModel) -> Result<()> {
         seen.sort_unstable();
         seen.dedup();
         if seen.is_empty() || seen.len() < coupling.shaft.len() {
-            return Err(Error::Numeric(format!("the drive of {name} must turn with some joints, each once")));
+            return Err(Error::InvalidOption(format!(
+                "the drive of {name} must turn with some joints, each once"
+            )));
         }
         if model.couplings[..i].iter().any(|c| c.motor == coupling.motor) {
-            return Err(Error::Numeric(format!("the drive of {name} is given twice")));
+            return Err(Error::InvalidOption(format!("the drive of {name} is given twice")));
         }
     }
     match model.given.iter().find(|g| g.coordinate >= nv) {
         Some(given) => {
-            Err(Error::Numeric(format!("term {} acts in a coordinate that is not there", given.name)))
+            Err(Error::UnknownName(format!("term {} acts in a coordinate that is not there", given.name)))
         }
         None => Ok(()),
     }

@@ -1,10 +1,11 @@
-//! What a motion shows of the unknowns: rank, standard errors, and why some stay weak.
+//! Certificate of a motion: rank, expected standard errors, and causes of weak excitation.
 
 use nalgebra::DMatrix;
 use serde::Serialize;
 
-use super::columns::{Columns, unit_diagonal};
+use super::columns::Columns;
 use super::criteria::inverse;
+use super::scaling::unit_diagonal;
 use crate::Result;
 use crate::linalg::{Svd, singular_values};
 
@@ -18,12 +19,13 @@ const WEAK: f64 = 0.3;
 /// Above this inflation of the standard error by the other unknowns, they are the reason.
 const INFLATED: f64 = 5.0;
 
-/// What is expected of one unknown.
+/// Expected accuracy of one unknown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Expectation {
     /// `BODY.NAME` of a base parameter, or `JOINT.TERM`.
     pub name: String,
-    /// Its value according to the model.
+    /// Value according to the model.
     pub value: f64,
     /// Expected standard error; infinite (null in JSON) where the motion does not show it.
     pub std_error: f64,
@@ -40,6 +42,7 @@ pub struct Expectation {
 
 /// The certificate of excitation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Certificate {
     /// Number of base parameters that the structure of the mechanism allows to know.
     pub structural_rank: usize,
@@ -53,7 +56,7 @@ pub struct Certificate {
     pub smallest_singular_value: f64,
     /// Condition number of the regressor divided by the noise.
     pub condition: f64,
-    /// The same with columns of equal length.
+    /// Condition number with columns of equal length.
     pub scaled_condition: f64,
     /// The base parameters.
     pub base_parameters: Vec<Expectation>,
@@ -62,7 +65,7 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Of the information (with what was known before, where that counts) in a motion.
+    /// Creates the certificate from the information of a motion (with prior information, where that counts).
     pub fn new(columns: &Columns, information: &DMatrix<f64>) -> Result<Self> {
         let n = columns.len();
         let scaled = unit_diagonal(information);
@@ -85,10 +88,7 @@ impl Certificate {
             let reason = weak.then(|| match &full {
                 _ if std_error.is_infinite() => "this motion does not show it".to_owned(),
                 Some((covariance, _)) if inflation > INFLATED => confusion(columns, covariance, i),
-                _ => format!(
-                    "its effect is small: alone it would still have a standard error of {:.0} % of its size",
-                    100.0 * alone / scales[i]
-                ),
+                _ => format!("±{:.0} % even if everything else were known", 100.0 * alone / scales[i]),
             });
             Expectation {
                 name: columns.names[i].clone(),
@@ -118,13 +118,13 @@ impl Certificate {
         })
     }
 
-    /// All unknowns that stay weak.
+    /// Returns all weakly excited unknowns.
     pub fn weak(&self) -> impl Iterator<Item = &Expectation> {
         self.base_parameters.iter().chain(&self.joint_terms).filter(|e| e.weak)
     }
 }
 
-/// What the information shows, in unknowns of unit columns.
+/// Excited and unexcited directions, in unknowns of unit columns.
 pub(super) struct Seen {
     pub rank: usize,
     /// Orthonormal basis of what it does not show.
@@ -139,7 +139,7 @@ impl Seen {
         Ok(Self { rank, hidden: svd.null_space(rank), svd })
     }
 
-    /// Whether an unknown has a part in what is not shown.
+    /// Returns whether an unknown has a part in what is not shown.
     pub fn hides(&self, i: usize) -> bool {
         self.hidden.row(i).norm() > 1e-6
     }
@@ -167,5 +167,5 @@ fn confusion(columns: &Columns, covariance: &DMatrix<f64>, i: usize) -> String {
         .take(2)
         .map(|&j| format!("{} (correlation {:.2})", columns.names[j], correlation(j)))
         .collect();
-    format!("this motion hardly tells it from {}", named.join(" and "))
+    format!("strongly correlated with {}", named.join(" and "))
 }

@@ -1,18 +1,15 @@
-//! The unknowns that an experiment is to show, and the measured forces they act in.
+//! Columns of a design: the unknowns to excite and the measured forces they act in.
 
-use nalgebra::DMatrix;
-
+use crate::Result;
 use crate::dynamics::InverseDynamics;
 use crate::identifiability::Regrouping;
-use crate::mechanism::{DEFAULT_SNAP, Mechanism};
-use crate::{Error, Result};
-
-use super::information::Evaluator;
+use crate::mechanism::Mechanism;
+use crate::unknowns::{Channel, TermKind, base_channels, base_names};
 
 /// Speeds (rad/s or m/s) below this are rounding of rest, whose sign means nothing.
 const AT_REST: f64 = 1e-9;
 
-/// Friction at rest above that of sliding, `F sign(v) exp(−(|v|/vₛ)^δ)`, as it is believed to be.
+/// Assumed Stribeck friction, `F sign(v) exp(−(|v|/vₛ)^δ)`: friction at rest above that of sliding.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stribeck {
     /// The force `F`.
@@ -30,7 +27,7 @@ impl Stribeck {
     }
 }
 
-/// A term of a joint's own model that is linear in one unknown, or linearised in it.
+/// A term of a joint's own model that is linear in one unknown, or linearized in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum JointColumn {
     /// Viscous friction: the velocity.
@@ -43,7 +40,7 @@ pub enum JointColumn {
     CoulombNegative,
     /// Friction at rest above that of sliding: its force `F`.
     Stribeck(Stribeck),
-    /// Its speed `vₛ`, in which the force is not linear: the derivative by it, about what is believed.
+    /// Speed `vₛ`, in which the force is not linear: the derivative by it, at the assumed value.
     StribeckVelocity(Stribeck),
     /// A constant.
     Offset,
@@ -52,21 +49,26 @@ pub enum JointColumn {
 }
 
 impl JointColumn {
-    /// Its name in results, as `identify` calls it.
-    pub fn name(self) -> &'static str {
+    /// Kind of the term.
+    pub fn kind(self) -> TermKind {
         match self {
-            Self::Viscous => "viscous",
-            Self::Coulomb => "coulomb",
-            Self::CoulombPositive => "coulomb_positive",
-            Self::CoulombNegative => "coulomb_negative",
-            Self::Stribeck(_) => "stribeck",
-            Self::StribeckVelocity(_) => "stribeck_velocity",
-            Self::Offset => "offset",
-            Self::RotorInertia => "rotor_inertia",
+            Self::Viscous => TermKind::Viscous,
+            Self::Coulomb => TermKind::Coulomb,
+            Self::CoulombPositive => TermKind::CoulombPositive,
+            Self::CoulombNegative => TermKind::CoulombNegative,
+            Self::Stribeck(_) => TermKind::Stribeck,
+            Self::StribeckVelocity(_) => TermKind::StribeckVelocity,
+            Self::Offset => TermKind::Offset,
+            Self::RotorInertia => TermKind::RotorInertia,
         }
     }
 
-    /// What the unknown multiplies at a velocity and an acceleration.
+    /// Name in results, the same as in identification.
+    pub fn name(self) -> &'static str {
+        self.kind().name()
+    }
+
+    /// Evaluates the column at a velocity and an acceleration.
     pub fn value(self, v: f64, a: f64) -> f64 {
         let sign = if v.abs() < AT_REST { 0.0 } else { v.signum() };
         match self {
@@ -103,12 +105,12 @@ impl JointColumn {
     }
 }
 
-/// Which unknowns act in which measured force, and how well that is measured.
+/// Unknowns of a design, the measured forces they act in, and the noise of these.
 #[derive(Debug, Clone)]
 pub struct Columns {
     /// Names of the unknowns: base parameters, then terms of the joints.
     pub names: Vec<String>,
-    /// How many of them are base parameters.
+    /// Number of base parameters among them.
     pub base: usize,
     /// Velocity coordinate and kind of each term.
     pub terms: Vec<(usize, JointColumn)>,
@@ -125,45 +127,15 @@ pub(super) struct Row {
     pub v: usize,
     /// One over the noise.
     pub weight: f64,
-    pub unknowns: Vec<usize>,
-    /// Packed regressor entry of each of the first unknowns.
-    pub entries: Vec<usize>,
-    /// Terms of those after.
-    pub terms: Vec<JointColumn>,
+    /// Unknowns that act in it, and the columns of the joint terms.
+    pub channel: Channel<JointColumn>,
 }
 
 impl Columns {
-    /// Of the base parameters that `regrouping` names and the given terms; `noise` is the standard deviation of each
-    /// velocity coordinate's measured force, infinite where none is measured.
-    pub fn new(
-        mechanism: &Mechanism,
-        dynamics: &InverseDynamics,
-        regrouping: &Regrouping,
-        terms: &[(usize, JointColumn)],
-        noise: &[f64],
-    ) -> Result<Self> {
-        if noise.len() != mechanism.nv() {
-            return Err(Error::Dimension { what: "noise", expected: mechanism.nv(), found: noise.len() });
-        }
-        if let Some(bad) = noise.iter().find(|s| !(**s > 0.0)) {
-            return Err(Error::Numeric(format!(
-                "a noise of {bad} is no standard deviation: expected more than zero"
-            )));
-        }
-        let terms = terms.iter().copied().filter(|(v, _)| noise[*v].is_finite()).collect();
-        let mut out = Self { terms, ..Self::named(mechanism, regrouping)? };
-        out.number(mechanism, dynamics, regrouping, noise);
-        out.absorb(mechanism, dynamics)?;
-        out.number(mechanism, dynamics, regrouping, noise);
-        out.evaluate(mechanism);
-        Ok(out)
-    }
-
-    /// Of base parameters whose effect is known elsewhere: names and values alone.
+    /// Creates columns of base parameters with names and values alone; their effect is computed elsewhere.
     pub(super) fn named(mechanism: &Mechanism, regrouping: &Regrouping) -> Result<Self> {
-        let names = mechanism.parameter_names();
         Ok(Self {
-            names: regrouping.base.iter().map(|&c| names[c].clone()).collect(),
+            names: base_names(mechanism, regrouping),
             base: regrouping.rank(),
             terms: Vec::new(),
             absorbed: Vec::new(),
@@ -177,12 +149,12 @@ impl Columns {
         self.base + self.terms.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What a unit of relative error means for each unknown: its size, but at least a hundredth of the largest of its kind
+    /// Scale of each unknown for relative errors: its size, but at least a hundredth of the largest of its kind
     /// (what is near zero is not known to a part of itself).
     pub fn scales(&self) -> Vec<f64> {
         let kind = |name: &str| {
@@ -210,7 +182,7 @@ impl Columns {
             .collect()
     }
 
-    fn number(
+    pub(super) fn number(
         &mut self,
         mechanism: &Mechanism,
         dynamics: &InverseDynamics,
@@ -220,82 +192,20 @@ impl Columns {
         let coordinates = mechanism.velocity_names();
         self.names.truncate(self.base);
         self.names.extend(self.terms.iter().map(|(v, term)| format!("{}.{}", coordinates[*v], term.name())));
-        let mut number = vec![None; regrouping.parameters];
-        regrouping.base.iter().enumerate().for_each(|(i, &column)| number[column] = Some(i));
-        let layout = dynamics.layout();
-        self.rows = (0..mechanism.nv())
-            .filter(|&v| noise[v].is_finite())
-            .map(|v| {
-                let entries =
-                    layout.row(v).iter().flat_map(|b| (0..b.len).map(move |k| (b.column + k, b.start + k)));
-                let (mut unknowns, entries): (Vec<_>, Vec<_>) =
-                    entries.filter_map(|(c, e)| number[c].map(|u| (u, e))).unzip();
-                let own = self.terms.iter().enumerate().filter(|(_, (w, _))| *w == v);
-                let (more, terms): (Vec<_>, Vec<_>) =
-                    own.map(|(i, &(_, term))| (self.base + i, term)).unzip();
-                unknowns.extend(more);
-                Row { v, weight: noise[v].recip(), unknowns, entries, terms }
-            })
-            .collect();
+        let mut channels = base_channels(regrouping, dynamics.layout(), mechanism.nv());
+        for (i, &(v, term)) in self.terms.iter().enumerate() {
+            channels[v].push(self.base + i, term);
+        }
+        let rows = channels.into_iter().enumerate().filter(|(v, _)| noise[*v].is_finite());
+        self.rows = rows.map(|(v, channel)| Row { v, weight: noise[v].recip(), channel }).collect();
     }
 
-    /// Leaves out rotor inertias that act like other unknowns (as that of a joint on the ground, which is part of its link's
-    /// inertia about the axis): random motion decides, within the tolerance that geometry counts as special in, as
-    /// identification does.
-    fn absorb(&mut self, mechanism: &Mechanism, dynamics: &InverseDynamics) -> Result<()> {
-        let rotor = |(_, term): &(usize, JointColumn)| *term == JointColumn::RotorInertia;
-        if !self.terms.iter().any(rotor) {
-            return Ok(());
-        }
-        let states = super::random_states(mechanism, 3 * self.len() + 20, None, 1);
-        let all = unit_diagonal(&Evaluator::new(dynamics, self).information(&states)?);
-        // The squared part of the last of unit columns that the others do not explain.
-        let own = |columns: &[usize]| -> Option<f64> {
-            let factor = all.select_columns(columns).select_rows(columns).cholesky()?;
-            factor.l_dirty().diagonal().iter().next_back().map(|x| x * x)
-        };
-        let fixed = |i: &usize| *i < self.base || !rotor(&self.terms[*i - self.base]);
-        let mut columns: Vec<usize> = (0..self.len()).filter(fixed).collect();
-        if own(&columns).is_none() {
-            // Other unknowns depend on each other already: the certificate will tell.
-            return Ok(());
-        }
-        let mut keep = vec![true; self.terms.len()];
-        for i in (0..self.terms.len()).filter(|&i| rotor(&self.terms[i])) {
-            columns.push(self.base + i);
-            if own(&columns).is_none_or(|part| part <= (10.0 * DEFAULT_SNAP).powi(2)) {
-                columns.pop();
-                keep[i] = false;
-                self.absorbed.push(self.names[self.base + i].clone());
-            }
-        }
-        let mut kept = keep.into_iter();
-        self.terms.retain(|_| kept.next() == Some(true));
-        Ok(())
-    }
-
-    fn evaluate(&mut self, mechanism: &Mechanism) {
-        let dynamics = |v: usize| {
-            let joint = mechanism.joints().iter().find(|j| j.follows.is_none() && j.v_range().contains(&v));
-            joint.map(|j| j.dynamics).unwrap_or_default()
-        };
+    pub(super) fn evaluate(&mut self, mechanism: &Mechanism) {
         self.values.truncate(self.base);
         self.values.extend(self.terms.iter().map(|&(v, term)| match term {
-            JointColumn::Viscous => dynamics(v).damping,
-            JointColumn::Coulomb | JointColumn::CoulombPositive | JointColumn::CoulombNegative => {
-                dynamics(v).friction
-            }
             JointColumn::Stribeck(s) => s.force,
             JointColumn::StribeckVelocity(s) => s.speed,
-            JointColumn::Offset => 0.0,
-            JointColumn::RotorInertia => mechanism.armature()[v],
+            other => other.kind().model_value(mechanism, v),
         }));
     }
-}
-
-/// Rows and columns divided by the root of the diagonal; those of a zero diagonal stay zero.
-pub(super) fn unit_diagonal(m: &DMatrix<f64>) -> DMatrix<f64> {
-    let scale: Vec<f64> =
-        m.diagonal().iter().map(|d| if *d > 0.0 { d.sqrt().recip() } else { 0.0 }).collect();
-    DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * scale[i] * scale[j])
 }

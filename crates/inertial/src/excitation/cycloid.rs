@@ -1,4 +1,4 @@
-//! The published design: cycloidal intervals over direction combinations, from two seeds per joint (paper 002, section V).
+//! Published design: cycloidal intervals over direction combinations, from two seeds per joint (paper 002, section V).
 
 use super::basis::{Basis, Profile};
 use super::flight::Flight;
@@ -16,14 +16,14 @@ const LEAST_RANGE: f64 = 0.02;
 /// Weight of the barrier that holds the ends of all intervals within the joints' limits (eq. 33).
 const BARRIER: f64 = 1e-3;
 
-/// All direction combinations of `n` coordinates, `2^(n−1)` of them: the first keeps its direction, the others count in
+/// Returns all direction combinations of `n` coordinates, `2^(n−1)` of them: the first keeps its direction, the others count in
 /// binary, the last fastest.
 ///
 /// The paper states no order. With this one and the seeds of its table 3 the significant singular values grow as it prints: 11
 /// from one interval, 20 from three, 46 from forty. The second coordinate fastest gives 42 from forty.
 pub fn direction_combinations(n: usize) -> Result<Vec<Vec<f64>>> {
     if !(1..=MOST_COORDINATES).contains(&n) {
-        return Err(Error::Numeric(format!(
+        return Err(Error::InvalidOption(format!(
             "{n} coordinates, expected 1 to {MOST_COORDINATES} for direction combinations"
         )));
     }
@@ -31,7 +31,7 @@ pub fn direction_combinations(n: usize) -> Result<Vec<Vec<f64>>> {
     Ok((0..1usize << (n - 1)).map(|k| (0..n).map(|j| sign(k, j)).collect()).collect())
 }
 
-/// The published parametrisation of a free-flying robot's motion: where each joint starts and how far it goes in an interval,
+/// The published parametrization of a free-flying robot's motion: where each joint starts and how far it goes in an interval,
 /// in the direction that the interval's combination says (eqs 28–31). Wheels go at their greatest range.
 #[derive(Debug, Clone)]
 pub struct SeededFlight<'m> {
@@ -47,9 +47,9 @@ pub struct SeededFlight<'m> {
 /// Seeds and what they reach.
 #[derive(Debug, Clone)]
 pub struct Seeds {
-    /// Where each joint starts.
+    /// Start of each joint.
     pub start: Vec<f64>,
-    /// How far it goes in an interval.
+    /// Range of each joint in an interval.
     pub range: Vec<f64>,
     /// Condition number of the regressor.
     pub condition: f64,
@@ -58,7 +58,7 @@ pub struct Seeds {
 }
 
 impl<'m> SeededFlight<'m> {
-    /// For the base parameters in `columns`, sampled `rate` times a second.
+    /// Creates the design for the base parameters in `columns`, sampled `rate` times a second.
     pub fn new(
         mechanism: &'m Mechanism,
         columns: &[usize],
@@ -80,7 +80,7 @@ impl<'m> SeededFlight<'m> {
             });
         }
         if let Some(moved) = flight.moved.iter().find(|m| !m.limits.velocity.is_finite()) {
-            return Err(Error::Numeric(format!("{} has no limit of its speed, expected one", moved.name)));
+            return Err(Error::InvalidOption(format!("{} has no velocity limit, expected one", moved.name)));
         }
         let greatest = flight.moved.iter().map(|m| 0.5 * m.limits.velocity * interval).collect();
         let joints = flight.moved.iter().filter(|m| m.joint.is_some()).count();
@@ -113,7 +113,7 @@ impl<'m> SeededFlight<'m> {
         self.flight.factors(&self.coefficients(&seeds.start, &seeds.range), noise, per)
     }
 
-    /// Minimises eq. 32 with the weight `w` over the seeds, from given starts at full range. The limits (eqs 33, 37) hold
+    /// Minimizes eq. 32 with the weight `w` over the seeds, from given starts at full range. The limits (eqs 33, 37) hold
     /// throughout: a range is a squared sine of its greatest, positions are held by a barrier.
     pub fn optimize(&self, start: &[f64], w: f64, steps: usize) -> Result<Seeds> {
         let n = self.joints;
@@ -127,7 +127,7 @@ impl<'m> SeededFlight<'m> {
             while !self.fits(&x, j) {
                 x[n + j] *= 0.8;
                 if x[n + j] < 1e-3 {
-                    return Err(Error::Numeric(format!(
+                    return Err(Error::Infeasible(format!(
                         "no range of {} fits between its limits from the start {}, expected a start inside",
                         self.flight.moved[j].name, x[j]
                     )));
@@ -172,7 +172,7 @@ impl<'m> SeededFlight<'m> {
         Ok((found.cost + barrier, found.condition))
     }
 
-    /// Whether joint `j` stays within its limits.
+    /// Returns whether joint `j` stays within its limits.
     fn fits(&self, x: &[f64], j: usize) -> bool {
         let (limits, range) = (&self.flight.moved[j].limits, self.ranges(x)[j]);
         let inside = |gone: f64| {

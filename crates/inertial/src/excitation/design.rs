@@ -1,4 +1,4 @@
-//! From limits and a criterion to the motion that reveals the parameters best.
+//! Design of the most informative motion within limits.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,47 +12,48 @@ use super::clearance::Room;
 use super::columns::{Columns, JointColumn};
 use super::criteria::Criterion;
 use super::greedy::one_movement;
-use super::information::{Evaluator, States};
+use super::information::Evaluator;
 use super::limits::{Usage, checked_start, held_in_place, split};
 use super::plan::{Coordinate, Plan};
 use super::search::{Limit, Model, Robust, Search, Task};
 use super::starts::{BETWEEN_SAMPLES, posture, random_motion, reachable, sequence};
+use super::states::States;
 use super::trajectory::Trajectory;
 use crate::dynamics::InverseDynamics;
 use crate::identifiability::Regrouping;
 use crate::mechanism::Mechanism;
-use crate::optimize::sqp::{SqpOptions, minimise};
+use crate::optimize::sqp::{SqpOptions, minimize};
 use crate::{Error, Result};
 
-/// Which functions of time a design is made of.
+/// Family of basis functions of a design.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Family {
     /// A Fourier series whose first period is the duration.
     Fourier {
-        /// How many harmonics.
+        /// Number of harmonics.
         harmonics: usize,
     },
     /// A quintic B-spline.
     Spline {
-        /// How many control points.
+        /// Number of control points.
         points: usize,
     },
     /// Velocities at equally spaced knots.
     VelocityKnots {
-        /// How many intervals.
+        /// Number of intervals.
         intervals: usize,
     },
     /// Movements from rest to rest, equally long.
     PointToPoint {
-        /// How many.
+        /// Number of intervals.
         intervals: usize,
-        /// Of each movement.
+        /// Profile of each movement.
         profile: Profile,
     },
 }
 
 impl Family {
-    /// Its functions over a duration (s).
+    /// Returns the basis over a duration (s).
     pub fn basis(self, duration: f64) -> Basis {
         let knots = |n: usize| (0..=n).map(|k| duration * k as f64 / n.max(1) as f64).collect();
         match self {
@@ -71,7 +72,7 @@ impl Family {
 pub struct Subject<'m> {
     /// The robot.
     pub mechanism: &'m Mechanism,
-    /// Its base parameters for what is measured.
+    /// Base parameters for what is measured.
     pub regrouping: Regrouping,
     /// Terms of its joints' own model.
     pub terms: Vec<(usize, JointColumn)>,
@@ -88,15 +89,15 @@ pub struct Subject<'m> {
 pub struct DesignOptions {
     /// Functions of time.
     pub family: Family,
-    /// In seconds.
+    /// Duration in seconds.
     pub duration: f64,
     /// Samples that will be measured (Hz).
     pub rate: f64,
     /// Rate (Hz) at which all limits are checked in the end.
     pub check_rate: f64,
-    /// What is to be small.
+    /// Criterion to minimize.
     pub criterion: Criterion,
-    /// How several models count.
+    /// Aggregation over several models.
     pub robust: Robust,
     /// Position of each coordinate at the start and, for Fourier series, at the end; the best one where not given.
     pub start: Option<Vec<f64>>,
@@ -104,7 +105,7 @@ pub struct DesignOptions {
     pub starts: usize,
     /// Steps of each search, at most.
     pub iterations: usize,
-    /// Of the random motions: same seed, same design.
+    /// Seed of the random motions: same seed, same design.
     pub seed: u64,
 }
 
@@ -125,8 +126,9 @@ impl Default for DesignOptions {
     }
 }
 
-/// Where a design stands.
+/// Progress of a design.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Steps taken, of all searches together.
     pub steps: usize,
@@ -136,6 +138,7 @@ pub struct Progress {
 
 /// A motion and what it shows.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Design {
     /// The motion.
     pub trajectory: Trajectory,
@@ -143,9 +146,9 @@ pub struct Design {
     pub criterion: f64,
     /// The criterion that each search reached.
     pub searches: Vec<f64>,
-    /// What the motion shows of the first model.
+    /// Certificate of the motion for the first model.
     pub certificate: Certificate,
-    /// How much of the limits it uses, the fullest first.
+    /// Used parts of the limits, the fullest first.
     pub usage: Vec<Usage>,
     /// Coordinates that the limits hold still.
     pub held: Vec<String>,
@@ -166,11 +169,11 @@ pub fn design(
     watch: &(dyn Fn(Progress) -> bool + Sync),
 ) -> Result<Design> {
     let Some(first) = subjects.first() else {
-        return Err(Error::Numeric("there is no robot to design a motion for".into()));
+        return Err(Error::InvalidOption("there is no robot to design a motion for".into()));
     };
     let mechanism = first.mechanism;
     if !mechanism.loops().is_empty() {
-        return Err(Error::Numeric("the mechanism has loops: designs are for open chains".into()));
+        return Err(Error::NotApplicable("the mechanism has loops: designs are for open chains".into()));
     }
     let (free, held) = split(coordinates)?;
     let start = options.start.as_ref().map(|s| checked_start(coordinates, s)).transpose()?;
@@ -209,7 +212,7 @@ pub fn design(
             let settings =
                 SqpOptions { iterations: options.iterations, tolerance: 1e-5, ..SqpOptions::default() };
             let mut last = 0;
-            let found = minimise(&mut search, &x, &settings, &mut |p| {
+            let found = minimize(&mut search, &x, &settings, &mut |p| {
                 // A poisoned lock only holds numbers for display.
                 let mut all = steps.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 all.0 += p.iteration - last;
@@ -247,7 +250,7 @@ pub fn design(
     })
 }
 
-/// What a given trajectory shows of a robot, by the same rules.
+/// Computes the certificate of a given trajectory.
 pub fn certify(subject: &Subject<'_>, trajectory: &Trajectory, rate: f64) -> Result<Certificate> {
     let model = model(subject, subject.mechanism)?;
     let [q, v, a] = super::Motion::new(subject.mechanism, trajectory)?.sample(rate)?;
@@ -262,7 +265,7 @@ pub fn certify(subject: &Subject<'_>, trajectory: &Trajectory, rate: f64) -> Res
 fn model<'m>(subject: &Subject<'m>, like: &Mechanism) -> Result<Model<'m>> {
     let mechanism = subject.mechanism;
     if mechanism.position_names() != like.position_names() {
-        return Err(Error::Numeric(format!(
+        return Err(Error::Incompatible(format!(
             "the model {} has other joints than {}: robust designs need the same",
             mechanism.name(),
             like.name()
@@ -307,7 +310,7 @@ fn within_limits(task: &Task<'_>, checker: &mut Search<'_>, x: &[f64]) -> Result
         }
         spare = if spare == 0.0 { 1e-3 } else { 1.5 * spare };
     }
-    Err(Error::Numeric("the motion does not stay within the limits between its samples".into()))
+    Err(Error::Infeasible("the motion does not stay within the limits between its samples".into()))
 }
 
 fn usage(task: &Task<'_>, checker: &mut Search<'_>, x: &[f64]) -> Result<Vec<Usage>> {

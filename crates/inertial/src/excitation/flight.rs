@@ -1,4 +1,4 @@
-//! A motion of a free-flying robot as a function of its coefficients: regressors, information, and their derivatives.
+//! Motion of a free-flying robot as a function of its coefficients: regressors, information and derivatives.
 
 use nalgebra::{DMatrix, Matrix6};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
@@ -34,12 +34,12 @@ pub struct Flight<'m> {
     pub moved: Vec<Moved>,
     basis: Basis,
     duration: f64,
-    /// For each sample the functions that are not zero, with their values and derivatives.
+    /// Nonzero basis functions of each sample, with values and derivatives.
     functions: Vec<Vec<(usize, [f64; 3])>>,
 }
 
 impl<'m> Flight<'m> {
-    /// For the base parameters in the given columns of the full parameter vector. Joints of several degrees of freedom rest.
+    /// Creates the flight for the base parameters in the given columns of the full parameter vector. Joints of several degrees of freedom rest.
     pub fn new(
         mechanism: &'m Mechanism,
         columns: &[usize],
@@ -110,7 +110,7 @@ impl<'m> Flight<'m> {
         &self,
         coefficients: &[f64],
         start: impl Fn() -> R + Sync,
-        each: impl Fn(&mut Instant<'m>, usize, &State, &mut R) -> Result<()> + Sync,
+        each: impl Fn(&mut Instant<'m>, usize, &FlightState, &mut R) -> Result<()> + Sync,
     ) -> Result<Vec<R>> {
         if coefficients.len() != self.coefficients() {
             return Err(Error::Dimension {
@@ -124,7 +124,7 @@ impl<'m> Flight<'m> {
             .into_par_iter()
             .map(|part| {
                 let mut instant = Instant::new(self.mechanism, &self.columns)?;
-                let mut state = State {
+                let mut state = FlightState {
                     q: self.mechanism.assembly().to_vec(),
                     v: vec![0.0; self.mechanism.nv()],
                     wheels: vec![0.0; self.mechanism.wheels().len()],
@@ -307,7 +307,7 @@ impl<'m> Flight<'m> {
     }
 }
 
-/// What a motion of a free-flying robot may move: joints of one axis, then wheels.
+/// Returns what a motion of a free-flying robot may move: joints of one axis, then wheels.
 pub(super) fn moved(mechanism: &Mechanism) -> Vec<Moved> {
     let joints = mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type.nv() == 1);
     let joint = |j: &crate::mechanism::Joint| Moved {
@@ -320,17 +320,17 @@ pub(super) fn moved(mechanism: &Mechanism) -> Vec<Moved> {
     joints.map(joint).chain(wheels).collect()
 }
 
-/// Of [`Flight::published_cost`].
+/// Terms of [`Flight::published_cost`].
 #[derive(Debug, Clone, Copy)]
 pub struct PublishedCost {
     /// Eq. 32; infinite where the regressor has not full rank.
     pub cost: f64,
-    /// Its first term.
+    /// First term.
     pub condition: f64,
 }
 
 /// State at one sample.
-struct State {
+struct FlightState {
     q: Vec<f64>,
     v: Vec<f64>,
     wheels: Vec<f64>,
@@ -345,23 +345,23 @@ struct Collected {
 /// `L⁻¹` with `C = L Lᵀ`.
 fn whitening(c: &Matrix6<f64>) -> Result<Matrix6<f64>> {
     c.cholesky().and_then(|c| c.l().solve_lower_triangular(&Matrix6::identity())).ok_or_else(|| {
-        Error::Numeric(
+        Error::InvalidOption(
             "the noise does not reach every component of the momentum, expected noise of the base's twist"
                 .into(),
         )
     })
 }
 
-/// The same matrix for products with others of dynamic size, without allocating.
+/// Views the matrix with dynamic size, without allocating.
 fn dynamic(m: &Matrix6<f64>) -> nalgebra::DMatrixView<'_, f64> {
     nalgebra::DMatrixView::from_slice(m.as_slice(), 6, 6)
 }
 
-/// Whether the wheels can give any momentum.
+/// Checks that the wheels span all directions of momentum.
 fn check_wheels(mechanism: &Mechanism) -> Result<()> {
     let wheels = mechanism.wheels();
     if wheels.is_empty() {
-        return Err(Error::Numeric(
+        return Err(Error::NotApplicable(
             "the robot has no reaction wheels: without momentum from them only ratios of parameters show; expected \
              wheels in the mechanism file"
                 .into(),
@@ -374,7 +374,7 @@ fn check_wheels(mechanism: &Mechanism) -> Result<()> {
     // Axes within about a tenth of a degree of one plane need a thousand times the momentum to turn the robot about its normal.
     if values.values.min() < 3e-6 * values.values.max() {
         let names: Vec<_> = wheels.iter().map(|w| w.name.as_str()).collect();
-        return Err(Error::Numeric(format!(
+        return Err(Error::NotApplicable(format!(
             "the axes of the reaction wheels {} lie in one plane: no momentum about its normal, expected axes that span \
              space",
             names.join(", ")

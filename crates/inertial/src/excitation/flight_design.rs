@@ -1,4 +1,4 @@
-//! Velocity knots for a free-flying robot that its sensors' noise disturbs least.
+//! Design of a free flight: velocity knots with the least Cramér–Rao bound.
 //!
 //! The Cramér–Rao bound of the errors-in-variables estimate is the inverse of the information `Σ KᵀC⁻¹K`, which a [`Criterion`]
 //! judges as it does for arms. Rates are `limit · sin x`, so that they keep their limits by themselves; logarithmic barriers
@@ -12,13 +12,14 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 use super::basis::Basis;
 use super::certificate::{Certificate, Seen};
 use super::clearance::Room;
-use super::columns::{Columns, unit_diagonal};
+use super::columns::Columns;
 use super::criteria::{Criterion, Value};
 use super::design::{Design, Progress};
 use super::flight::{Flight, PART, moved};
 use super::flight_limits::{FlightLimits, Memory};
 use super::limits::{DefaultLimits, Usage, coordinates};
 use super::plan::Coordinate;
+use super::scaling::unit_diagonal;
 use super::search::Robust;
 use super::starts::{BETWEEN_SAMPLES, TRIES, hidden};
 use super::trajectory::Trajectory;
@@ -51,11 +52,11 @@ pub struct FlightOptions {
     pub rate: f64,
     /// Standard deviations of the rates, one per velocity coordinate.
     pub noise: Vec<f64>,
-    /// What is made small.
+    /// Criterion to minimize.
     pub criterion: Criterion,
     /// Further guesses of the same robot's parameters, all of which the motion shall suit; forces are those of the first.
     pub others: Vec<Mechanism>,
-    /// How they count.
+    /// Aggregation over the guesses.
     pub robust: Robust,
     /// Limits of joints that the robot's description does not give, and the margin to all; wheels have limits of speed alone.
     pub limits: DefaultLimits,
@@ -79,20 +80,20 @@ pub fn design_flight(
     watch: &(dyn Fn(Progress) -> bool + Sync),
 ) -> Result<Design> {
     if !(options.interval > 0.0 && options.interval <= options.duration / 2.0) {
-        return Err(Error::Numeric(format!(
+        return Err(Error::InvalidOption(format!(
             "the knots are {} s apart in {} s, expected at least two intervals",
             options.interval, options.duration
         )));
     }
     if matches!(options.criterion, Criterion::Paper { .. }) {
-        return Err(Error::Numeric(
+        return Err(Error::Incompatible(
             "the criterion paper is for seeded cycloids of flights, expected another for velocity knots"
                 .into(),
         ));
     }
     let intervals = (options.duration / options.interval).round().max(2.0);
     if intervals > 1e4 {
-        return Err(Error::Numeric(format!("{intervals} intervals are more than ten thousand")));
+        return Err(Error::InvalidOption(format!("{intervals} intervals are more than ten thousand")));
     }
     let knots = (0..=intervals as usize).map(|k| k as f64 * options.duration / intervals).collect();
     let basis = Basis::VelocityKnots { knots };
@@ -100,7 +101,7 @@ pub fn design_flight(
         |mechanism| Flight::new(mechanism, &regrouping.base, basis.clone(), options.duration, options.rate);
     let flight = fly(mechanism)?;
     if 6 * flight.samples() < flight.parameters() {
-        return Err(Error::Numeric(format!(
+        return Err(Error::Unobservable(format!(
             "{} samples of six momenta cannot show {} parameters: expected a longer motion or a higher rate",
             flight.samples(),
             flight.parameters()
@@ -111,7 +112,7 @@ pub fn design_flight(
     for other in &options.others {
         let moves = |m: &Mechanism| moved(m).into_iter().map(|m| m.name).collect::<Vec<_>>();
         if mechanism.parameter_names() != other.parameter_names() || moves(mechanism) != moves(other) {
-            return Err(Error::Numeric(format!(
+            return Err(Error::Incompatible(format!(
                 "{} has other bodies, joints or wheels than {}: expected the same robot with other values",
                 other.name(),
                 mechanism.name()
@@ -145,7 +146,7 @@ pub fn design_flight(
     let searches = starts.iter().map(|s| s.value / scale).collect();
     // `min_by` takes the first of equals: the same whichever thread was faster.
     let best = starts.into_iter().min_by(|a, b| a.value.total_cmp(&b.value));
-    let best = best.ok_or_else(|| Error::Numeric("no start was tried".into()))?;
+    let best = best.ok_or_else(|| Error::InvalidOption("no start was tried".into()))?;
     let last = lbfgs::Options { steps: options.steps, memory: 40, ..lbfgs::Options::default() };
     let found = search(&best.x, &last)?;
     problem.design(&found.x, searches)
@@ -154,7 +155,7 @@ pub fn design_flight(
 /// The search's function.
 struct Problem<'a, 'm> {
     flight: &'a Flight<'m>,
-    /// The same motion of the other guesses, with their units.
+    /// Flights of the other guesses, with their scales.
     others: Vec<(Flight<'a>, Vec<f64>)>,
     columns: &'a Columns,
     options: &'a FlightOptions,
@@ -163,7 +164,7 @@ struct Problem<'a, 'm> {
     coordinates: Vec<Coordinate>,
     /// Greatest rate of each coordinate.
     rates: Vec<f64>,
-    /// Where positions must stay at samples, so that they stay within limits between them.
+    /// Bounds of positions at samples, so that they stay within limits between them.
     bounds: Vec<(f64, f64)>,
     /// Forces and room.
     held: FlightLimits,
@@ -188,8 +189,8 @@ impl<'a, 'm> Problem<'a, 'm> {
                 acceleration: f64::INFINITY,
             });
             if !(c.velocity > 0.0 && c.velocity.is_finite()) {
-                return Err(Error::Numeric(format!(
-                    "{} has no limit of its speed (it is {}): the faster, the better it shows; expected a velocity limit",
+                return Err(Error::InvalidOption(format!(
+                    "{} has no velocity limit (it is {}), so faster is always better: expected a velocity limit",
                     c.name, c.velocity
                 )));
             }
@@ -199,7 +200,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             let margin = 0.5 * rate / options.rate;
             let (low, high) = (c.lower + margin, c.upper - margin);
             if low >= high {
-                return Err(Error::Numeric(format!(
+                return Err(Error::Infeasible(format!(
                     "{} may move from {} to {} only: no room at {rate} per second and {} Hz",
                     c.name, c.lower, c.upper, options.rate
                 )));
@@ -269,7 +270,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             }
             return Ok(x);
         }
-        Err(Error::Numeric(format!(
+        Err(Error::Infeasible(format!(
             "the limits allow no posture: none of {TRIES} has the room that is asked for"
         )))
     }
@@ -437,10 +438,10 @@ impl<'a, 'm> Problem<'a, 'm> {
             let slower = |(i, x): (usize, &f64)| if i < n { *x } else { (1.0 - spare) * x };
             coefficients = full.iter().enumerate().map(slower).collect();
         }
-        Err(Error::Numeric("the motion does not stay within the limits between its samples".into()))
+        Err(Error::Infeasible("the motion does not stay within the limits between its samples".into()))
     }
 
-    /// How much of the limits the motion uses, the fullest first.
+    /// Computes the used parts of the limits, the fullest first.
     fn usage(&self, trajectory: &Trajectory, least: &[f64]) -> Result<Vec<Usage>> {
         let n = self.coordinates.len();
         let (mut q, mut v, mut a) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);

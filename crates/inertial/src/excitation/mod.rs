@@ -1,8 +1,8 @@
-//! Motions that reveal the parameters.
+//! Design of motions that excite the parameters.
 //!
 //! A [`Trajectory`] is linear in its coefficients: a Fourier series, a B-spline, velocities at knots, or a sequence of
 //! movements from point to point, all start and end at rest. [`Motion`] makes of it the states of a mechanism.
-//! [`Columns`] say what is to be known and what is measured, an [`Evaluator`] computes the information in a motion and its
+//! [`Columns`] hold the unknowns and the measured forces, an [`Evaluator`] computes the information in a motion and its
 //! gradient, a [`Criterion`] judges it, and [`design()`] finds the motion that is best within the limits, with its
 //! [`Certificate`]. Robots that fly freely have designs of their own: [`design_flight`].
 
@@ -23,8 +23,12 @@ mod limits;
 mod motion;
 mod plan;
 pub mod pruning;
+mod random_states;
+mod redundant_columns;
+mod scaling;
 mod search;
 mod starts;
+mod states;
 mod trajectory;
 mod write;
 
@@ -38,11 +42,10 @@ pub use flight::{Flight, Moved, PublishedCost};
 pub use flight_design::{FlightOptions, design_flight};
 pub use flight_limits::flight_forces;
 pub use free_flight::{Instant, InstantGradient};
-pub use information::{Evaluator, States};
+pub use information::Evaluator;
 pub use limits::{DefaultLimits, Usage, coordinates};
 pub use motion::{BASE_COORDINATES, Motion, base_state};
 pub use plan::Coordinate;
 pub use search::Robust;
+pub use states::States;
 pub use trajectory::Trajectory;
-
-use starts::random_states;

@@ -1,4 +1,4 @@
-//! Which intervals of a long motion are worth keeping.
+//! Selection of the informative intervals of a long motion.
 //!
 //! Algorithm 1 of paper 002 goes through the intervals once and keeps one that adds a significant singular value, lowers the
 //! condition number, or comes within `u_max` that change neither. As printed it never refreshes what it compares with, so that
@@ -18,12 +18,12 @@ const MOST_PASSES: usize = 20;
 /// Part of the mean information that makes that of the first few intervals regular.
 const REGULAR: f64 = 1e-9;
 
-/// How algorithm 1 is read.
+/// Interpretation of algorithm 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reading {
-    /// As printed: what it compares with is that of the first intervals for ever.
+    /// As printed: compares with the first intervals throughout.
     Printed,
-    /// What it compares with is refreshed when an interval is kept.
+    /// Compares with the intervals kept so far.
     #[default]
     Refreshed,
     /// As the text beside it says of the significant singular values, refreshed: as many are enough "continuously for not
@@ -35,11 +35,11 @@ pub enum Reading {
 /// Algorithm 1's choices.
 #[derive(Debug, Clone, Copy)]
 pub struct PruneOptions {
-    /// How many intervals in a row may change nothing (`u_max`).
+    /// Largest number of intervals in a row that change nothing (`u_max`).
     pub unchanged: usize,
     /// Singular values above this part of the largest are significant (`δ`).
     pub significant: f64,
-    /// How the algorithm is read.
+    /// Interpretation of the algorithm.
     pub reading: Reading,
 }
 
@@ -95,7 +95,7 @@ fn judge(factor: &Triangle, significant: f64) -> Result<(usize, f64)> {
 /// from the empty set, then exchanges. Ascending. The factors are those of `C^{-½} K`.
 pub fn select(intervals: &[Triangle], count: usize) -> Result<Vec<usize>> {
     if count > intervals.len() {
-        return Err(Error::Numeric(format!("{count} intervals of {} cannot be kept", intervals.len())));
+        return Err(Error::InvalidOption(format!("{count} intervals of {} cannot be kept", intervals.len())));
     }
     let Some(first) = intervals.first() else { return Ok(Vec::new()) };
     let n = first.width();
@@ -107,7 +107,7 @@ pub fn select(intervals: &[Triangle], count: usize) -> Result<Vec<usize>> {
         })
         .collect();
     let total = grams.iter().fold(DMatrix::zeros(n, n), |sum, g| sum + g);
-    // In units of what all intervals tell of each parameter.
+    // In units of the information of all intervals on each parameter.
     let scale: Vec<f64> =
         (0..n).map(|i| if total[(i, i)] > 0.0 { total[(i, i)].sqrt().recip() } else { 0.0 }).collect();
     let scaled = |g: &DMatrix<f64>| DMatrix::from_fn(n, n, |i, j| g[(i, j)] * scale[i] * scale[j]);

@@ -1,16 +1,17 @@
-//! The optimisation problem behind a design: criterion and limits as functions of a plan's variables.
+//! Optimization problem of a design: criterion and limits as functions of the variables of a plan.
 
 use nalgebra::DMatrix;
 
 use super::clearance::{Room, add_contact};
 use super::columns::Columns;
 use super::criteria::{Criterion, Value};
-use super::information::{Evaluator, States};
+use super::information::Evaluator;
 use super::plan::{Plan, Table};
+use super::states::States;
 use crate::Result;
 use crate::dynamics::{Four, InverseDynamics, RegressorGradient, Scratch, Workspace, forward_kinematics};
 use crate::mechanism::Mechanism;
-use crate::optimize::sqp::{Problem, Rows};
+use crate::optimize::sqp::{ConstraintRows, Problem};
 
 /// Constraints below this cannot bind after one step, or the next step sees them.
 const NEAR: f64 = -0.5;
@@ -18,7 +19,7 @@ const NEAR: f64 = -0.5;
 /// A violation of this many metres counts like one of a whole limit.
 pub(super) const METRES: f64 = 0.1;
 
-/// How sharply the worst of several models counts: differences of a tenth (10 % of a standard error) decide.
+/// Sharpness of the smooth maximum over several models: differences of a tenth (10 % of a standard error) decide.
 const SHARPNESS: f64 = 30.0;
 
 /// A robot as it may be, with what is to be known of it.
@@ -28,7 +29,7 @@ pub(super) struct Model<'m> {
     pub dynamics: InverseDynamics,
     pub columns: Columns,
     pub scales: Vec<f64>,
-    /// What is known already.
+    /// Prior information.
     pub prior: Option<DMatrix<f64>>,
     /// Highest force of each velocity coordinate.
     pub effort: Vec<f64>,
@@ -36,13 +37,13 @@ pub(super) struct Model<'m> {
     pub friction: Vec<f64>,
 }
 
-/// How several models count.
+/// Aggregation over several models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Robust {
-    /// By the mean of their criteria.
+    /// Mean of the criteria.
     #[default]
     Mean,
-    /// By the worst of them.
+    /// Worst of the criteria.
     Worst,
 }
 
@@ -62,7 +63,7 @@ impl Robust {
     }
 }
 
-/// What a constraint is about.
+/// Limited quantity of a constraint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Limit {
     /// Position (0), velocity (1) or acceleration (2) of a coordinate against its highest (1) or lowest (−1).
@@ -373,7 +374,7 @@ impl Problem for Search<'_> {
         self.worst(x).map_or(f64::INFINITY, |w| w.0)
     }
 
-    fn constraints(&mut self, x: &[f64], _: f64, rows: &mut Rows) {
+    fn constraints(&mut self, x: &[f64], _: f64, rows: &mut ConstraintRows) {
         if self.move_to(x).is_err() {
             return;
         }

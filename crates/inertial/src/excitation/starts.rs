@@ -1,15 +1,14 @@
-//! Where searches start: states, postures and motions within the limits.
+//! Starting points of searches: states, postures and motions within the limits.
 
 use super::certificate::Seen;
-use super::columns::{Columns, unit_diagonal};
+use super::columns::Columns;
 use super::greedy::Sequence;
-use super::information::{Evaluator, States};
-use super::motion::Target;
+use super::information::Evaluator;
 use super::plan::{Coordinate, Table};
+use super::random_states::random_states;
+use super::scaling::unit_diagonal;
 use super::search::{Model, Search, Task};
-use crate::dynamics::InverseDynamics;
 use crate::linalg::{Number, SplitMix};
-use crate::mechanism::Mechanism;
 use crate::{Error, Result};
 
 /// Part of each limit that the search keeps free between its samples; the final check decides.
@@ -18,68 +17,12 @@ pub(super) const BETWEEN_SAMPLES: f64 = 2e-3;
 /// Postures and motions that are tried before limits are said to allow none.
 pub(super) const TRIES: usize = 300;
 
-/// Random states, within the coordinates' limits where these are given.
-pub(super) fn random_states(
-    mechanism: &Mechanism,
-    count: usize,
-    coordinates: Option<&[Coordinate]>,
-    seed: u64,
-) -> States {
-    let dynamics = InverseDynamics::new(mechanism);
-    let mut states = States::new(&dynamics, count);
-    let mut random = SplitMix::new(seed);
-    let mut next = || f64::random(&mut random);
-    let (nq, nv) = (mechanism.nq(), mechanism.nv());
-    match coordinates {
-        None => {
-            for i in 0..count {
-                let mut q = mechanism.neutral();
-                let step: Vec<f64> = (0..nv).map(|_| 3.0 * next()).collect();
-                mechanism.integrate(&mut q, &step);
-                states.q[i * nq..(i + 1) * nq].copy_from_slice(&q);
-                states.v[i * nv..(i + 1) * nv].fill_with(|| 3.0 * next());
-                states.a[i * nv..(i + 1) * nv].fill_with(|| 10.0 * next());
-            }
-        }
-        Some(coordinates) => {
-            let targets = coordinates.iter().filter_map(|c| super::motion::target(mechanism, &c.name).ok());
-            let targets: Vec<Target> = targets.collect();
-            let at_most = |x: f64, other: f64| if x.is_finite() { x } else { other };
-            for i in 0..count {
-                let mut base = [[0.0; 6]; 3];
-                let q = &mut states.q[i * nq..(i + 1) * nq];
-                q.copy_from_slice(mechanism.assembly());
-                for (c, target) in coordinates.iter().zip(&targets) {
-                    let x = [
-                        (c.middle() + c.reach() * next()).clamp(c.lower, c.upper),
-                        at_most(c.velocity, 3.0) * next(),
-                        at_most(c.acceleration, 10.0) * next(),
-                    ];
-                    match *target {
-                        Target::Joint { q: iq, v } => {
-                            (q[iq], states.v[i * nv + v], states.a[i * nv + v]) = (x[0], x[1], x[2]);
-                        }
-                        Target::Base(k) => (0..3).for_each(|d| base[d][k] = x[d]),
-                    }
-                }
-                if targets.iter().any(|t| matches!(t, Target::Base(_))) {
-                    let (pose, twist, acceleration) = super::motion::base_state(&base);
-                    q[..7].copy_from_slice(&pose);
-                    states.v[i * nv..i * nv + 6].copy_from_slice(&twist);
-                    states.a[i * nv..i * nv + 6].copy_from_slice(&acceleration);
-                }
-            }
-        }
-    }
-    states
-}
-
 /// Refuses limits within which no motion shows all unknowns, and names those it hides.
 pub(super) fn reachable(model: &Model<'_>, free: &[Coordinate], seed: u64) -> Result<()> {
     let columns = &model.columns;
     if columns.is_empty() {
-        return Err(Error::Numeric(
-            "there is nothing to know: no measured force depends on any parameter".into(),
+        return Err(Error::Unobservable(
+            "there are no unknowns: no measured force depends on any parameter".into(),
         ));
     }
     let states = random_states(model.mechanism, 3 * columns.len() + 50, Some(free), seed);
@@ -94,13 +37,13 @@ pub(super) fn reachable(model: &Model<'_>, free: &[Coordinate], seed: u64) -> Re
     Err(hidden(columns, &seen, "motion"))
 }
 
-/// What no motion (of some kind) within the limits shows, in words.
+/// Returns the error about unknowns that no motion (of some kind) within the limits excites.
 pub(super) fn hidden(columns: &Columns, seen: &Seen, motion: &str) -> Error {
     let mut names = seen.hidden_names(columns);
     let more = names.len().saturating_sub(8);
     names.truncate(8);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Error::Numeric(format!(
+    Error::Infeasible(format!(
         "no {motion} within the limits shows {} of {} unknowns: combinations of {}{more}",
         columns.len() - seen.rank,
         columns.len(),
@@ -119,7 +62,7 @@ pub(super) fn posture(task: &Task<'_>, seed: u64) -> Result<Vec<f64>> {
     }
     let limit = limit.map_or_else(String::new, |l| task.name(l));
     if task.plan.fixed_start {
-        return Err(Error::Numeric(format!("the start is outside of the limits: {limit} is exceeded")));
+        return Err(Error::Infeasible(format!("the start is outside of the limits: {limit} is exceeded")));
     }
     let mut random = SplitMix::new(seed);
     for _ in 0..TRIES {
@@ -132,7 +75,7 @@ pub(super) fn posture(task: &Task<'_>, seed: u64) -> Result<Vec<f64>> {
             return Ok(x);
         }
     }
-    Err(Error::Numeric(format!(
+    Err(Error::Infeasible(format!(
         "the limits allow no posture: none of {TRIES} was found within them; in the middle of all ranges {limit} is exceeded"
     )))
 }
@@ -166,7 +109,7 @@ pub(super) fn random_motion(
         }
     }
     let limit = limit.map_or_else(|| "too few functions of time".into(), |l| task.name(l));
-    Err(Error::Numeric(format!(
+    Err(Error::Infeasible(format!(
         "no motion was found that stays within the limits and shows all unknowns: {limit}"
     )))
 }

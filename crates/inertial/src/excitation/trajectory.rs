@@ -1,4 +1,4 @@
-//! Joint positions over time, linear in coefficients.
+//! Trajectories: joint positions over time, linear in coefficients.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,14 +32,14 @@ pub struct Trajectory {
     joints: Vec<String>,
     duration: f64,
     basis: Basis,
-    /// Those of the first function for all joints, then those of the second, …
+    /// Coefficients of the first function for all joints, then of the second, …
     coefficients: Vec<f64>,
 }
 
 impl Trajectory {
     /// From the coefficients of each joint.
     pub fn new(joints: Vec<String>, duration: f64, basis: Basis, coefficients: &[Vec<f64>]) -> Result<Self> {
-        let bad = |message: String| Err(Error::Numeric(format!("the trajectory: {message}")));
+        let bad = |message: String| Err(Error::InvalidOption(format!("the trajectory: {message}")));
         if !(duration > 0.0 && duration <= MOST_SECONDS) {
             return bad(format!("the duration is {duration} s, expected more than 0 and at most a day"));
         }
@@ -129,13 +129,13 @@ impl Trajectory {
         }
     }
 
-    /// As a trajectory file in JSON: what [`Trajectory::read`] reads, to the last bit.
+    /// Writes a trajectory file in JSON that [`Trajectory::read`] reads to the last bit.
     pub fn to_json(&self) -> String {
         // Strings, finite numbers and lists of them: writing these cannot fail.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// The same in TOML.
+    /// Writes a trajectory file in TOML.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).unwrap_or_default()
     }
@@ -145,7 +145,7 @@ impl Trajectory {
         &self.joints
     }
 
-    /// In seconds.
+    /// Duration in seconds.
     pub fn duration(&self) -> f64 {
         self.duration
     }
@@ -184,7 +184,7 @@ impl Trajectory {
         let count = self.duration * rate;
         let numbers = count * self.joints.len().max(1) as f64;
         if !(rate > 0.0) || !(numbers <= MOST_NUMBERS as f64) {
-            return Err(Error::Numeric(format!(
+            return Err(Error::InvalidOption(format!(
                 "a rate of {rate} Hz over {} s gives {count} samples, expected some, and at most {MOST_NUMBERS} numbers",
                 self.duration
             )));
@@ -194,7 +194,7 @@ impl Trajectory {
     }
 }
 
-/// As written to files.
+/// Representation in files.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     schema: String,

@@ -11,6 +11,7 @@ use nalgebra::{DMatrix, DVector, Matrix4};
 
 use super::conic::{Cone, ConicLeastSquares, Options, Solution};
 use super::pseudo::{self, Ten};
+use super::status::SolverStatus;
 use crate::linalg::Definite;
 use crate::{Error, Result};
 
@@ -29,7 +30,7 @@ const SPENT: f64 = 1e-4;
 const SETTLING: usize = 5;
 const SETTLED: f64 = 1e-10;
 
-/// All that an iteration needs, kept from one to the next.
+/// Memory of the iterations.
 struct Workspace {
     x: DVector<f64>,
     next: DVector<f64>,
@@ -67,7 +68,7 @@ impl ConicLeastSquares {
             next_log_det: vec![0.0; cones],
         };
         if !self.invert(&w.x, &mut w.inverse, &mut w.log_det) {
-            return Err(Error::Numeric("the optimisation must start strictly inside its cones".into()));
+            return Err(Error::Infeasible("the optimization must start strictly inside its cones".into()));
         }
         let order = (4 * cones + self.nonnegative.len() + self.inequalities.len()).max(1) as f64;
         let mut cost = self.cost_with(&w.x, &w.log_det);
@@ -85,12 +86,18 @@ impl ConicLeastSquares {
             let converged = cost - best_bound <= goal;
             // On the path, μ times the number of logarithms is what is left to gain; far below the goal, only rounding keeps it.
             let ended = converged || stalled > 3 || mu * order < SPENT * goal;
-            if ended || steps >= options.max_steps || !watch(&w.x, cost) {
+            let limit = steps >= options.max_steps;
+            if ended || limit || !watch(&w.x, cost) {
                 if converged {
                     self.settle(&mut w, mu, &mut cost)?;
                 }
                 let lower_bound = f64::NEG_INFINITY;
-                let mut found = Solution { x: w.x, cost, lower_bound, steps, converged };
+                let status = match (ended, limit) {
+                    (true, _) => SolverStatus::Stalled,
+                    (_, true) => SolverStatus::StepLimit,
+                    _ => SolverStatus::Stopped,
+                };
+                let mut found = Solution { x: w.x, cost, lower_bound, steps, status };
                 found.certify(Some(best_bound), goal);
                 if ended {
                     self.polish(&mut found, options);
@@ -99,9 +106,10 @@ impl ConicLeastSquares {
             }
             if reachable && cost - best_bound <= REACH * weight {
                 reachable = false;
-                let mut found = Solution { x: w.x.clone(), cost, lower_bound: best_bound, steps, converged };
+                let status = SolverStatus::Stalled;
+                let mut found = Solution { x: w.x.clone(), cost, lower_bound: best_bound, steps, status };
                 self.polish(&mut found, options);
-                if found.converged {
+                if found.status.is_converged() {
                     return Ok(found);
                 }
             }
@@ -114,7 +122,7 @@ impl ConicLeastSquares {
         }
     }
 
-    /// Goes on to the centre: what the data hardly show is flat, and a gap within its goal says little of it. There, the result
+    /// Goes on to the centre: what the data hardly show is flat, and a gap within its goal does not determine it. There, the result
     /// depends on the data alone, not on where the last step ended: data that differ by rounding give results that do.
     /// Where the optimum is inside all cones, [`Self::polish`] does better.
     fn settle(&self, w: &mut Workspace, mu: f64, cost: &mut f64) -> Result<()> {
@@ -216,7 +224,7 @@ impl ConicLeastSquares {
         }
         // Where rounding has made the matrix indefinite, the least multiple of its diagonal that helps.
         let mut shift = 0.0;
-        while let Err(error) = w.system.factorise(&w.hessian, shift) {
+        while let Err(error) = w.system.factorize(&w.hessian, shift) {
             shift = if shift == 0.0 { 1e-15 } else { shift * 10.0 };
             if shift > 1e-3 {
                 return Err(error.into());

@@ -1,4 +1,4 @@
-//! Newton's method in coordinates that know no other points than possible bodies.
+//! Newton method in charts whose every point is a possible body.
 //!
 //! The same problem as [`super::barrier`]'s, with each body in a [`Chart`]: its own ten coordinates, renewed at every
 //! iterate. Every iterate is a set of possible bodies and none costs more than the one before, so a solve may be stopped at
@@ -23,12 +23,13 @@ use nalgebra::{DMatrix, DVector, Matrix4};
 
 use super::conic::{ConicLeastSquares, Options, Solution};
 use super::pseudo::{self, Ten, TenByTen};
+use super::status::SolverStatus;
 use crate::linalg::{Definite, symmetric_eigen};
 use crate::{Error, Result};
 
 /// Coordinates of possible bodies about one of them.
 pub trait Chart: Clone {
-    /// Of a pseudo-inertia; what rounding has made negative becomes zero.
+    /// Creates the chart of a pseudo-inertia; what rounding has made negative becomes zero.
     fn new(p: &Matrix4<f64>) -> Result<Self>;
     /// The pseudo-inertia.
     fn matrix(&self) -> Matrix4<f64>;
@@ -36,9 +37,9 @@ pub trait Chart: Clone {
     fn log_det(&self) -> f64;
     /// First derivatives of `log det P`, and the diagonal of the second, which has no other entries.
     fn log_det_slope(&self) -> (Ten, Ten);
-    /// How far each coordinate may fall; infinite where it is free.
+    /// Distance of each coordinate to its lower bound; infinite where it is free.
     fn room(&self) -> Ten;
-    /// Whether a coordinate does not move the body at all.
+    /// Returns whether a coordinate does not move the body at all.
     fn is_idle(&self, _coordinate: usize) -> bool {
         false
     }
@@ -48,14 +49,14 @@ pub trait Chart: Clone {
     fn jacobian(&self) -> TenByTen;
     /// Second derivatives of `tr(S P)` by the coordinates.
     fn bend(&self, s: &Matrix4<f64>) -> TenByTen;
-    /// The same body in the coordinates that suit the gradient `S` best, where it has several.
+    /// Returns the chart of the same body that suits the gradient `S` best, where there are several.
     #[must_use]
     fn align(&self, _s: &Matrix4<f64>) -> Self {
         self.clone()
     }
 }
 
-/// Where `−log det` keeps a coordinate from its bound: the part of the way there that a step may take.
+/// Part of the way to a bound that a step may take where `−log det` keeps a coordinate away from it.
 const TOWARDS: f64 = 0.9;
 
 /// Damping: at the start, at least, at most, and its factors after good and bad steps. At least so much that what no
@@ -76,7 +77,7 @@ const PATIENCE: usize = 100;
 /// Part of the way back to the start from where the coordinates lead no further.
 const BACK: f64 = 0.1;
 
-/// Minimises the problem's cost from a possible start; `watch` sees every iterate with its cost and may stop the solve by
+/// Minimizes the problem's cost from a possible start; `watch` sees every iterate with its cost and may stop the solve by
 /// returning `false`.
 pub fn solve<C: Chart>(
     problem: &ConicLeastSquares,
@@ -85,12 +86,12 @@ pub fn solve<C: Chart>(
     mut watch: impl FnMut(&DVector<f64>, f64) -> bool,
 ) -> Result<Solution> {
     if !problem.inequalities.is_empty() {
-        return Err(Error::Numeric("bounds on bodies need the lmi estimator".into()));
+        return Err(Error::Incompatible("bounds on bodies need the barrier solver".into()));
     }
     problem.expect_size(start)?;
-    let mut at = State::<C>::new(problem, start)?;
+    let mut at = ChartState::<C>::new(problem, start)?;
     if !at.cost.is_finite() {
-        return Err(Error::Numeric("the optimisation must start at possible bodies".into()));
+        return Err(Error::Infeasible("the optimization must start at possible bodies".into()));
     }
     let weight = problem.cones.iter().map(|c| c.prior_weight).fold(0.0, f64::max);
     let order = 4.0 * problem.cones.len() as f64;
@@ -101,17 +102,20 @@ pub fn solve<C: Chart>(
     let mut best = at.clone();
     let mut model = Model::new(problem.len());
     let (mut damping, mut steps, mut bound) = (DAMPING, 0, f64::NEG_INFINITY);
-    let certify = |best: &State<C>, bound: f64| {
+    let certify = |best: &ChartState<C>, bound: f64| {
         problem.lower_bound(&best.x).map_or(bound, |b| bound.max(b.min(best.cost)))
     };
     loop {
-        if steps >= options.max_steps || !watch(&best.x, best.cost) {
+        let limit = steps >= options.max_steps;
+        if limit || !watch(&best.x, best.cost) {
             let lower_bound = certify(&best, bound);
-            return Ok(Solution { lower_bound, steps, converged: false, x: best.x, cost: best.cost });
+            let status = if limit { SolverStatus::StepLimit } else { SolverStatus::Stopped };
+            return Ok(Solution { lower_bound, steps, status, x: best.x, cost: best.cost });
         }
         if steps == PATIENCE {
             let lower_bound = certify(&best, bound);
-            let found = Solution { lower_bound, steps, converged: false, x: best.x, cost: best.cost };
+            let status = SolverStatus::Stalled;
+            let found = Solution { lower_bound, steps, status, x: best.x, cost: best.cost };
             return Ok(finish(problem, start, found, options, watch));
         }
         steps += 1;
@@ -134,7 +138,8 @@ pub fn solve<C: Chart>(
         bound = certify(&best, bound);
         let converged = best.cost - bound <= goal;
         if converged || !at.escape(problem)? {
-            let found = Solution { lower_bound: bound, steps, converged, x: best.x, cost: best.cost };
+            let status = if converged { SolverStatus::Converged } else { SolverStatus::Stalled };
+            let found = Solution { lower_bound: bound, steps, status, x: best.x, cost: best.cost };
             return Ok(finish(problem, start, found, options, watch));
         }
         best.clone_from(&at);
@@ -152,7 +157,7 @@ fn finish(
     mut watch: impl FnMut(&DVector<f64>, f64) -> bool,
 ) -> Solution {
     problem.polish(&mut found, options);
-    if found.converged {
+    if found.status.is_converged() {
         return found;
     }
     let inside = &found.x * (1.0 - BACK) + start * BACK;
@@ -175,16 +180,16 @@ fn finish(
 
 /// An iterate.
 #[derive(Clone)]
-struct State<C> {
+struct ChartState<C> {
     bodies: Vec<C>,
     x: DVector<f64>,
     cost: f64,
-    /// What is added to the weights of priors, and the cost with it.
+    /// Weight added to those of priors, and the cost with it.
     extra: f64,
     merit: f64,
 }
 
-impl<C: Chart> State<C> {
+impl<C: Chart> ChartState<C> {
     fn new(problem: &ConicLeastSquares, x: &DVector<f64>) -> Result<Self> {
         let bodies = problem.cones.iter().map(|c| C::new(&c.matrix(x))).collect::<Result<_>>()?;
         let mut out = Self { bodies, x: x.clone(), cost: 0.0, extra: 0.0, merit: 0.0 };
@@ -305,11 +310,11 @@ fn newton_of_body(p: &Matrix4<f64>, slope: &Ten, gram: &TenByTen, weight: f64) -
 struct Model {
     gradient: DVector<f64>,
     hessian: DMatrix<f64>,
-    /// How far each coordinate may fall.
+    /// Distance of each coordinate to its lower bound.
     room: DVector<f64>,
     /// Coordinates that move nothing.
     idle: Vec<bool>,
-    /// What damping multiplies.
+    /// Scale of the damping.
     scale: DVector<f64>,
     step: DVector<f64>,
     held: Vec<bool>,
@@ -332,7 +337,7 @@ impl Model {
         }
     }
 
-    fn expand<C: Chart>(&mut self, problem: &ConicLeastSquares, at: &mut State<C>) {
+    fn expand<C: Chart>(&mut self, problem: &ConicLeastSquares, at: &mut ChartState<C>) {
         let n = problem.len();
         problem.smooth_gradient(&at.x, &mut self.gradient);
         self.hessian.copy_from(&problem.gram);
@@ -411,7 +416,7 @@ impl Model {
                 self.damped[(i, i)] = 1.0;
                 right[i] = if self.idle[i] { 0.0 } else { -self.room[i] };
             }
-            if self.system.factorise(&self.damped, 0.0).is_err() {
+            if self.system.factorize(&self.damped, 0.0).is_err() {
                 return Ok(false);
             }
             self.step.copy_from(&right);
@@ -429,7 +434,7 @@ impl Model {
         }
     }
 
-    /// What the step gains if the cost is as the model says.
+    /// Returns the gain of the step according to the model.
     fn expected_gain(&self) -> f64 {
         -self.gradient.dot(&self.step) - 0.5 * self.step.dot(&(&self.hessian * &self.step))
     }

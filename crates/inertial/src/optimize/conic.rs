@@ -1,6 +1,6 @@
-//! Least squares over the cones of possible bodies: the problem, its cost, and proofs of how good a point is.
+//! Least squares over the cones of possible bodies: problem, cost and optimality bounds.
 //!
-//! Minimises `½‖A x − b‖² + Σₖ wₖ (tr(Cₖ Pₖ(x)) − log det Pₖ(x))` subject to `Pₖ(x) ⪰ 0`, `xⱼ ≥ 0` and `aᵢ · x ≥ βᵢ`, where
+//! Minimizes `½‖A x − b‖² + Σₖ wₖ (tr(Cₖ Pₖ(x)) − log det Pₖ(x))` subject to `Pₖ(x) ⪰ 0`, `xⱼ ≥ 0` and `aᵢ · x ≥ βᵢ`, where
 //! each `Pₖ` is the pseudo-inertia of ten consecutive variables ([`super::pseudo`]). [`super::barrier`] solves it in `x`,
 //! [`super::chart`] in coordinates that know no other points than possible ones.
 //!
@@ -12,7 +12,8 @@
 use nalgebra::{Cholesky, Const, DMatrix, DVector, Matrix4};
 
 use super::pseudo;
-use super::rows::Rows;
+use super::rows::FactoredRows;
+use super::status::SolverStatus;
 use crate::{Error, Result};
 
 /// A pseudo-inertia of ten consecutive variables.
@@ -32,7 +33,7 @@ impl Cone {
         Self { offset, prior_weight: 0.0, prior: Matrix4::zeros() }
     }
 
-    /// Its part of the variables.
+    /// Part of the variables.
     pub(super) fn part<'x>(&self, x: &'x DVector<f64>) -> &'x [f64] {
         &x.as_slice()[self.offset..self.offset + 10]
     }
@@ -58,7 +59,7 @@ impl Inequality {
         self.coefficients.iter().map(|&(j, a)| a * x[j]).sum()
     }
 
-    /// How far `x` is inside; negative outside.
+    /// Returns the slack of `x`; negative outside.
     pub fn slack(&self, x: &DVector<f64>) -> f64 {
         self.form(x) - self.least
     }
@@ -73,8 +74,8 @@ pub struct ConicLeastSquares {
     pub rhs: DVector<f64>,
     /// `½bᵀb`.
     pub constant: f64,
-    /// The same in factors ([`Self::of_rows`]): cost and gradient are then taken from these.
-    pub rows: Option<Rows>,
+    /// Data in factors ([`Self::of_rows`]): cost and gradient are then computed from these.
+    pub rows: Option<FactoredRows>,
     /// The cones; their variables must not overlap.
     pub cones: Vec<Cone>,
     /// Variables that must not be negative; none of them in a cone.
@@ -83,7 +84,7 @@ pub struct ConicLeastSquares {
     pub inequalities: Vec<Inequality>,
 }
 
-/// When to stop.
+/// Stopping criteria.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Gap between cost and lower bound, relative to the cost (plus what rounding leaves uncertain of it).
@@ -100,6 +101,7 @@ impl Default for Options {
 
 /// A solution and what proves it.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Solution {
     /// The variables, feasible.
     pub x: DVector<f64>,
@@ -109,8 +111,8 @@ pub struct Solution {
     pub lower_bound: f64,
     /// Steps taken.
     pub steps: usize,
-    /// Whether the gap asked for was reached.
-    pub converged: bool,
+    /// Reason why the solver ended; [`SolverStatus::Converged`] where the gap asked for was reached.
+    pub status: SolverStatus,
 }
 
 impl Solution {
@@ -119,12 +121,16 @@ impl Solution {
         self.cost - self.lower_bound
     }
 
-    /// Takes a bound that may be better, and says whether the gap is within its goal. A cost below its bound by more than that:
+    /// Takes a bound that may be better, and updates the status. A cost below its bound by more than that:
     /// rounding has spoilt the bound, and nothing is proven.
     pub(super) fn certify(&mut self, bound: Option<f64>, goal: f64) {
         let best = bound.map_or(self.lower_bound, |b| b.max(self.lower_bound));
         self.lower_bound = if self.cost >= best - goal { best.min(self.cost) } else { f64::NEG_INFINITY };
-        self.converged = self.gap() <= goal;
+        self.status = match self.status {
+            _ if self.gap() <= goal => SolverStatus::Converged,
+            SolverStatus::Converged => SolverStatus::Stalled,
+            other => other,
+        };
     }
 }
 
@@ -142,7 +148,7 @@ impl ConicLeastSquares {
     /// let start = PseudoInertia(Matrix4::identity()).to_inertia().parameters();
     /// let start = DVector::from_column_slice(start.as_slice());
     /// let found = chart::solve::<Principal>(&problem, &start, &Options::default(), |_, _| true)?;
-    /// assert!(found.converged && found.gap() < 1e-8);
+    /// assert!(found.status.is_converged() && found.gap() < 1e-8);
     /// # Ok::<(), inertial::Error>(())
     /// ```
     pub fn body(gram: DMatrix<f64>, rhs: DVector<f64>, constant: f64) -> Self {
@@ -158,7 +164,7 @@ impl ConicLeastSquares {
             gram: a.tr_mul(&a),
             rhs: a.tr_mul(&right),
             constant: 0.5 * right.norm_squared(),
-            rows: Some(Rows::new(factor, map, right)),
+            rows: Some(FactoredRows::new(factor, map, right)),
             cones: Vec::new(),
             nonnegative: Vec::new(),
             inequalities: Vec::new(),
@@ -170,7 +176,7 @@ impl ConicLeastSquares {
         self.rhs.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.rhs.is_empty()
     }
@@ -209,10 +215,10 @@ impl ConicLeastSquares {
         if expected == found {
             return Ok(());
         }
-        Err(Error::Dimension { what: "start of the optimisation", expected, found })
+        Err(Error::Dimension { what: "start of the optimization", expected, found })
     }
 
-    /// What rounding leaves uncertain of a cost. Squared data lose digits of `½bᵀb`; in factors, each residual loses digits of
+    /// Returns the rounding error of a cost. Squared data lose digits of `½bᵀb`; in factors, each residual loses digits of
     /// its force, and the cost as many of their products.
     pub(super) fn rounding(&self, cost: f64) -> f64 {
         let size = if self.rows.is_some() {

@@ -1,4 +1,4 @@
-//! Minimisation without constraints, from gradients: limited-memory BFGS (Nocedal 1980).
+//! Minimization without constraints, from gradients: limited-memory BFGS (Nocedal 1980).
 
 use std::collections::VecDeque;
 
@@ -21,8 +21,9 @@ impl Default for Options {
     }
 }
 
-/// What was found.
+/// Minimum found.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Minimum {
     /// Where.
     pub x: Vec<f64>,
@@ -43,7 +44,7 @@ const DECREASE: f64 = 1e-4;
 /// Halvings of a step before the direction is given up.
 const HALVINGS: usize = 30;
 
-/// Minimises `f(x, gradient) → value` from `x`. A value that is not finite is a place outside the domain (a barrier): the
+/// Minimizes `f(x, gradient) → value` from `x`. A value that is not finite is a place outside the domain (a barrier): the
 /// step is shortened. `watch(steps, value)` is called after every step and ends the search with `false`; the best so far is
 /// kept.
 ///
@@ -68,7 +69,7 @@ pub fn minimize(
     let mut gradient = vec![0.0; n];
     let mut value = f(&x, &mut gradient)?;
     if !value.is_finite() {
-        return Err(Error::Numeric("the search starts outside the domain of its function".into()));
+        return Err(Error::Infeasible("the search starts outside the domain of its function".into()));
     }
     let (mut trial, mut trial_gradient, mut direction) = (x.clone(), gradient.clone(), vec![0.0; n]);
     let mut memory: VecDeque<(Vec<f64>, Vec<f64>, f64)> = VecDeque::with_capacity(options.memory + 1);

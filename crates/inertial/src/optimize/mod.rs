@@ -1,4 +1,4 @@
-//! Optimisers: some know of possible bodies (4×4 pseudo-inertias), none of robots.
+//! Optimizers: conic least squares over possible bodies, SQP, L-BFGS.
 
 pub mod barrier;
 pub mod chart;
@@ -10,5 +10,7 @@ mod newton;
 pub mod pseudo;
 pub mod rows;
 pub mod sqp;
+mod status;
 
 pub use conic::{Cone, ConicLeastSquares, Inequality, Options, Solution};
+pub use status::SolverStatus;

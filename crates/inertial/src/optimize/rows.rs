@@ -1,4 +1,4 @@
-//! Data that stay in their factors: `½‖R K x − b‖² + ½ Σ ‖Mᵢ (xᵢ − vᵢ)‖²`.
+//! Quadratic cost kept in factors: `½‖R K x − b‖² + ½ Σ ‖Mᵢ (xᵢ − vᵢ)‖²`.
 //!
 //! `K` takes the variables to fewer unknowns that data can show, `R` are the data's rows in those. The gradient of the squared
 //! form, `AᵀA x − Aᵀb`, is rounded by a part of `‖A‖²‖x‖` in every direction, also where `K` vanishes and a prior, smaller by
@@ -9,7 +9,7 @@ use nalgebra::{DMatrix, DVector};
 
 /// See the module.
 #[derive(Debug, Clone)]
-pub struct Rows {
+pub struct FactoredRows {
     factor: DMatrix<f64>,
     map: DMatrix<f64>,
     right: DVector<f64>,
@@ -24,7 +24,7 @@ struct Pull {
     value: DVector<f64>,
 }
 
-impl Rows {
+impl FactoredRows {
     pub(super) fn new(factor: DMatrix<f64>, map: DMatrix<f64>, right: DVector<f64>) -> Self {
         Self { factor, map, right, pulls: Vec::new() }
     }
@@ -45,7 +45,7 @@ impl Rows {
         0.5 * (self.residual(x).norm_squared() + pulls)
     }
 
-    /// Its gradient.
+    /// Computes the gradient.
     pub(super) fn gradient(&self, x: &DVector<f64>, out: &mut DVector<f64>) {
         let inner = self.factor.tr_mul(&self.residual(x));
         out.gemv_tr(1.0, &self.map, &inner, 0.0);
@@ -55,7 +55,7 @@ impl Rows {
         }
     }
 
-    /// All rows in the variables, one below the other, with `more` empty ones at the end.
+    /// Stacks all rows in the variables, with `more` empty ones at the end.
     pub(super) fn stacked(&self, more: usize) -> DMatrix<f64> {
         let data = &self.factor * &self.map;
         let pulled: usize = self.pulls.iter().map(|p| p.value.len()).sum();

@@ -1,12 +1,15 @@
-//! Sequential quadratic programming: a smooth objective under many inequalities, of which few matter at a time.
+//! Sequential quadratic programming for a smooth objective under many inequalities.
 //!
-//! Each step minimises a quadratic model (damped BFGS of the Lagrangian, Nocedal and Wright 2006, procedure 18.2) under the
-//! linearised constraints within a trust region; one slack variable with a price keeps the subproblem solvable. Steps are
+//! Each step minimizes a quadratic model (damped BFGS of the Lagrangian, Nocedal and Wright 2006, procedure 18.2) under the
+//! linearized constraints within a trust region; one slack variable with a price keeps the subproblem solvable. Steps are
 //! judged by the objective plus the price of the largest violation, an exact penalty. Clarabel solves the subproblems.
 
 use clarabel::algebra::CscMatrix;
-use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus};
+use clarabel::solver::{
+    DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus as ClarabelStatus,
+};
 
+use super::status::SolverStatus;
 use crate::{Error, Result};
 
 /// Entries of multipliers below this part of the price are those of constraints that do not bind.
@@ -15,7 +18,7 @@ const BINDING: f64 = 1e-6;
 /// Trust regions smaller than this end the search: no step of that size helps.
 const LEAST_RADIUS: f64 = 1e-9;
 
-/// What is to be minimised. Variables should be of order one: the trust region is a box.
+/// Problem to be minimized. Variables should be of order one: the trust region is a box.
 pub trait Problem {
     /// Number of variables.
     fn dimension(&self) -> usize;
@@ -27,22 +30,22 @@ pub trait Problem {
     fn violation(&mut self, x: &[f64]) -> f64;
 
     /// The constraints that may bind within `radius` of `x`, at least those that hold with equality.
-    fn constraints(&mut self, x: &[f64], radius: f64, rows: &mut Rows);
+    fn constraints(&mut self, x: &[f64], radius: f64, rows: &mut ConstraintRows);
 
     /// Adds `factor` times the gradient at `x` of the constraint with that key.
     fn add_gradient(&mut self, x: &[f64], key: usize, factor: f64, gradient: &mut [f64]);
 }
 
-/// Constraints `c ≤ 0`, linearised.
+/// Constraints `c ≤ 0`, linearized.
 #[derive(Debug, Clone, Default)]
-pub struct Rows {
+pub struct ConstraintRows {
     keys: Vec<usize>,
     values: Vec<f64>,
     /// (row, column, entry)
     entries: Vec<(usize, usize, f64)>,
 }
 
-impl Rows {
+impl ConstraintRows {
     /// Adds a constraint: the problem's own number for it, its value, and the entries of its gradient.
     pub fn push(&mut self, key: usize, value: f64, gradient: impl IntoIterator<Item = (usize, f64)>) {
         let row = self.values.len();
@@ -56,7 +59,7 @@ impl Rows {
         self.values.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -75,7 +78,7 @@ impl Rows {
     }
 }
 
-/// When to stop, and how far to go at first.
+/// Stopping criteria and initial trust region.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SqpOptions {
     /// Steps, at most.
@@ -94,8 +97,9 @@ impl Default for SqpOptions {
     }
 }
 
-/// Where a search stands.
+/// Progress of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct SqpProgress {
     /// Steps taken.
     pub iteration: usize,
@@ -103,27 +107,28 @@ pub struct SqpProgress {
     pub best: f64,
 }
 
-/// The result of [`minimise`].
+/// The result of [`minimize`].
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SqpResult {
     /// The best feasible point; the one of least violation where none was feasible.
     pub x: Vec<f64>,
-    /// Its objective.
+    /// Objective.
     pub objective: f64,
-    /// Its largest constraint value.
+    /// Largest constraint value.
     pub violation: f64,
     /// Steps taken.
     pub iterations: usize,
-    /// Whether the search ended by itself.
-    pub converged: bool,
+    /// Reason why the search ended.
+    pub status: SolverStatus,
 }
 
 impl SqpResult {
     fn new(x: &[f64], objective: f64, violation: f64) -> Self {
-        Self { x: x.to_vec(), objective, violation, iterations: 0, converged: false }
+        Self { x: x.to_vec(), objective, violation, iterations: 0, status: SolverStatus::StepLimit }
     }
 
-    /// Whether another point is better: feasible and lower, or else nearer to feasible.
+    /// Returns whether another point is better: feasible and lower, or else nearer to feasible.
     fn is_beaten_by(&self, objective: f64, violation: f64, feasibility: f64) -> bool {
         match (self.violation <= feasibility, violation <= feasibility) {
             (true, true) => objective < self.objective,
@@ -134,10 +139,10 @@ impl SqpResult {
     }
 }
 
-/// Minimises from `start`; `watch` is told of each step and ends the search by `false`.
+/// Minimizes from `start`; `watch` is told of each step and ends the search by `false`.
 ///
 /// ```
-/// use inertial::optimize::sqp::{Problem, Rows, SqpOptions, minimise};
+/// use inertial::optimize::sqp::{Problem, ConstraintRows, SqpOptions, minimize};
 /// /// The nearest point to (2, 1) in the unit disc.
 /// struct Disc;
 /// impl Problem for Disc {
@@ -148,19 +153,19 @@ impl SqpResult {
 ///         d[0] * d[0] + d[1] * d[1]
 ///     }
 ///     fn violation(&mut self, x: &[f64]) -> f64 { x[0] * x[0] + x[1] * x[1] - 1.0 }
-///     fn constraints(&mut self, x: &[f64], _: f64, rows: &mut Rows) {
+///     fn constraints(&mut self, x: &[f64], _: f64, rows: &mut ConstraintRows) {
 ///         rows.push(0, x[0] * x[0] + x[1] * x[1] - 1.0, [(0, 2.0 * x[0]), (1, 2.0 * x[1])]);
 ///     }
 ///     fn add_gradient(&mut self, x: &[f64], _: usize, factor: f64, g: &mut [f64]) {
 ///         (0..2).for_each(|i| g[i] += factor * 2.0 * x[i]);
 ///     }
 /// }
-/// let found = minimise(&mut Disc, &[0.0, 0.0], &SqpOptions::default(), &mut |_| true)?;
+/// let found = minimize(&mut Disc, &[0.0, 0.0], &SqpOptions::default(), &mut |_| true)?;
 /// // The search ends where no step would gain 1e-9: some 3e-5 from the optimum.
 /// assert!((found.x[0] - 2.0 / 5f64.sqrt()).abs() < 1e-4);
 /// # Ok::<(), inertial::Error>(())
 /// ```
-pub fn minimise(
+pub fn minimize(
     problem: &mut impl Problem,
     start: &[f64],
     options: &SqpOptions,
@@ -175,13 +180,13 @@ pub fn minimise(
     let mut objective = problem.objective(&x, Some(&mut gradient));
     let mut violation = problem.violation(&x);
     if !objective.is_finite() || gradient.iter().any(|g| !g.is_finite()) {
-        return Err(Error::Numeric("the search starts where the objective has no value".into()));
+        return Err(Error::Infeasible("the search starts where the objective has no value".into()));
     }
     let mut best = SqpResult::new(&x, objective, violation);
     let mut radius = options.radius;
     let mut hessian = Bfgs::new(n, gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs())) / radius);
     let mut price = 10.0 * (1.0 + objective.abs());
-    let mut rows = Rows::default();
+    let mut rows = ConstraintRows::default();
     let (mut trial, mut next_gradient) = (vec![0.0; n], vec![0.0; n]);
     for iteration in 1..=options.iterations {
         rows.clear();
@@ -191,6 +196,7 @@ pub fn minimise(
             hessian.reset();
             radius *= 0.25;
             if radius < LEAST_RADIUS {
+                best.status = SolverStatus::Stalled;
                 break;
             }
             continue;
@@ -204,7 +210,7 @@ pub fn minimise(
         let predicted =
             -dot(&gradient, &step.d) - 0.5 * hessian.form(&step.d) + price * (now - rows.predicted(&step.d));
         if predicted <= options.tolerance * (1.0 + objective.abs()) && now <= options.feasibility {
-            best.converged = true;
+            best.status = SolverStatus::Converged;
             best.iterations = iteration;
             break;
         }
@@ -244,11 +250,12 @@ pub fn minimise(
         }
         best.iterations = iteration;
         if radius < LEAST_RADIUS {
-            best.converged = true;
+            best.status = SolverStatus::Converged;
             break;
         }
         let reached = if best.violation <= options.feasibility { best.objective } else { f64::INFINITY };
         if !watch(SqpProgress { iteration, best: reached }) {
+            best.status = SolverStatus::Stopped;
             break;
         }
     }
@@ -260,8 +267,14 @@ struct Step {
     multipliers: Vec<f64>,
 }
 
-/// Minimises `½ dᵀHd + gᵀd + price·s` under `c + A d ≤ s`, `s ≥ 0`, `|d| ≤ radius`.
-fn subproblem(hessian: &Bfgs, gradient: &[f64], rows: &Rows, radius: f64, price: f64) -> Option<Step> {
+/// Minimizes `½ dᵀHd + gᵀd + price·s` under `c + A d ≤ s`, `s ≥ 0`, `|d| ≤ radius`.
+fn subproblem(
+    hessian: &Bfgs,
+    gradient: &[f64],
+    rows: &ConstraintRows,
+    radius: f64,
+    price: f64,
+) -> Option<Step> {
     let (n, m) = (gradient.len(), rows.len());
     let mut linear = gradient.to_vec();
     linear.push(price);
@@ -281,7 +294,7 @@ fn subproblem(hessian: &Bfgs, gradient: &[f64], rows: &Rows, radius: f64, price:
     let cones = [NonnegativeConeT(m + 1 + 2 * n)];
     let mut solver = DefaultSolver::new(&hessian.upper(), &linear, &matrix, &right, &cones, settings).ok()?;
     solver.solve();
-    let found = matches!(solver.solution.status, SolverStatus::Solved | SolverStatus::AlmostSolved);
+    let found = matches!(solver.solution.status, ClarabelStatus::Solved | ClarabelStatus::AlmostSolved);
     let solution = &solver.solution;
     (found && solution.x.iter().all(|x| x.is_finite())).then(|| Step {
         // Within rounding of the solver, exactly in the box.

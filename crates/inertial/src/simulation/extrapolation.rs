@@ -1,4 +1,4 @@
-//! Ordinary differential equations to nearly full precision, by extrapolation.
+//! Integration of ordinary differential equations by extrapolation, to nearly full precision.
 
 use crate::{Error, Result};
 
@@ -43,7 +43,7 @@ pub struct Extrapolation {
 }
 
 impl Extrapolation {
-    /// For `n` unknowns; each step's error is at most `tolerance · (1 + |y|)` in every one of them.
+    /// Creates an integrator of `n` unknowns; each step's error is at most `tolerance · (1 + |y|)` in every one of them.
     pub fn new(n: usize, tolerance: f64) -> Self {
         let zeros = || vec![0.0; n];
         Self {
@@ -89,7 +89,7 @@ impl Extrapolation {
                     } else {
                         1.0
                     };
-                    // A step that the interval cut short says nothing against longer ones.
+                    // A step that the end of the interval cut short does not limit later ones.
                     self.step =
                         if last && factor >= 1.0 { self.step.max(step * factor) } else { step * factor };
                 }
@@ -97,7 +97,7 @@ impl Extrapolation {
                     self.step = 0.5 * step;
                     if self.step <= SHORTEST * (to - from).max(t.abs() * f64::EPSILON / SHORTEST) {
                         let stuck =
-                            || Error::Numeric(format!("the motion cannot be followed beyond t = {t} s"));
+                            || Error::Singular(format!("the motion cannot be followed beyond t = {t} s"));
                         return Err(failed.err().unwrap_or_else(stuck));
                     }
                 }
@@ -106,7 +106,7 @@ impl Extrapolation {
         Ok(())
     }
 
-    /// Fills the table until a column agrees with the one before it, and says which; none where that does not happen.
+    /// Fills the table until a column agrees with the one before it, and returns which; none where that does not happen.
     fn attempt(
         &mut self,
         t: f64,

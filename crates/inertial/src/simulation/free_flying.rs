@@ -1,4 +1,4 @@
-//! A robot that floats in space and moves its joints and reaction wheels: its base answers so that momentum is kept.
+//! Free-flying robot: base motion from joint and wheel motion by conservation of momentum.
 
 use nalgebra::Vector3;
 
@@ -12,15 +12,15 @@ use crate::{Error, Result};
 const NQ: usize = 7;
 const NV: usize = 6;
 
-/// How the base's pose follows from its twist.
+/// Rule of integration of the base pose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PoseRule {
-    /// To nearly full precision, by [`Extrapolation`].
+    /// Integration to nearly full precision, by [`Extrapolation`].
     #[default]
     Exact,
-    /// With the mean of the twists at both ends of a sample: `X ← X exp(½ Δt (V₀ + V₁))`.
+    /// Trapezoid rule, with the mean of the twists at both ends of a sample: `X ← X exp(½ Δt (V₀ + V₁))`.
     Trapezoid,
-    /// With the twist at the start of a sample (to reproduce what others did): `X ← X exp(Δt V₀)`.
+    /// Euler's rule, with the twist at the start of a sample (to reproduce published results): `X ← X exp(Δt V₀)`.
     Euler,
 }
 
@@ -66,10 +66,10 @@ impl<'m> FreeFlyer<'m> {
     /// A robot of no total momentum.
     pub fn new(mechanism: &'m Mechanism) -> Result<Self> {
         if mechanism.base() != Base::Floating {
-            return Err(Error::Numeric("free flight needs a floating base (--base floating)".into()));
+            return Err(Error::NotApplicable("free flight needs a floating base".into()));
         }
         if !mechanism.loops().is_empty() {
-            return Err(Error::Numeric("free flight with loops is not supported".into()));
+            return Err(Error::NotApplicable("free flight with loops is not supported".into()));
         }
         Ok(Self {
             mechanism,
@@ -84,13 +84,13 @@ impl<'m> FreeFlyer<'m> {
         })
     }
 
-    /// The same with a total momentum of robot and wheels, at the world's origin in world axes.
+    /// Sets the total momentum of robot and wheels, at the world's origin in world axes.
     pub fn with_momentum(mut self, total: Force<f64>) -> Self {
         self.momentum = total;
         self
     }
 
-    /// The same with another rule for the pose.
+    /// Sets the rule for the pose.
     pub fn with_rule(mut self, rule: PoseRule) -> Self {
         self.rule = rule;
         self
@@ -234,13 +234,13 @@ impl<'m> FreeFlyer<'m> {
     }
 }
 
-/// Of the implicit trapezoid rule; each gains some digits at the rotations of one sample.
+/// Iterations of the implicit trapezoid rule; each gains some digits at the rotations of one sample.
 const ITERATIONS: usize = 20;
 
 /// The twist of a body of the given inertia and momentum, both in its frame.
 fn twist_of(inertia: &Inertia<f64>, momentum: &Force<f64>) -> Result<Motion<f64>> {
     let singular = || {
-        Error::Numeric(
+        Error::Singular(
             "no motion of the base follows from the momentum: the mass or the inertia of the whole robot is not positive"
                 .into(),
         )

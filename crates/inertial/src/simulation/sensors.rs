@@ -1,4 +1,4 @@
-//! What sensors make of true values: bias, noise and quantisation, by column.
+//! Sensor model: bias, noise and quantization of each column.
 
 use crate::linalg::SplitMix;
 use crate::{Error, Result};
@@ -38,7 +38,7 @@ struct Column {
 }
 
 impl Sensors {
-    /// Sensors of the columns `names`, with standard deviations of noise, constant biases and steps of quantisation.
+    /// Sensors of the columns `names`, with standard deviations of noise, constant biases and steps of quantization.
     pub fn new(
         names: &[String],
         noise: &Settings,
@@ -53,12 +53,10 @@ impl Sensors {
                 if !value.is_finite() || (!signed && *value < 0.0) {
                     let expected =
                         if signed { "a finite number" } else { "a finite number, no less than zero" };
-                    return Err(Error::Numeric(format!(
-                        "the {what} of {key} is {value}, expected {expected}"
-                    )));
+                    return Err(Error::invalid_value(format!("the {what} of {key}"), *value, expected));
                 }
                 if !names.iter().any(|name| applies(key, name)) {
-                    return Err(Error::Numeric(format!(
+                    return Err(Error::UnknownName(format!(
                         "there is no column {key} for the {what}; there are {}",
                         names.join(" ")
                     )));
@@ -115,7 +113,7 @@ impl Column {
     }
 }
 
-/// Whether a setting is for a column: its name, a part before a dot, or a vector without its component.
+/// Returns whether a setting is for a column: its name, a part before a dot, or a vector without its component.
 fn applies(key: &str, name: &str) -> bool {
     name.strip_prefix(key).is_some_and(|rest| {
         rest.is_empty()
@@ -137,7 +135,7 @@ struct Gaussian {
 }
 
 impl Gaussian {
-    /// Of one column: Fowler, Noll and Vo's hash of its name and the seed.
+    /// Creates the generator of one column, seeded by Fowler, Noll and Vo's hash of its name and the seed.
     fn new(seed: u64, name: &str) -> Self {
         let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let bytes = seed.to_le_bytes().into_iter().chain(name.bytes());

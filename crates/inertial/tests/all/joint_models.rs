@@ -58,7 +58,7 @@ impl Log {
         let dynamics = InverseDynamics::new(equations.mechanism());
         let count = self.columns.len();
         let samples = Samples::new(&dynamics, count, &self.q, &self.v, &self.a).unwrap();
-        let mut data = Measurements::new(samples, &self.v, &self.a, &self.tau);
+        let mut data = Measurements::new(samples, &self.tau);
         if !equations.joint_model().columns.is_empty() {
             data.columns = Some(&self.columns);
         }
@@ -132,7 +132,7 @@ fn predictions_are_those_of_the_model_that_was_found() {
     let found = plain(&wide, &log.summary(&wide));
     let chosen = wide.chosen(&found).unwrap();
     let samples = Samples::new(&InverseDynamics::new(&mechanism), 400, &log.q, &log.v, &log.a).unwrap();
-    let mut data = Measurements::new(samples, &log.v, &log.a, &log.tau);
+    let mut data = Measurements::new(samples, &log.tau);
     data.columns = None;
     let predicted = chosen.predict(&data, &found.values).unwrap();
     for (j, told) in found.fit.iter().enumerate() {
@@ -329,7 +329,7 @@ fn both_sides_filtered_hold_what_was_measured() {
         let part = |x: &[f64]| x[6 * first..6 * (first + count)].to_vec();
         let (q, v, a, tau) = (part(&log.q), part(&log.v), part(&log.a), part(tau));
         let samples = Samples::new(&dynamics, count, &q, &v, &a).unwrap();
-        let mut data = Measurements::new(samples, &v, &a, &tau);
+        let mut data = Measurements::new(samples, &tau);
         (data.filter, data.beyond, data.keep) = (Some(&filter), beyond, keep);
         Summary::new(&equations, &data).unwrap()
     };
@@ -408,7 +408,7 @@ fn gains_of_drives_follow_from_a_known_payload() {
     let [empty, loaded] = logs.each_ref().map(|log| log.summary(&equations));
     let known = KnownPayload { summary: &loaded, link: &carrier, payload };
     let gains = Gains::new(&equations, &empty, Some(known), 0.5).unwrap();
-    assert!(gains.converged);
+    assert!(gains.status.is_converged());
     for (g, t) in gains.values.iter().zip(truth) {
         // The noise is taken as at least 1e-9 of the largest force, and the prior counts against that.
         assert!((g / t - 1.0).abs() < 1e-7, "{:?}", gains.values);

@@ -1,4 +1,4 @@
-//! One loop joint: how far it is from closed, and how that changes with the coordinates of the tree.
+//! Constraint of one loop joint: residual, Jacobian and bias in the coordinates of the tree.
 //!
 //! The successor frame stands at `X` in the predecessor frame. The joint allows the poses `X(q_l)` of its own coordinates;
 //! the nearest of them is known in closed form, so these coordinates need not be carried along. What remains,
@@ -47,7 +47,7 @@ impl Wrenches {
 /// The pose that a loop joint allows nearest to where its successor frame stands.
 struct Fit {
     pose: Pose<f64>,
-    /// Of universal joints: the first axis as the successor sees it.
+    /// First axis of a universal joint in the successor frame.
     turned_axis: Vector3<f64>,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Loop {
     successor: Vec<usize>,
     /// A typical length of its links: residuals of position are taken relative to it.
     pub length: f64,
-    /// Its first row among the constraints.
+    /// First row among the constraints.
     pub row: usize,
 }
 

@@ -1,20 +1,20 @@
-//! The motions that meet in a singular configuration, and their order.
+//! Branches of motion at a singular configuration, and their order.
 //!
 //! In a singular configuration the constraints leave more directions free than any motion has: several motions can meet there, as a
 //! parallelogram and an antiparallelogram do where the linkage is flat. Directions in which a motion can leave are those on which the
 //! constraints can be met to second order: `wᵀ J̇ v = 0` for all `w` with `wᵀ J = 0`, quadratic forms in the free directions. Their zeros are found
 //! from many starting points, and each is followed as far as it is a motion.
 //!
-//! All that decides is told by the velocities of the links, by their names and in the world: so the outcome depends on the mechanism and
+//! All decisions use the velocities of the links, by their names and in the world: so the outcome depends on the mechanism and
 //! its configuration, not on where loops are cut, on the tree or on the order of joints.
 
 use std::fmt;
 
 use nalgebra::{DMatrix, DVector};
 
-use super::assemble::{Candidate, PROBE, advance, close, displacement, within_limits};
 use super::constraints::Constraints;
-use super::{LARGEST_GAP, RANK_TOLERANCE};
+use super::newton::{Candidate, PROBE, advance, close, displacement, within_limits};
+use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::Result;
 use crate::dynamics::{Workspace, body_velocities};
 use crate::linalg::{Echelon, Number, Pivot, Rank, SplitMix, Svd};
@@ -32,7 +32,7 @@ const STRAIGHT: f64 = 0.3;
 /// Starting points for each free direction: most of them find a zero of the forms, and each zero many times.
 const STARTS: usize = 32;
 
-/// At most so many directions are followed.
+/// Largest number of directions that are followed.
 const MOST_DIRECTIONS: usize = 64;
 
 /// Directions nearer to each other than this (rad) are one; entries of velocities that differ by less (of the largest) are equal.
@@ -46,7 +46,7 @@ const TOGETHER: f64 = 1e-3;
 /// is curved like a cone.
 const CONE: usize = 8;
 
-/// What tells one motion from another, whatever the coordinates.
+/// Kind of a motion, independent of coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MotionKind {
     /// Number of its freedoms (of the loops alone).
@@ -58,7 +58,7 @@ pub struct MotionKind {
 }
 
 impl MotionKind {
-    /// What is preferred is less: most freedoms, most moving joints, fewest orientations.
+    /// Returns a sort key; preferred motions come first: most freedoms, most moving joints, fewest orientations.
     fn key(&self) -> [usize; 3] {
         [usize::MAX - self.freedoms, usize::MAX - self.joints, self.orientations]
     }
@@ -84,9 +84,9 @@ pub(super) struct Motion {
     pub at: Candidate,
     pub kind: MotionKind,
     within_limits: bool,
-    /// Its tangent space in the singular configuration: projector on the free directions.
+    /// Tangent space in the singular configuration: projector on the free directions.
     tangent: DMatrix<f64>,
-    /// The same told by the velocities of the links: rows in reduced echelon form.
+    /// Tangent space in velocities of the links: rows in reduced echelon form.
     velocities: Vec<f64>,
 }
 
@@ -156,7 +156,7 @@ struct Fork<'a, 'm> {
     links: Vec<usize>,
     /// The two links at each joint; `None` is the ground.
     joints: Vec<(Option<usize>, Option<usize>)>,
-    /// What lengths are compared with.
+    /// Reference length.
     size: f64,
 }
 
@@ -238,7 +238,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         Ok(out)
     }
 
-    /// Gauss–Newton on the forms, with `x` kept at length one; says whether it arrived.
+    /// Gauss–Newton on the forms, with `x` kept at length one; returns whether it converged.
     fn vanish(&self, x: &mut DVector<f64>) -> Result<bool> {
         let mut left = f64::INFINITY;
         for _ in 0..60 {
@@ -283,7 +283,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         Ok(moving.map(|(pose, v)| pose.push_motion(v).to_vector().data.0[0]).collect())
     }
 
-    /// Those of the links in the singular configuration, by name.
+    /// Returns the velocities of the links in the singular configuration, by name.
     fn velocities(&self, direction: &DVector<f64>) -> Result<Vec<f64>> {
         let twists = self.twists(&self.start.q, direction)?;
         Ok(self.links.iter().flat_map(|&i| twists[i]).collect())

@@ -1,7 +1,7 @@
 //! Closed configurations for given independent coordinates.
 
+use super::closed_mechanism::{ClosedMechanism, ClosedWorkspace};
 use super::maps::multiply;
-use super::{ClosedMechanism, ClosedWorkspace};
 use crate::dynamics::expect_len;
 use crate::{Error, Result};
 
@@ -12,7 +12,7 @@ const LARGEST_STEP: f64 = 0.3;
 const SMALLEST_STEP: f64 = 1e-5;
 
 impl ClosedMechanism<'_> {
-    /// How far the loops are from closed at `q` (rad, or relative to the length of the loop).
+    /// Returns the residual of the loops at `q` (rad, or relative to the length of the loop).
     pub fn residual(&self, workspace: &mut ClosedWorkspace, q: &[f64]) -> Result<f64> {
         expect_len("position vector", q.len(), self.mechanism().nq())?;
         Ok(self.constraints.residual(q, &mut workspace.residual))
@@ -37,7 +37,7 @@ impl ClosedMechanism<'_> {
             if size == 0.0 {
                 break;
             }
-            self.factorise(ws, q)?;
+            self.factorize(ws, q)?;
             for (b, c) in ws.right_side.as_mut_slice().iter_mut().zip(&ws.residual) {
                 *b = -c;
             }
@@ -75,7 +75,7 @@ impl ClosedMechanism<'_> {
             Some((l, residual)) => {
                 Error::Closure { name: l.joint.name.clone(), residual, message: message.into() }
             }
-            None => Error::Numeric(message.into()),
+            None => Error::Infeasible(message.into()),
         }
     }
 
@@ -85,7 +85,7 @@ impl ClosedMechanism<'_> {
         expect_len("position vector", q.len(), self.mechanism().nq())?;
         expect_len("independent position vector", target.len(), self.independent_positions.len())?;
         if !target.iter().all(|x| x.is_finite()) {
-            return Err(Error::Numeric("an independent position is not a finite number".into()));
+            return Err(Error::NotFinite("an independent position is not a finite number".into()));
         }
         if self.dependent.is_empty() {
             self.set_independent(q, target);
@@ -144,7 +144,7 @@ impl ClosedMechanism<'_> {
         }
     }
 
-    /// What to say where the branch ends before `target`: the loop that stays open there.
+    /// Returns the error about a branch that ends before `target`: the loop that stays open there.
     fn end_of_motion(&self, workspace: &mut ClosedWorkspace, q: &[f64], target: &[f64]) -> Error {
         let mut beyond = q.to_vec();
         self.set_independent(&mut beyond, target);

@@ -1,0 +1,222 @@
+//! Detection of glitches: single samples that their neighbours contradict, such as a dropped bit of an encoder.
+
+use inertial::consistency::significant;
+
+/// Rows looked at in one go.
+const CHUNK: usize = 1 << 12;
+/// Rows on either side of a sample that its verdict needs: two for the value expected there, and that of two more samples.
+const REACH: usize = 4;
+/// Distance from the cubic through its neighbours that makes a glitch, in units of what 99 % of the samples stay within: 31 standard deviations of
+/// Gaussian noise.
+const FAR: f64 = 12.0;
+/// Share of samples that may be farther away than the rest.
+const REST: f64 = 0.01;
+/// Tolerance of the errors around a glitch against those of a single wrong sample, relative to its own error. A kink, which is
+/// what comes nearest, is off by 0.167.
+const SHAPE: f64 = 0.15;
+/// A column with more lone values than this share has another kind of noise, and one with more than this many as well.
+const MOST: (f64, usize) = (0.002, 1000);
+/// Bits of a number that give its size to a quarter of an octave.
+const SIZE: u32 = 50;
+
+/// A value that stands alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Glitch {
+    /// Number of its row.
+    pub row: usize,
+    /// Line in the file.
+    pub line: usize,
+    pub place: usize,
+    pub value: f64,
+    error: f64,
+}
+
+/// Looks for them as rows (time first) go by.
+pub(crate) struct Watch {
+    width: usize,
+    /// The last rows, and the number of the first of them.
+    rows: Vec<f64>,
+    lines: Vec<usize>,
+    first: usize,
+    channels: Vec<Channel>,
+    errors: Vec<f64>,
+}
+
+struct Channel {
+    /// Histogram of error sizes.
+    sizes: Vec<u32>,
+    count: usize,
+    /// Limit of errors, and the number of errors it was computed from.
+    limit: f64,
+    known: usize,
+    found: Vec<Glitch>,
+}
+
+impl Channel {
+    fn add(&mut self, error: f64) {
+        // What is zero or missing has no size.
+        if error.abs() > 0.0 && error.is_finite() {
+            self.sizes[(error.abs().to_bits() >> SIZE) as usize] += 1;
+            self.count += 1;
+        }
+    }
+
+    /// Updates the limit from the errors so far, each time their number has grown by a quarter.
+    fn judge(&mut self) {
+        if 4 * self.count >= 5 * self.known {
+            (self.limit, self.known) = (self.limit(), self.count);
+        }
+    }
+
+    fn limit(&self) -> f64 {
+        let mut left = (REST * self.count as f64) as usize;
+        let top = (0..self.sizes.len()).rev().find(|&k| {
+            let more = self.sizes[k] as usize > left;
+            left = left.saturating_sub(self.sizes[k] as usize);
+            more
+        });
+        top.map_or(f64::INFINITY, |k| FAR * f64::from_bits((k as u64 + 1) << SIZE))
+    }
+}
+
+impl Watch {
+    /// Creates the detector for rows of `width` numbers, time included.
+    pub fn new(width: usize) -> Self {
+        let channel = |_| Channel {
+            sizes: vec![0; 1 << (63 - SIZE)],
+            count: 0,
+            limit: f64::INFINITY,
+            known: 0,
+            found: Vec::new(),
+        };
+        let channels = (1..width).map(channel).collect();
+        Self { width, rows: Vec::new(), lines: Vec::new(), first: 0, channels, errors: Vec::new() }
+    }
+
+    /// Takes the next rows.
+    pub fn push(&mut self, rows: &[f64], lines: &[usize]) {
+        for (rows, lines) in rows.chunks(CHUNK * self.width).zip(lines.chunks(CHUNK)) {
+            self.rows.extend_from_slice(rows);
+            self.lines.extend_from_slice(lines);
+            let count = self.lines.len();
+            if count <= 2 * REACH {
+                continue;
+            }
+            self.look();
+            let done = count - 2 * REACH;
+            self.rows.drain(..done * self.width);
+            self.lines.drain(..done);
+            self.first += done;
+        }
+    }
+
+    /// Judges the rows that have enough neighbours.
+    fn look(&mut self) {
+        let (count, width) = (self.lines.len(), self.width);
+        let places = width - 1;
+        // Distances from the cubic through the two samples on either side, in rows as the values are.
+        self.errors.clear();
+        for around in self.rows.windows(5 * width).step_by(width) {
+            let value = |k: usize| &around[k * width + 1..(k + 1) * width];
+            let [a, b, x, d, e] = [0, 1, 2, 3, 4].map(value);
+            self.errors.extend((0..places).map(|k| x[k] - (4.0 * (b[k] + d[k]) - a[k] - e[k]) / 6.0));
+        }
+        let judged = REACH - 2..count - 2 - REACH;
+        for errors in self.errors[judged.start * places..judged.end * places].chunks_exact(places) {
+            self.channels.iter_mut().zip(errors).for_each(|(channel, e)| channel.add(*e));
+        }
+        self.channels.iter_mut().for_each(Channel::judge);
+        for i in judged {
+            for (place, channel) in self.channels.iter_mut().enumerate() {
+                let error = self.errors[i * places + place];
+                if error.abs() <= channel.limit || channel.found.len() > MOST.1 {
+                    continue;
+                }
+                let alike = |k: usize, share: f64| {
+                    (self.errors[k * places + place] - share * error).abs() < SHAPE * error.abs()
+                };
+                let (near, far) = (-2.0 / 3.0, 1.0 / 6.0);
+                if alike(i - 1, near) && alike(i + 1, near) && alike(i - 2, far) && alike(i + 2, far) {
+                    let at = i + 2;
+                    let (row, line, value) =
+                        (self.first + at, self.lines[at], self.rows[at * width + place + 1]);
+                    channel.found.push(Glitch { row, line, place, value, error: error.abs() });
+                }
+            }
+        }
+    }
+
+    /// Returns all glitches, in order of rows.
+    pub fn finish(self) -> Vec<Glitch> {
+        let most = MOST.1.min((MOST.0 * (self.first + self.lines.len()) as f64).ceil() as usize);
+        let mut out = Vec::new();
+        for mut channel in self.channels {
+            // What is far by the first rows need not be by all of them.
+            let limit = channel.limit();
+            channel.found.retain(|glitch| glitch.error > limit);
+            if channel.found.len() <= most {
+                out.extend(channel.found);
+            }
+        }
+        out.sort_by_key(|glitch| glitch.row);
+        out
+    }
+}
+
+/// Returns notes about the glitches, column by column.
+pub(crate) fn notes(glitches: &[Glitch], names: &[String]) -> Vec<String> {
+    let mut out = Vec::new();
+    for (place, name) in names.iter().enumerate() {
+        let mut of = glitches.iter().filter(|glitch| glitch.place == place);
+        let Some(first) = of.next() else { continue };
+        let others = match of.count() {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        let (line, value) = (first.line, significant(first.value, 6));
+        out.push(format!("column {name}: row {line}: {value} is an outlier{others}: treated as missing"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of time, a wave with noise, and a wave in coarse steps.
+    fn rows(count: usize) -> (Vec<f64>, Vec<usize>) {
+        let mut state = 5u32;
+        let mut noise = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f64::from(state) / f64::from(u32::MAX) - 0.5
+        };
+        let row = |i: usize| {
+            let t = 0.005 * i as f64;
+            [t, (3.0 * t).sin() + 1e-4 * noise(), ((2.0 * t).sin() * 600.0).round() / 600.0]
+        };
+        ((0..count).flat_map(row).collect(), (2..count + 2).collect())
+    }
+
+    fn found(rows: &[f64], lines: &[usize], part: usize) -> Vec<(usize, usize)> {
+        let mut watch = Watch::new(3);
+        rows.chunks(3 * part).zip(lines.chunks(part)).for_each(|(r, l)| watch.push(r, l));
+        watch.finish().iter().map(|g| (g.line, g.place)).collect()
+    }
+
+    #[test]
+    fn lone_values_are_found_and_nothing_else_is() {
+        let (mut rows, lines) = rows(10_000);
+        assert!(found(&rows, &lines, 10_000).is_empty());
+        // A jump that stays and one that lasts for two rows are none.
+        (8000..10_000).for_each(|i| rows[3 * i + 1] += 0.1);
+        (3000..3002).for_each(|i| rows[3 * i + 2] += 0.1);
+        assert!(found(&rows, &lines, 10_000).is_empty());
+        rows[3 * 1500 + 1] += 0.02;
+        rows[3 * 4095 + 2] -= 0.5;
+        rows[3 * 9990 + 1] = 1e300;
+        let expected = [(1502, 0), (4097, 1), (9992, 0)];
+        for part in [1, 3, 100, 4096, 10_000] {
+            assert_eq!(found(&rows, &lines, part), expected, "{part}");
+        }
+    }
+}

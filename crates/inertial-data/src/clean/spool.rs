@@ -1,0 +1,123 @@
+//! Storage of rows in memory, and in a temporary file where they outgrow it.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use crate::{Error, Result, plain_io};
+
+/// Numbers kept in memory (32 MB); a log with more goes to a file.
+const IN_MEMORY: usize = 4 << 20;
+/// Numbers written to the file at once.
+const WRITTEN: usize = 1 << 19;
+
+/// Rows that are appended, then read in any order. Few stay in memory; many go to a temporary file without a name, which
+/// vanishes with the program however that ends.
+pub(crate) struct Spool {
+    width: usize,
+    /// Rows in the file, before those in memory.
+    stored: usize,
+    memory: Vec<f64>,
+    file: Option<File>,
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl Spool {
+    /// Creates an empty spool of rows of `width` numbers.
+    pub fn new(width: usize) -> Self {
+        Self::with_limit(width, IN_MEMORY)
+    }
+
+    fn with_limit(width: usize, limit: usize) -> Self {
+        Self { width, stored: 0, memory: Vec::new(), file: None, bytes: Vec::new(), limit }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.stored + self.memory.len() / self.width.max(1)
+    }
+
+    /// Appends rows.
+    pub fn push(&mut self, rows: &[f64]) -> Result<()> {
+        self.memory.extend_from_slice(rows);
+        let most = if self.file.is_some() { WRITTEN.min(self.limit) } else { self.limit };
+        if self.memory.len() < most {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(temporary()?),
+        };
+        for part in self.memory.chunks(WRITTEN) {
+            self.bytes.clear();
+            self.bytes.extend(part.iter().flat_map(|x| x.to_le_bytes()));
+            file.write_all(&self.bytes).map_err(|e| no_space(&e))?;
+        }
+        self.stored += self.memory.len() / self.width.max(1);
+        self.memory.clear();
+        self.memory.shrink_to(WRITTEN);
+        Ok(())
+    }
+
+    /// Appends the rows of `range` to `out`.
+    pub fn read(&mut self, range: Range<usize>, out: &mut Vec<f64>) -> Result<()> {
+        let stored = range.start.min(self.stored)..range.end.min(self.stored);
+        if let Some(file) = self.file.as_mut().filter(|_| !stored.is_empty()) {
+            self.bytes.resize(stored.len() * self.width * 8, 0);
+            file.seek(SeekFrom::Start((stored.start * self.width * 8) as u64))
+                .and_then(|_| file.read_exact(&mut self.bytes))
+                .map_err(|e| no_space(&e))?;
+            out.extend(
+                self.bytes
+                    .chunks_exact(8)
+                    .map(|b| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])),
+            );
+        }
+        let kept = range.start.max(self.stored) - self.stored..range.end.max(self.stored) - self.stored;
+        out.extend_from_slice(&self.memory[kept.start * self.width..kept.end * self.width]);
+        Ok(())
+    }
+}
+
+/// A file without a name. `/var/tmp` is made for large files; `/tmp` often is memory.
+pub(crate) fn temporary() -> Result<File> {
+    let large = PathBuf::from("/var/tmp");
+    let folder = match std::env::var_os("TMPDIR") {
+        None if large.is_dir() => large,
+        _ => std::env::temp_dir(),
+    };
+    tempfile::tempfile_in(&folder).map_err(|e| {
+        Error::Option(format!(
+            "no temporary file in {}: {}; TMPDIR names another folder for it",
+            folder.display(),
+            plain_io(&e)
+        ))
+    })
+}
+
+fn no_space(error: &std::io::Error) -> Error {
+    let why = plain_io(error);
+    Error::Option(format!("the temporary file of a long log: {why}; TMPDIR names another folder for it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_from_memory_and_from_the_file() {
+        let all: Vec<f64> = (0..3000).map(f64::from).collect();
+        for limit in [3, 100, 1 << 20] {
+            let mut spool = Spool::with_limit(3, limit);
+            all.chunks(33).for_each(|rows| spool.push(rows).unwrap());
+            assert_eq!((spool.len(), spool.file.is_some()), (1000, limit < 3000));
+            for range in [0..1000, 0..0, 500..501, 990..1000, 1000..1000] {
+                let mut out = vec![-1.0];
+                spool.read(range.clone(), &mut out).unwrap();
+                assert_eq!(out[1..], all[3 * range.start..3 * range.end]);
+            }
+        }
+    }
+}

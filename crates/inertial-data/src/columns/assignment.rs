@@ -1,0 +1,220 @@
+//! Assignment of log columns to the coordinates of a mechanism.
+
+use inertial::mechanism::{Base, JointType, Mechanism};
+
+use crate::error::nearest_hint;
+use crate::{Error, Log, Need, Options, Place, Result};
+
+/// Suffixes of a floating base's columns, in the order of its coordinates.
+const BASE_Q: [&str; 7] = ["x", "y", "z", "qx", "qy", "qz", "qw"];
+const BASE_V: [&str; 6] = ["vx", "vy", "vz", "wx", "wy", "wz"];
+const BASE_A: [&str; 6] = ["ax", "ay", "az", "alx", "aly", "alz"];
+const WRENCH: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
+/// The four quantities of a joint, longest name first so that `ddq1` is not read as `d` and `dq1`.
+const QUANTITIES: [&str; 4] = ["ddq", "dq", "tau", "q"];
+
+/// Column numbers of the coordinates of a mechanism.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns {
+    /// Time.
+    pub t: usize,
+    /// Positions, one per position coordinate; none for the pose of a floating base that need not be known.
+    pub q: Vec<Option<usize>>,
+    /// Velocities, one per velocity coordinate, where measured.
+    pub dq: Vec<Option<usize>>,
+    /// Accelerations.
+    pub ddq: Vec<Option<usize>>,
+    /// Generalized forces; a floating base's are its wrench.
+    pub tau: Vec<Option<usize>>,
+    /// The further columns that were asked for.
+    pub extra: Vec<usize>,
+    /// Notes about the assignment.
+    pub notes: Vec<String>,
+}
+
+/// Naming style of joint columns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// `q.elbow`.
+    Named,
+    /// `q3`.
+    Numbered,
+}
+
+impl Columns {
+    /// Matches the columns of a log with the coordinates of `mechanism`.
+    pub fn of(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Self> {
+        Self::matching(mechanism, log.file(), log.names(), options)
+    }
+
+    /// Matches the columns `names` of a log with the coordinates of `mechanism`.
+    ///
+    /// Torques are required (unless the options say otherwise) for the joints in `torque_joints`; where that is empty, for
+    /// every joint of the mechanism that is not marked as dependent in a loop, and torque columns of others are used where they
+    /// are there. Joints that `torque_joints` does not name have no torque, whatever columns the log has.
+    pub fn matching(mechanism: &Mechanism, file: &str, names: &[String], options: &Options) -> Result<Self> {
+        let column = |name: &str| names.iter().position(|n| n == name);
+        let error = |message: String| Error::columns(Place::file(file), message);
+        let Self { t, extra, .. } = Self::named(file, names, options)?;
+        let (all, style) = (names, style_of(file, names)?);
+        let floating = mechanism.base() == Base::Floating;
+        let (base_q, base_v) = if floating { (7, 6) } else { (0, 0) };
+        let (q_names, v_names) = (mechanism.position_names(), mechanism.velocity_names());
+        let name_of = |quantity: &str, names: &[String], base: usize, k: usize| match (quantity, style) {
+            ("q", _) if k < base => format!("base.{}", BASE_Q[k]),
+            ("dq", _) if k < base => format!("base.{}", BASE_V[k]),
+            ("ddq", _) if k < base => format!("base.{}", BASE_A[k]),
+            (_, _) if k < base => format!("wrench.{}", WRENCH[k]),
+            (_, Style::Numbered) => format!("{quantity}{}", k - base + 1),
+            (_, Style::Named) => format!("{quantity}.{}", names[k]),
+        };
+        let optional = |quantity: &str| -> Vec<Option<usize>> {
+            (0..v_names.len()).map(|k| column(&name_of(quantity, &v_names, base_v, k))).collect()
+        };
+        let missing = |name: &str, names: &[String], k: usize| {
+            let hint = nearest_hint(name, all);
+            error(format!("there is no column {name} for {}{hint}", names[k]))
+        };
+        let mut q = Vec::with_capacity(q_names.len());
+        let posed = (0..base_q).any(|k| column(&name_of("q", &q_names, base_q, k)).is_some());
+        for k in 0..q_names.len() {
+            let name = name_of("q", &q_names, base_q, k);
+            q.push(column(&name));
+            if q[k].is_none() && (k >= base_q || posed || options.base_pose == Need::Required) {
+                return Err(missing(&name, &q_names, k));
+            }
+        }
+        let mut tau = optional("tau");
+        let required = required_torques(mechanism, &options.torque_joints).map_err(error)?;
+        if options.torques == Need::Required {
+            for k in base_v..v_names.len() {
+                if tau[k].is_none() && required[k] {
+                    return Err(missing(&name_of("tau", &v_names, base_v, k), &v_names, k));
+                }
+            }
+            if tau.iter().all(Option::is_none) {
+                return Err(error(
+                    "there is no column of torques (tau.JOINT, tau1 … or wrench.fx …)".to_owned(),
+                ));
+            }
+        }
+        let mut notes = Vec::new();
+        let (mut dq, mut ddq) = (optional("dq"), optional("ddq"));
+        if base_q > 0 && !posed && dq[..base_v].contains(&None) {
+            return Err(error(
+                "without its pose, a floating base needs its twist: base.vx … base.wz".to_owned(),
+            ));
+        }
+        let mut used = vec![t];
+        used.extend(q.iter().chain(&dq).chain(&ddq).chain(&tau).flatten().chain(&extra));
+        if !options.torque_joints.is_empty() {
+            (base_v..v_names.len()).filter(|&k| !required[k]).for_each(|k| tau[k] = None);
+        }
+        for (quantity, found) in [("dq", &mut dq), ("ddq", &mut ddq)] {
+            drop_partial(mechanism, quantity, found, &mut notes);
+        }
+        let unused: Vec<&str> =
+            (0..all.len()).filter(|k| !used.contains(k)).map(|k| all[k].as_str()).collect();
+        // A number beyond the model's means that all numbers may count other joints than the model has.
+        if let Some(beyond) = unused.iter().find(|n| matches!(quantity_of(n), Some((_, Style::Numbered)))) {
+            let message = format!("the model has {} joint coordinates", v_names.len() - base_v);
+            return Err(Error::columns(Place::file(file).column(*beyond), message));
+        }
+        if !unused.is_empty() {
+            notes.push(format!("columns that are not used: {}", unused.join(" ")));
+        }
+        Ok(Self { t, q, dq, ddq, tau, extra, notes })
+    }
+
+    /// The time and the further columns alone, for logs that belong to no mechanism.
+    pub fn named(file: &str, names: &[String], options: &Options) -> Result<Self> {
+        let column = |wanted: &str, what: &str| {
+            names.iter().position(|n| n == wanted).ok_or_else(|| {
+                let hint = nearest_hint(wanted, names);
+                Error::columns(Place::file(file), format!("there is no column {wanted}{what}{hint}"))
+            })
+        };
+        Ok(Self {
+            t: column("t", " (time in seconds)")?,
+            q: Vec::new(),
+            dq: Vec::new(),
+            ddq: Vec::new(),
+            tau: Vec::new(),
+            extra: options.extra.iter().map(|name| column(name, "")).collect::<Result<_>>()?,
+            notes: Vec::new(),
+        })
+    }
+}
+
+/// A joint with several coordinates needs all of its velocities or none: half a twist cannot be completed.
+fn drop_partial(mechanism: &Mechanism, quantity: &str, found: &mut [Option<usize>], notes: &mut Vec<String>) {
+    for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
+        let range = joint.v_range();
+        let count = found[range.clone()].iter().flatten().count();
+        if count > 0 && count < range.len() {
+            found[range].fill(None);
+            notes.push(format!("{quantity} is incomplete for {} and computed instead", joint.name));
+        }
+    }
+}
+
+/// Returns which velocity coordinates must have a torque column.
+fn required_torques(
+    mechanism: &Mechanism,
+    torque_joints: &[String],
+) -> std::result::Result<Vec<bool>, String> {
+    let mut required: Vec<bool> = mechanism.independent_marks().iter().map(|&m| m != Some(false)).collect();
+    required.resize(mechanism.nv(), true);
+    if torque_joints.is_empty() {
+        return Ok(required);
+    }
+    required.fill(false);
+    let names: Vec<String> = mechanism.joints().iter().map(|j| j.name.clone()).collect();
+    for wanted in torque_joints {
+        let joint = mechanism.joints().iter().find(|j| j.name == *wanted && j.follows.is_none()).ok_or_else(
+            || format!("the model has no joint {wanted} of its own{}", nearest_hint(wanted, &names)),
+        )?;
+        required[joint.v_range()].fill(true);
+    }
+    Ok(required)
+}
+
+/// The quantity and style of a joint's column; none for others.
+fn quantity_of(name: &str) -> Option<(&'static str, Style)> {
+    QUANTITIES.into_iter().find_map(|quantity| {
+        let rest = name.strip_prefix(quantity)?;
+        if rest.starts_with('.') {
+            Some((quantity, Style::Named))
+        } else if !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()) {
+            Some((quantity, Style::Numbered))
+        } else {
+            None
+        }
+    })
+}
+
+fn style_of(file: &str, names: &[String]) -> Result<Style> {
+    let first = |style| names.iter().find(|n| quantity_of(n).is_some_and(|(_, s)| s == style));
+    match (first(Style::Named), first(Style::Numbered)) {
+        (Some(named), Some(numbered)) => Err(Error::columns(
+            Place::file(file),
+            format!(
+                "columns are named both by joint ({named}) and by number ({numbered}); use one of the two"
+            ),
+        )),
+        (Some(_), None) => Ok(Style::Named),
+        _ => Ok(Style::Numbered),
+    }
+}
+
+/// Returns whether a position coordinate is an angle that may have been logged in degrees or wrapped.
+pub(crate) fn is_angle(mechanism: &Mechanism, q: usize) -> bool {
+    mechanism.joints().iter().filter(|j| j.follows.is_none() && j.q_range().contains(&q)).any(|j| {
+        match j.joint_type {
+            JointType::Revolute { .. } | JointType::Helical { .. } | JointType::Universal { .. } => true,
+            JointType::Cylindrical { .. } => q == j.q,
+            JointType::Planar { .. } => q == j.q + 2,
+            _ => false,
+        }
+    })
+}

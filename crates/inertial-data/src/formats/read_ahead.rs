@@ -1,0 +1,74 @@
+//! Reading of a file ahead in a thread of its own.
+
+use std::io::{self, Read};
+use std::sync::mpsc::{Receiver, sync_channel};
+
+/// Bytes handed over at once, and how many such pieces may wait.
+const PIECE: usize = 1 << 20;
+const WAITING: usize = 2;
+
+/// A stream that another thread reads (and decompresses) while this one parses.
+pub(crate) struct ReadAhead {
+    pieces: Receiver<io::Result<Vec<u8>>>,
+    piece: Vec<u8>,
+    next: usize,
+}
+
+impl ReadAhead {
+    pub fn new(mut stream: impl Read + Send + 'static) -> Self {
+        let (sender, pieces) = sync_channel(WAITING);
+        // The thread ends with the stream, or when nobody waits for it any more.
+        std::thread::spawn(move || {
+            loop {
+                let piece = read_piece(&mut stream);
+                let last = !matches!(&piece, Ok(piece) if !piece.is_empty());
+                if sender.send(piece).is_err() || last {
+                    return;
+                }
+            }
+        });
+        Self { pieces, piece: Vec::new(), next: 0 }
+    }
+}
+
+/// A full piece, or what one read gives where the stream has no more at once (a terminal, a pipe).
+fn read_piece(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut piece = vec![0; PIECE];
+    let mut filled = 0;
+    while filled < PIECE {
+        match stream.read(&mut piece[filled..]) {
+            Ok(0) => break,
+            Ok(count) => {
+                filled += count;
+                // A buffered file or decompressor gives what it has; less than a buffer of it means that it waits.
+                if count < SHORT {
+                    break;
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    piece.truncate(filled);
+    Ok(piece)
+}
+
+/// Reads shorter than this come from streams that grow.
+const SHORT: usize = 1 << 12;
+
+impl Read for ReadAhead {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.next == self.piece.len() {
+            self.piece = match self.pieces.recv() {
+                Ok(piece) => piece?,
+                // The thread has ended after the last piece.
+                Err(_) => return Ok(0),
+            };
+            self.next = 0;
+        }
+        let count = out.len().min(self.piece.len() - self.next);
+        out[..count].copy_from_slice(&self.piece[self.next..self.next + count]);
+        self.next += count;
+        Ok(count)
+    }
+}
