@@ -19,8 +19,10 @@ use inertial::excitation::{
 use inertial::linalg::{Triangle, singular_values};
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use inertial::simulation::Sensors;
+use inertial_report::text;
 
-use crate::output::{self, Answer};
+use crate::output::Answer;
+use crate::shell::Shell;
 
 /// The published figures.
 const INTERVALS: usize = 67;
@@ -46,20 +48,20 @@ const PRINTED: [[f64; 6]; 2] =
 /// After how many intervals the paper says how many singular values are significant, and how many it says.
 const COUNTED: [(usize, usize); 5] = [(1, 11), (3, 20), (20, 38), (40, 46), (67, 52)];
 
-pub fn run() -> Result<Answer> {
+pub fn run(shell: &Shell) -> Result<Answer> {
     let truth = builtin::get("space-dual-arm")?.build(&BuildOptions::default())?;
     let guess = builtin::get("space-dual-arm-offset")?.build(&BuildOptions::default())?;
     let robot = Robot::new(&truth, &guess)?;
-    output::print(
+    shell.print(
         "A robot with two arms in orbit: which motion of its joints and reaction wheels shows the inertia of every\n\
          link, and what is it, from noisy rates alone? (Naveen, Shah and Misra, section VI)\n\n",
     )?;
     let (published, text) = robot.published_motion()?;
-    output::print(&text)?;
+    shell.print(&text)?;
     let (repeated, text) = robot.repeated_design()?;
-    output::print(&text)?;
+    shell.print(&text)?;
     let (ours, text) = robot.our_design()?;
-    output::print(&text)?;
+    shell.print(&text)?;
     let rows = [
         robot.row("least squares, Euler", &published, RateRule::Euler, Method::LeastSquares)?,
         robot.row("least squares, Euler", &repeated, RateRule::Euler, Method::LeastSquares)?,
@@ -83,7 +85,8 @@ pub fn run() -> Result<Answer> {
             percent(row.exact),
         ]
     });
-    out += &output::table(
+    out += &text::table(
+        shell.style(),
         ["design", "estimate", "median error", "largest error", "rms error/σ", "largest without noise"],
         0,
         std::iter::once(paper).chain(table),
@@ -100,7 +103,8 @@ pub fn run() -> Result<Answer> {
         base: [1.7e-4, 1.6e-4, 0.6e-4, 2.1e-4, 1.8e-4, 3.5e-4],
         forces: vec![0.2961, 0.1665, 0.0778, 0.0922, 0.0368, 0.0262],
     };
-    out += &output::table(
+    out += &text::table(
+        shell.style(),
         ["", "base (m/s)", "base (rad/s)", "joint torques (N m)"],
         0,
         [
@@ -109,7 +113,7 @@ pub fn run() -> Result<Answer> {
             line("ours", &rows[4].prediction),
         ],
     );
-    output::print(&out)?;
+    shell.print(&out)?;
     Ok(Answer::Yes)
 }
 
