@@ -27,7 +27,7 @@ for (const model of ["puma560", "quadruped", "2rru-1rrs", "space-dual-arm"]) {
       const tiles = await page.$$eval(".tile", (all) => Object.fromEntries(all.map((t) => [t.querySelector("span").textContent, t.querySelector("b").textContent])));
       assert.equal(tiles["base parameters"], String(result.rank));
       assert.equal(tiles["parameters"], String(result.parameters));
-      assert.match(await page.textContent("#certificate"), result.certificate.exact ? /is certain/ : /is between/);
+      assert.match(await page.textContent("#certificate"), result.certificate.exact ? /is proved/ : /is between/);
       const marks = await page.$$eval(".marks tbody button", (all) => all.map((b) => b.dataset.symbol));
       assert.equal(marks.filter((s) => s === "★" || s === "●").length, result.rank);
       await close();

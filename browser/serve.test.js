@@ -70,7 +70,7 @@ test("what does not work is said in words", async () => {
   await page.goto(address);
   await page.setInputFiles("#pick", join(place.path, "broken.urdf"));
   await page.click("#go");
-  await page.getByText("It did not work").waitFor({ timeout: 60000 });
+  await page.getByText("Failed").waitFor({ timeout: 60000 });
   assert.notEqual(await page.textContent("#lines"), "");
   await page.close();
 });

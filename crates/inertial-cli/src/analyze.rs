@@ -2,39 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
+use anyhow::Result;
 use inertial::identifiability::drng::picture;
-use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, Method, Regime, analyze, compare};
-use inertial::mechanism::{Base, BuildOptions, DEFAULT_SNAP, Mechanism};
+use inertial::identifiability::{Measured, Method};
+use inertial_app::Model;
+use inertial_app::analyze::{Options, run as analyze};
+use inertial_app::choice::Choice as _;
+use inertial_app::disk::OutputFiles;
+use inertial_report::{analysis as text, page};
 
-use crate::identifiability_text as text;
-use crate::model::Model;
-use crate::options::{MeasuredChoice, ModelOptions};
-use crate::output::{self, Answer, Files};
-use crate::page;
+use crate::options::{ModelArgs, OUTPUT, choice};
+use crate::output::Answer;
 use crate::pictures::Pictures;
+use crate::shell::Shell;
 
-const HELP: &str = "\
-Nothing is measured here: the answer follows from the robot's kinematics alone and holds for
-every experiment. It is found by the recursive parameter nullspace algorithm (upper bound of the
-rank) and confirmed by exact sampling over prime fields (lower bound); where the two meet it is
-certain. With loops, exactly closed motions decide the rank, and geometric principles (drng)
-explain it: --explain draws the graph of bodies, joints and loops with what acts where; with
---out NAME.svg, as a picture.
-
-Model files carry rounded angles (1.5708 for a right one). Geometry within --snap of a special
-position (parallel, perpendicular, intersecting, zero) is taken as special; --snap 0 takes every
-number literally. Where that makes a difference a warning names the joints.
-
---measured says what the sensors give: the torques of the joints, the wrench between base and
-world, both, or the momentum. --ballistic is free flight: no external force acts and that is
-known; with --measured base-wrench (which is then zero) the motion alone is seen and at least
-the total mass is lost. --joints names the joints that have a torque sensor.
-
---compare floating|fixed|MODEL shows what this set-up cannot see that the other can, and which
-forces of the other would be mispredicted from what is identified here.
-
+const EXAMPLES: &str = "\
 Examples:
   inertial analyze builtin:puma560                      the table of a classic
   inertial analyze robot.urdf --base floating --json
@@ -42,193 +24,141 @@ Examples:
   inertial analyze robot.urdf --measured base-wrench    a robot on a force plate
   inertial analyze arm.urdf --choose link7.m,link6.m    prefer these as base parameters";
 
+const DETAILS: &str = "\
+No data are needed: the answer follows from the robot's kinematics and holds for every
+experiment. The recursive parameter nullspace algorithm gives an upper bound of the rank, exact
+sampling over prime fields a lower bound; where the two agree the rank is proved. With loops,
+exactly closed motions decide the rank, and geometric principles (drng) explain it: --explain
+draws the graph of bodies, joints and loops; with --out NAME.svg, as a picture.
+
+Model files carry rounded angles (1.5708 for a right one). Geometry within --snap of a special
+position (parallel, perpendicular, intersecting, zero) is taken as special; --snap 0 takes every
+number literally. Where that changes the rank, a warning names the joints.
+
+--measured says what the sensors give: the torques of the joints, the wrench between base and
+world, both, or the momentum. --ballistic is free flight: no external force acts and that is
+known; with --measured base-wrench (which is then zero) only the motion is measured and at least
+the total mass cannot be identified. --joints names the joints that have a torque sensor.
+
+--compare floating|fixed|MODEL shows what this set-up cannot identify but the other can, and
+which forces of the other would be predicted wrongly from what is identified here.
+
+";
+
 /// Which parameters can any experiment ever reveal, and in which combinations?
 #[allow(clippy::struct_excessive_bools, reason = "a command has as many switches as it needs")]
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]
 pub struct Args {
     /// Model file, '-' for standard input, or builtin:NAME
     #[arg(value_name = "MODEL")]
     model: String,
     /// What the sensors give [default: joint-torques; with a floating base both]
-    #[arg(long, value_enum)]
-    measured: Option<MeasuredChoice>,
+    #[arg(long, value_name = "WHAT", value_parser = choice::<Measured>())]
+    measured: Option<Measured>,
     /// Free flight: no external force acts on the floating base
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     ballistic: bool,
     /// Joints that have a torque sensor, by name [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     joints: Option<Vec<String>>,
-    /// Count experiments at rest only: what gravity alone reveals
-    #[arg(long = "static", conflicts_with = "kinetic")]
+    /// Only experiments at rest: what gravity reveals
+    #[arg(long = "static", conflicts_with = "kinetic", hide_short_help = true)]
     at_rest: bool,
-    /// Count the kinetic energy alone: leave gravity out
-    #[arg(long)]
+    /// Only the kinetic energy, without gravity
+    #[arg(long, hide_short_help = true)]
     kinetic: bool,
-    /// How the rank is found
-    #[arg(long, value_enum, default_value = "auto")]
-    method: MethodChoice,
-    /// Take geometry so near to special positions as special (radians; lengths relative to the robot)
-    #[arg(long, value_name = "TOL", default_value_t = DEFAULT_SNAP)]
+    /// Method that finds the rank
+    #[arg(long, value_name = "METHOD", value_parser = choice::<Method>(), hide_short_help = true,
+          default_value = Options::default().method.word())]
+    method: Method,
+    /// Distance from a special position up to which geometry counts as special (radians; lengths relative to the robot)
+    #[arg(long, value_name = "TOL", default_value_t = Options::default().snap, hide_short_help = true)]
     snap: f64,
     /// Prefer these as base parameters, in this order
-    #[arg(long, value_name = "BODY.NAME,…", value_delimiter = ',')]
+    #[arg(long, value_name = "BODY.NAME,…", value_delimiter = ',', hide_short_help = true)]
     choose: Vec<String>,
-    /// Say in words what may move across each joint unnoticed
+    /// Explain what cannot be identified, joint by joint, and how the rank is proved
     #[arg(long)]
     explain: bool,
-    /// Show what this set-up cannot see that another can: floating, fixed, or a model file
+    /// Compare with another set-up: floating, fixed, or a model file
     #[arg(long, value_name = "SET-UP")]
     compare: Option<String>,
     /// Print the result as JSON
-    #[arg(long, conflicts_with_all = ["csv", "latex"])]
+    #[arg(long, conflicts_with_all = ["csv", "latex"], help_heading = OUTPUT)]
     json: bool,
     /// Print every parameter with its status and combination as CSV
-    #[arg(long, conflicts_with_all = ["latex", "plot"])]
+    #[arg(long, conflicts_with_all = ["latex", "plot"], help_heading = OUTPUT, hide_short_help = true)]
     csv: bool,
-    /// Print the table of the robot for a paper
-    #[arg(long, conflicts_with = "plot")]
+    /// Print the table as LaTeX
+    #[arg(long, conflicts_with = "plot", help_heading = OUTPUT, hide_short_help = true)]
     latex: bool,
     /// Write the result here instead, completely or not at all
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     #[command(flatten)]
     pictures: Pictures,
     /// Seed of the random configurations
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = Options::default().seed, hide_short_help = true)]
     seed: u64,
     #[command(flatten)]
-    options: ModelOptions,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum MethodChoice {
-    Auto,
-    Rpna,
-    Drng,
-    Numeric,
-    Exact,
+    options: ModelArgs,
 }
 
 impl Args {
-    fn analysis_options(&self) -> AnalyzeOptions {
-        AnalyzeOptions {
-            snap: self.snap,
-            method: match self.method {
-                MethodChoice::Auto => Method::Auto,
-                MethodChoice::Rpna => Method::Rpna,
-                MethodChoice::Drng => Method::Drng,
-                MethodChoice::Numeric => Method::Numeric,
-                MethodChoice::Exact => Method::Exact,
-            },
-            measured: self.measured.map(Measured::from),
+    fn analysis_options(&self) -> Options {
+        Options {
+            measured: self.measured,
             ballistic: self.ballistic,
-            torque_joints: self.joints.clone(),
-            regime: if self.at_rest {
-                Regime::Static
-            } else if self.kinetic {
-                Regime::Kinetic
-            } else {
-                Regime::Full
-            },
+            joints: self.joints.clone(),
+            at_rest: self.at_rest,
+            kinetic: self.kinetic,
+            // The picture shows principles, which the recursion does not know.
+            method: if self.is_picture() && self.method == Method::Auto { Method::Drng } else { self.method },
+            snap: self.snap,
             choose: self.choose.clone(),
+            compare: self.compare.clone(),
             seed: self.seed,
         }
     }
+
+    /// Whether a picture of the graph is written.
+    fn is_picture(&self) -> bool {
+        let extension = self.out.as_deref().and_then(Path::extension);
+        self.explain && extension.is_some_and(|e| e.eq_ignore_ascii_case("svg"))
+    }
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let model = Model::load(&args.model)?;
-    let build = args.options.build_options();
-    let mechanism = model.build(&build)?;
-    let mut options = args.analysis_options();
-    let picture = args.explain && is_picture(args.out.as_deref());
-    if picture && options.method == Method::Auto {
-        // The picture shows principles, which the recursion does not know.
-        options.method = Method::Drng;
-    }
-    let analysis = analyze(&mechanism, &options).with_context(|| model.label.clone())?;
-    let comparison = args
-        .compare
-        .as_deref()
-        .map(|other| {
-            let (label, other) = set_up(other, &model, &build)?;
-            // Names to prefer belong to this model.
-            let options = AnalyzeOptions { choose: Vec::new(), ..options.clone() };
-            let found = analyze(&other, &options).with_context(|| label.clone())?;
-            let comparison = compare((&mechanism, &analysis), (&other, &found), args.seed)?;
-            Ok::<_, anyhow::Error>((label, comparison))
-        })
-        .transpose()?;
+pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
+    let model = Model::load(&args.model, &args.options.options(), shell)?;
+    let context = shell.context();
+    let outcome = analyze(&model, &args.analysis_options(), &context)?;
+    let analysis = &outcome.analysis;
     let out = if args.json {
-        let mut value = serde_json::to_value(&analysis)?;
-        if let (Some((label, comparison)), Some(object)) = (&comparison, value.as_object_mut()) {
-            object.insert("compared_with".into(), label.clone().into());
-            object.insert("comparison".into(), serde_json::to_value(comparison)?);
-        }
-        serde_json::to_string_pretty(&value)? + "\n"
+        // Keys in alphabetical order, as every version has written them.
+        serde_json::to_string_pretty(&serde_json::to_value(&outcome)?)? + "\n"
     } else if args.csv {
-        text::csv(&analysis)
+        text::csv(analysis)
     } else if args.latex {
-        text::latex(&analysis)
-    } else if picture {
-        picture::svg(&mechanism, &analysis.null_vectors)
+        text::latex(analysis)
+    } else if args.is_picture() {
+        picture::svg(&model.mechanism, &analysis.null_vectors)
     } else {
-        let mut out = for_people(&mechanism, &analysis, args.explain);
-        if let Some((label, comparison)) = &comparison {
-            out += &text::comparison(label, comparison);
-        }
-        out
+        text::text(&model.mechanism, &outcome, args.explain, shell.style())
     };
     if args.csv || args.latex {
-        analysis.warnings.iter().for_each(|w| output::say(&format!("warning: {w}")));
+        analysis.warnings.iter().for_each(|w| shell.say(&format!("warning: {w}")));
     }
-    let mut files = Files::default();
+    let mut files = OutputFiles::default();
     args.out.iter().try_for_each(|path| files.add(path, &out))?;
-    let drawn = args.pictures.draw(&[], &mut files, || page::of_analysis(&model, &mechanism, &analysis))?;
-    files.finish()?;
+    let drawn = args
+        .pictures
+        .draw(shell, &[], &mut files, |origin| page::of_analysis(&model, &outcome, origin, &context))?;
+    shell.write(files, args.json)?;
     match &args.out {
-        Some(_) => {
-            if !drawn.is_empty() {
-                output::print(&drawn)?;
-            }
-        }
-        None => output::print(&(out + &drawn))?,
+        Some(_) if drawn.is_empty() => {}
+        Some(_) => shell.print(&drawn)?,
+        None => shell.print(&(out + &drawn))?,
     }
     Ok(Answer::Yes)
-}
-
-/// Whether the file to write is a picture of the graph.
-fn is_picture(out: Option<&Path>) -> bool {
-    out.and_then(Path::extension).is_some_and(|e| e.eq_ignore_ascii_case("svg"))
-}
-
-/// Table, combinations and certificate.
-pub fn for_people(mechanism: &Mechanism, analysis: &Analysis, explain: bool) -> String {
-    let mut out = text::table(analysis);
-    out += &text::combinations(analysis);
-    if explain && analysis.null_vectors.is_empty() {
-        out += &text::transfers(mechanism, analysis);
-    } else if explain {
-        out += &text::reasons(mechanism, analysis);
-    }
-    out += &text::certificate(analysis);
-    out
-}
-
-/// The other set-up of `--compare`.
-fn set_up(other: &str, model: &Model, build: &BuildOptions) -> Result<(String, Mechanism)> {
-    let base = match other {
-        "floating" => Base::Floating,
-        "fixed" => Base::Fixed,
-        path => {
-            let other = Model::load(path)?;
-            return Ok((other.label.clone(), other.build(build)?));
-        }
-    };
-    let mechanism = model.build(&BuildOptions { base: Some(base), ..*build })?;
-    if mechanism.base() != base {
-        bail!("{}: the base cannot be made {other}", model.label);
-    }
-    Ok((format!("{other} base"), mechanism))
 }

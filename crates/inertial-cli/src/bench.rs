@@ -16,18 +16,21 @@ use inertial::identifiability::drng::{Graph, null_vectors};
 use inertial::identifiability::{AnalyzeOptions, Experiment, Regime, Rpna, Topology, analyze};
 use inertial::linalg::First;
 use inertial::mechanism::{Base, DEFAULT_SNAP, ExactAssembly, ExactGeometry, Mechanism};
+use inertial_app::Model;
+use inertial_app::model::Summary;
+use inertial_report::{simulation, text};
 use serde::Serialize;
 
-use crate::model::{Model, Summary};
-use crate::options::ModelOptions;
-use crate::output::{self, Answer};
+use crate::options::ModelArgs;
+use crate::output::Answer;
+use crate::shell::Shell;
 
 const HELP: &str = "\
-Times are per call, on one thread, over states drawn at random (always the same). The least time
-is what the machine can do; a median far above it means that the machine was busy. Kinematics,
-rnea and the regressors are those of the tree; the mass matrix and forward dynamics are those of
-the independent coordinates where there are loops. lmi and manifold estimate bodies that can
-exist from a simulated log's summary, with friction and offsets.
+Times are per call, on one thread, over random states (always the same). The minimum is what the
+machine can do; a median far above it means that the machine was busy. Kinematics, rnea and the
+regressors are those of the spanning tree; with loops, the mass matrix and forward dynamics are
+those of the independent coordinates. lmi and manifold are the solvers of the consistent
+estimator, on the summary of a simulated log with friction and offsets.
 
 Examples:
   inertial bench robot.urdf --base floating
@@ -43,7 +46,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    options: ModelOptions,
+    options: ModelArgs,
 }
 
 #[derive(Serialize)]
@@ -60,20 +63,19 @@ struct Timing {
     median_us: f64,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
-    let model = Model::load(&args.model)?;
-    let mechanism = model.build(&args.options.build_options())?;
-    let closed = ClosedMechanism::new(&mechanism).with_context(|| model.label.clone())?;
-    let kernels = kernels(&closed).with_context(|| model.label.clone())?;
+pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
+    let model = Model::load(&args.model, &args.options.options(), shell)?;
+    let closed = ClosedMechanism::new(&model.mechanism).with_context(|| model.label.clone())?;
+    let kernels = kernels(&closed, shell).with_context(|| model.label.clone())?;
     let result = Output { schema: "inertial/bench/1", model: Summary::new(&closed), kernels };
     if args.json {
-        output::print_json(&result)?;
+        shell.print_json(&result)?;
     } else {
         let rows = result.kernels.iter();
         let rows =
             rows.map(|k| [k.name.to_owned(), format!("{:.3}", k.min_us), format!("{:.3}", k.median_us)]);
-        let table = output::table(["kernel", "least (µs)", "median (µs)"], 2, rows);
-        output::print(&format!("{}\n\n{table}", result.model))?;
+        let table = text::table(shell.style(), ["kernel", "minimum (µs)", "median (µs)"], 2, rows);
+        shell.print(&format!("{}\n\n{table}", simulation::model(&result.model)))?;
     }
     Ok(Answer::Yes)
 }
@@ -85,7 +87,7 @@ struct State {
     a: Vec<f64>,
 }
 
-fn kernels(closed: &ClosedMechanism<'_>) -> Result<Vec<Timing>> {
+fn kernels(closed: &ClosedMechanism<'_>, shell: &Shell) -> Result<Vec<Timing>> {
     let m = closed.mechanism();
     let states = states(closed, 64);
     let inverse = InverseDynamics::new(m);
@@ -135,14 +137,14 @@ fn kernels(closed: &ClosedMechanism<'_>) -> Result<Vec<Timing>> {
     match forward {
         Ok(timing) => timings.push(timing),
         // A model without masses has every kernel but this one.
-        Err(error) => output::say(&format!("forward-dynamics is left out: {error:#}")),
+        Err(error) => shell.say(&format!("forward-dynamics is left out: {error:#}")),
     }
     timings.extend(identifiability(closed, &states)?);
     if m.loops().is_empty() {
         match estimation(&inverse, m) {
             Ok(more) => timings.extend(more),
             // A model without joints or masses has nothing to estimate.
-            Err(error) => output::say(&format!("lmi and manifold are left out: {error:#}")),
+            Err(error) => shell.say(&format!("lmi and manifold are left out: {error:#}")),
         }
     }
     Ok(timings)

@@ -2,177 +2,120 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use inertial::consistency::DEFAULT_TOLERANCE;
-use inertial::mechanism::{read, write};
-use serde::Serialize;
+use inertial_app::check::{Options, Outcome, Several, run as check};
+use inertial_app::disk::OutputFiles;
+use inertial_app::{Located as _, Model};
+use inertial_report::{check as text, page};
 
-use crate::model::Model;
-use crate::options::ModelOptions;
-use crate::output::{self, Answer, Files};
-use crate::page::{Page, Robot};
-use crate::report::Report;
+use crate::options::{ModelArgs, OUTPUT};
+use crate::output::{Answer, words};
+use crate::shell::Shell;
 
-const HELP: &str = "\
-A body can exist where its 4x4 pseudo-inertia is positive semidefinite within rounding: its mass
-is not negative and its principal moments about the centre of mass satisfy the triangle
-inequality. Links are judged one by one as the file gives them, rotors too (named JOINT.rotor).
-A link without mass is fine if it has no inertia either.
-
---fix keeps mass and centre of mass and moves the inertia to the nearest possible one: the
-second moments about the centre of mass are projected on the positive semidefinite cone
-(Frobenius norm). Without a positive mass the nearest body is a massless one. Nothing else in
-the file changes.
-
-Exit status: 0 all can exist, 1 some cannot (also with --fix: the answer is about what was
-read), 2 bad input.
-
-JSON of one model: {\"schema\": \"inertial/check/1\", \"consistent\": ..., \"bodies\": [...]};
-of several: \"files\" holds such an object for each, with its name as \"file\".
-
+const EXAMPLES: &str = "\
 Examples:
   inertial check robot.urdf
   inertial check *.urdf --json
   inertial check robot.urdf --fix --out fixed.urdf
   inertial check table.json --tolerance 1e-2    numbers that were printed with two or three digits";
 
+const DETAILS: &str = "\
+A body is physically consistent where its 4x4 pseudo-inertia is positive semidefinite within
+rounding: its mass is not negative and its principal moments about the centre of mass satisfy
+the triangle inequality. Each link is checked as the file gives it, rotors too (named
+JOINT.rotor). A link without mass is fine if it has no inertia either.
+
+--fix keeps mass and centre of mass and moves the inertia to the nearest consistent one: the
+second moments about the centre of mass are projected on the positive semidefinite cone
+(Frobenius norm). Without a positive mass the nearest body is a massless one. Nothing else in
+the file changes.
+
+Exit status: 0 all consistent, 1 some are not (also with --fix: the answer is about what was
+read), 2 bad input.
+
+JSON of one model: {\"schema\": \"inertial/check/1\", \"consistent\": ..., \"bodies\": [...]};
+of several: \"files\" holds such an object for each, with its name as \"file\".
+
+";
+
 /// Can these inertial parameters belong to physical bodies?
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]
 pub struct Args {
     /// Model files, '-' for standard input, or builtin:NAME
     #[arg(required = true, value_name = "MODEL")]
     models: Vec<String>,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
     /// List links without inertial parameters too
     #[arg(long)]
     all: bool,
-    /// Write the model with the nearest parameters that can exist
-    #[arg(long, requires = "out")]
-    fix: bool,
-    /// Where --fix writes, completely or not at all
-    #[arg(long, value_name = "PATH", requires = "fix")]
-    out: Option<PathBuf>,
-    /// Write a page to look at: the robot and the verdict on each body (one file, opens in any browser)
-    #[arg(long, value_name = "PATH")]
-    report: Option<PathBuf>,
     /// Violation that counts as rounding, relative to the largest principal moment
     #[arg(long, value_name = "REL", default_value_t = DEFAULT_TOLERANCE, value_parser = tolerance)]
     tolerance: f64,
+    /// Write the model with the nearest consistent parameters
+    #[arg(long, requires = "out", help_heading = OUTPUT)]
+    fix: bool,
+    /// File that --fix writes, completely or not at all
+    #[arg(long, value_name = "PATH", requires = "fix", help_heading = OUTPUT)]
+    out: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long, help_heading = OUTPUT)]
+    json: bool,
+    /// Write a page: the robot and the verdict on each body (one file, opens in any browser)
+    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
+    report: Option<PathBuf>,
     #[command(flatten)]
-    model: ModelOptions,
+    model: ModelArgs,
 }
 
-#[derive(Serialize)]
-struct Output<'a> {
-    schema: &'static str,
-    #[serde(flatten)]
-    report: &'a Report,
-}
-
-#[derive(Serialize)]
-struct Outputs<'a> {
-    schema: &'static str,
-    consistent: bool,
-    files: Vec<FileOutput<'a>>,
-}
-
-#[derive(Serialize)]
-struct FileOutput<'a> {
-    file: &'a str,
-    #[serde(flatten)]
-    report: &'a Report,
-}
-
-const SCHEMA: &str = "inertial/check/1";
-
-pub fn run(args: &Args) -> Result<Answer> {
+pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     ensure!(args.models.iter().filter(|m| *m == "-").count() <= 1, "standard input can be read once only");
     ensure!(!args.fix || args.models.len() == 1, "--fix takes one model");
     ensure!(args.report.is_none() || args.models.len() == 1, "--report takes one model");
-    let mut reports = Vec::new();
+    let mut judged = Vec::new();
     let mut failure = None;
-    for argument in &args.models {
-        match judge(argument, args) {
-            Ok(report) => reports.push(report),
+    for name in &args.models {
+        match judge(name, args, shell) {
+            Ok(found) => judged.push(found),
             // With several files the others are still judged; each bad one has its line.
             Err(error) => {
                 if let Some(earlier) = failure.replace(error) {
-                    output::complain(&earlier);
+                    shell.say(&words(&earlier));
                 }
             }
         }
     }
     if !args.json {
         let texts: Vec<_> =
-            reports.iter().map(|(model, report)| report.text(&model.label, &model.builder.name)).collect();
-        output::print(&texts.join("\n"))?;
+            judged.iter().map(|(model, outcome)| text::text(outcome, model, shell.style())).collect();
+        shell.print(&texts.join("\n"))?;
     }
     if let Some(error) = failure {
         return Err(error);
     }
-    let consistent = reports.iter().all(|(_, r)| r.consistent);
     if args.json {
-        match &reports[..] {
-            [(_, report)] => output::print_json(&Output { schema: SCHEMA, report })?,
-            several => {
-                let files = several.iter().map(|(m, report)| FileOutput { file: &m.label, report }).collect();
-                output::print_json(&Outputs { schema: SCHEMA, consistent, files })?;
-            }
+        match &judged[..] {
+            [(_, outcome)] => shell.print_json(outcome)?,
+            several => shell.print_json(&Several::new(several.iter().map(|(m, o)| (m.label.as_str(), o))))?,
         }
     }
-    Ok(if consistent { Answer::Yes } else { Answer::No })
+    Ok(Answer::of(judged.iter().all(|(_, outcome)| outcome.consistent)))
 }
 
-fn judge(argument: &str, args: &Args) -> Result<(Model, Report)> {
-    let model = Model::load(argument)?;
-    let report = Report::new(&model, &args.model.build_options(), args.tolerance, args.all)?;
-    let mut files = Files::default();
+fn judge(name: &str, args: &Args, shell: &Shell) -> Result<(Model, Outcome)> {
+    let options = Options { all: args.all, tolerance: args.tolerance };
+    let model = Model::load(name, &args.model.options(), shell)?;
+    let outcome = check(&model, &options)?;
+    let mut files = OutputFiles::default();
     if let Some(out) = &args.out {
-        files.add(out, &fixed(&model, &report, args).with_context(|| model.label.clone())?)?;
+        files.add(out, &outcome.corrected(&model, &options).at(&model.label)?)?;
     }
     if let Some(path) = &args.report {
-        files.add(path, &page(&model, &report, args)?.html()?)?;
+        let page = page::of_check(&model, &outcome, &options, shell.origin(&[])?, &shell.context())?;
+        files.add(path, &page.html()?)?;
     }
-    files.finish()?;
-    Ok((model, report))
-}
-
-fn page(model: &Model, report: &Report, args: &Args) -> Result<Page> {
-    let mut page = Page::new("Check", &model.builder.name);
-    page.input(&model.label, model.text.as_bytes());
-    let bad = report.bodies.iter().filter(|b| !b.consistent).count();
-    page.lead = match bad {
-        0 => "Every body of this model can exist.".into(),
-        1 => "One body of this model cannot exist: no mass distribution has its parameters.".into(),
-        n => format!("{n} bodies of this model cannot exist: no mass distribution has their parameters."),
-    };
-    if bad > 0 {
-        page.warnings.push(
-            "A simulator or controller built on a body that cannot exist can behave impossibly. 'inertial check --fix --out FILE' writes the nearest bodies that can; 'inertial identify' finds the true ones from measurements."
-                .into(),
-        );
-    }
-    page.tile(&report.bodies.len(), "bodies judged");
-    page.tile(&bad, "cannot exist");
-    page.fact("tolerance", format!("{:e} of the largest principal moment", args.tolerance));
-    // A model whose loops cannot be assembled can still be judged.
-    let built = model.build(&args.model.build_options()).ok();
-    page.robot = built.and_then(|m| Some(Robot::new(&m, None).ok()?.shaped(model, &m)));
-    page.check = Some(serde_json::to_value(Output { schema: SCHEMA, report })?);
-    Ok(page)
-}
-
-fn fixed(model: &Model, report: &Report, args: &Args) -> Result<String> {
-    let text = write::replace_inertias(&model.text, &report.fixes())?;
-    // What is written is what was promised: read it again before it replaces anything.
-    let builder = read::model(&text, &read::no_includes)?;
-    let again = Model { label: model.label.clone(), text: text.clone(), builder };
-    let report = Report::new(&again, &args.model.build_options(), args.tolerance, true)?;
-    ensure!(report.consistent, "the nearest parameters could not be written exactly enough");
-    Ok(text)
+    shell.write(files, args.json)?;
+    Ok((model, outcome))
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

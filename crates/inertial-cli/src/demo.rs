@@ -8,22 +8,23 @@ mod space_robot;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use inertial::consistency::{DEFAULT_TOLERANCE, significant};
+use inertial::consistency::significant;
 use inertial::dynamics::ClosedMechanism;
-use inertial::identifiability::{AnalyzeOptions, analyze};
-use inertial::mechanism::{BuildOptions, builtin};
+use inertial::mechanism::builtin;
+use inertial_app::model::Summary;
+use inertial_app::{Model, ModelOptions, analyze, check};
+use inertial_report::text::{self, Style};
+use inertial_report::{analysis, check as check_text, simulation};
 
-use crate::analyze::for_people;
-use crate::model::{Model, Summary};
-use crate::output::{self, Answer};
-use crate::report::Report;
+use crate::output::Answer;
+use crate::shell::Shell;
 
 const HELP: &str = "\
-With the name of a model: can its bodies exist, what do its joints feel, what can any experiment
-reveal. Three demos go through the whole loop on robots whose truth is known:
+With the name of a model: are its bodies physically consistent, which forces and inertias act at
+its joints, what can any experiment reveal. Three demos go through the whole loop on robots whose true parameters are known:
   arm           design, simulate and identify a seven-axis arm
-  quadruped     a robot that floats: what a simulated experiment finds
-  space-robot   two arms in orbit: a published experiment repeated, and improved
+  quadruped     a floating base: results of a simulated experiment
+  space-robot   two arms in orbit: a published experiment repeated and improved
 
 Examples:
   inertial demo
@@ -45,41 +46,41 @@ pub struct Args {
     list: bool,
 }
 
-pub fn run(args: &Args) -> Result<Answer> {
+pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     if args.list {
         let width = builtin::names().map(str::len).max().unwrap_or(0);
         let line = |name| format!("{name:width$}  {}\n", builtin::about(name).unwrap_or_default());
-        output::print(&builtin::names().map(line).collect::<String>())?;
+        shell.print(&builtin::names().map(line).collect::<String>())?;
         return Ok(Answer::Yes);
     }
     if args.name == "space-robot" {
-        return space_robot::run();
+        return space_robot::run(shell);
     }
     if args.name == "arm" {
-        return arm::run();
+        return arm::run(shell);
     }
-    let model = Model::load(&format!("builtin:{}", args.name))?;
-    let options = BuildOptions::default();
-    let mechanism = model.build(&options)?;
-    let report = Report::new(&model, &options, DEFAULT_TOLERANCE, false)?;
-    let closed = ClosedMechanism::new(&mechanism)?;
-    let mut out = format!("{}\n\n", Summary::new(&closed));
-    let _ = writeln!(out, "1. Can these bodies exist?  (inertial check {})\n", model.label);
-    out += &report.text(&model.label, mechanism.name());
-    out += "\n2. What do the joints feel?\n\n";
-    out += &dynamics(&closed)?;
+    let model = Model::load(&format!("builtin:{}", args.name), &ModelOptions::default(), shell)?;
+    let style = shell.style();
+    let checked = check::run(&model, &check::Options::default())?;
+    let analysed = analyze::run(&model, &analyze::Options::default(), &shell.context())?;
+    let closed = ClosedMechanism::new(&model.mechanism)?;
+    let mut out = format!("{}\n\n", simulation::model(&Summary::new(&closed)));
+    let _ = writeln!(out, "1. Are these bodies physically consistent?  (inertial check {})\n", model.label);
+    out += &check_text::text(&checked, &model, style);
+    out += "\n2. Forces and inertias at the joints\n\n";
+    out += &dynamics(&closed, style)?;
     let _ = writeln!(out, "\n3. What can any experiment reveal?  (inertial analyze {})\n", model.label);
-    out += &for_people(&mechanism, &analyze(&mechanism, &AnalyzeOptions::default())?, false);
+    out += &analysis::text(&model.mechanism, &analysed, false, style);
     if args.name == "quadruped" {
-        out += "\n4. What does an experiment find?  (inertial simulate, inertial identify)\n\n";
-        out += &quadruped::experiment(&mechanism)?;
+        out += "\n4. Results of an experiment  (inertial simulate, inertial identify)\n\n";
+        out += &quadruped::experiment(&model.mechanism, style)?;
     }
-    output::print(&out)?;
+    shell.print(&out)?;
     Ok(Answer::Yes)
 }
 
 /// Holding forces, effective inertias and energies at one configuration.
-fn dynamics(closed: &ClosedMechanism<'_>) -> Result<String> {
+fn dynamics(closed: &ClosedMechanism<'_>, style: Style) -> Result<String> {
     let mut workspace = closed.workspace();
     let n = closed.dof();
     let mut q = closed.assembled().to_vec();
@@ -98,7 +99,7 @@ fn dynamics(closed: &ClosedMechanism<'_>) -> Result<String> {
     let number = |x: f64| significant(if x.abs() < 1e-12 { 0.0 } else { x }, 4);
     let names = closed.independent_names().into_iter().enumerate();
     let rows = names.map(|(i, name)| [name, number(gravity[i]), number(inertia[i * n + i])]);
-    let table = output::table(["coordinate", "force to hold still", "inertia felt"], 2, rows);
+    let table = text::table(style, ["coordinate", "holding force", "effective inertia"], 2, rows);
     Ok(format!(
         "{place} (SI units):\n\n{table}\n\
          Kinetic energy at 0.3 per second in each: {} J; potential energy: {} J\n",

@@ -1,26 +1,18 @@
-//! The `inertial` program as a library: the program itself is [`main`], and the Python package calls the same commands.
+//! The `inertial` program: reads flags, runs jobs of [`inertial_app`], and prints what [`inertial_report`] makes of the outcome.
 
 mod analyze;
+mod bar;
 mod bench;
 mod check;
-mod curves;
 mod demo;
 mod design;
-mod identifiability_text;
 mod identify;
-mod logs;
 mod manual;
-mod model;
 mod options;
 mod output;
-mod page;
 mod pictures;
-mod plots;
-mod progress;
-mod recording;
-mod report;
 mod serve;
-mod session;
+mod shell;
 mod simulate;
 mod validate;
 
@@ -32,29 +24,31 @@ use anyhow::Result;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use inertial::estimation::{Equations, Fleet, Summary};
 use inertial::mechanism::Mechanism;
+use inertial_app::Model;
 
 use output::Answer;
-pub use session::Session;
+pub use shell::Session;
+use shell::Shell;
 
 const EXAMPLES: &str = "\
 Examples:
   inertial demo                            try it on a model that ships with the program
-  inertial check robot.urdf                can these inertial parameters belong to physical bodies?
+  inertial check robot.urdf                are these inertial parameters physically consistent?
   inertial check robot.urdf --fix --out fixed.urdf
-  inertial analyze robot.urdf              which of them can any experiment reveal?
-  inertial design robot.urdf --out m.csv   which motion reveals them best, within the limits?
+  inertial analyze robot.urdf              which of them can be identified?
+  inertial design robot.urdf --out m.csv   which motion excites them best, within the limits?
   inertial simulate robot.urdf motion.csv  what would the sensors read during that motion?
-  inertial identify robot.urdf log.csv     what are they, given what was measured?
-  inertial validate robot.urdf log.csv     how well does the model predict it?
-  inertial serve                           a page on this machine: drop in a model and logs
-  inertial bench builtin:quadruped         how fast is each kernel here?
+  inertial identify robot.urdf log.csv     what are the parameters, given this log?
+  inertial validate robot.urdf log.csv     how well does the model predict this log?
+  inertial serve                           use it in the browser, on this machine
+  inertial bench builtin:quadruped         how fast is each kernel on this machine?
 
 MODEL is a URDF, URDF+ (<loop>, <coupling>), MJCF or mechanism file (JSON, TOML), recognised by
 its content; '-' reads standard input, 'builtin:NAME' is a model inside the program ('inertial
-demo --list' names them). Exit status: 0 done (check: yes), 1 the answer is no, 2 the input or
-the call is wrong.";
+demo --list' names them). Exit status: 0 done (check, validate: yes), 1 the answer is no, 2 the
+input or the call is wrong.";
 
-/// Weighs a robot by moving it: its inertial parameters, from model files and measured motion.
+/// Identifies the inertial parameters of robots from model files and measured motion.
 #[derive(Parser)]
 #[command(name = "inertial", version, after_help = EXAMPLES, max_term_width = 110, disable_help_subcommand = true, arg_required_else_help = false)]
 struct Cli {
@@ -84,15 +78,18 @@ pub fn main() -> ExitCode {
 
 /// Runs the program on these arguments, the first being its name.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let words: Vec<String> = arguments.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    let shell = Shell::of_process(words);
     let cli = match read_line(arguments) {
         Ok(cli) => cli,
-        Err(error) => return output::usage(&error),
+        Err(error) => return output::usage(&shell, &error),
     };
-    match run(cli.command) {
+    match run(cli.command, &shell) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => {
-            output::complain(&error);
+            shell.say(&output::words(&error));
             ExitCode::from(2)
         }
     }
@@ -109,19 +106,19 @@ fn read_line<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = T>) 
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut line))
 }
 
-fn run(command: Command) -> Result<Answer> {
+fn run(command: Command, shell: &Shell) -> Result<Answer> {
     match command {
-        Command::Check(args) => check::run(&args),
-        Command::Analyze(args) => analyze::run(&args),
-        Command::Design(args) => design::run(&args),
-        Command::Simulate(args) => simulate::run(&args),
-        Command::Identify(args) => identify::run(&args),
-        Command::Validate(args) => validate::run(&args),
-        Command::Serve(args) => serve::run(&args),
-        Command::Bench(args) => bench::run(&args),
-        Command::Demo(args) => demo::run(&args),
-        Command::Completions(args) => manual::completions(&args),
-        Command::Man(args) => manual::man(&args),
+        Command::Check(args) => check::run(&args, shell),
+        Command::Analyze(args) => analyze::run(&args, shell),
+        Command::Design(args) => design::run(&args, shell),
+        Command::Simulate(args) => simulate::run(&args, shell),
+        Command::Identify(args) => identify::run(&args, shell),
+        Command::Validate(args) => validate::run(&args, shell),
+        Command::Serve(args) => serve::run(&args, shell),
+        Command::Bench(args) => bench::run(&args, shell),
+        Command::Demo(args) => demo::run(&args, shell),
+        Command::Completions(args) => manual::completions(&args, shell),
+        Command::Man(args) => manual::man(&args, shell),
     }
 }
 
@@ -136,31 +133,46 @@ pub struct Reply {
 }
 
 /// Calls a command as `main` does, for another program. The error is the program's one line.
+///
+/// A program in Rust has no need of this: [`inertial_app`] has the same jobs with typed options and outcomes, and
+/// [`inertial_report`] their texts and pages. The Python package calls this function until it uses those crates itself: each
+/// of its functions then builds the `Options` of one job, calls `run` with an [`inertial_app::Given`] for what it holds in
+/// memory and an [`inertial_app::Progress`] for notes, progress and Ctrl-C, and gives the `Outcome` to Python.
 pub fn call(arguments: &[String], session: Session) -> Result<Reply, String> {
     let command = parse(arguments)?;
-    let session = Session { arguments: arguments.to_vec(), ..session };
-    let (answer, session) = session::within(session, || run(command));
-    let yes = answer.map_err(|error| output::words(&error))? == Answer::Yes;
-    Ok(Reply { yes, output: session.output, messages: session.messages })
+    let shell = Shell::of_caller(Session { arguments: arguments.to_vec(), ..session });
+    let yes = run(command, &shell).map_err(|error| output::words(&error))? == Answer::Yes;
+    let (output, messages) = shell.finish();
+    Ok(Reply { yes, output, messages })
 }
 
 /// What the logs of a call of `identify` say of the unknowns, to be merged with others and identified from.
 pub fn summarize(arguments: &[String], session: Session) -> Result<(Summary, Vec<String>), String> {
     let args = parse_identify(arguments)?;
-    let (summary, session) = session::within(session, || identify::summary(&args));
-    Ok((summary.map_err(|error| output::words(&error))?, session.messages))
+    with_shell(session, |shell| {
+        let model = args.load(shell)?;
+        Ok(inertial_app::identify::summarize(&model, &args.identify_options()?, &shell.context())?)
+    })
 }
 
 /// The mechanism of a call of `identify`.
 pub fn mechanism(arguments: &[String], session: Session) -> Result<Mechanism, String> {
     let args = parse_identify(arguments)?;
-    session::within(session, || identify::mechanism(&args)).0.map_err(|error| output::words(&error))
+    with_shell(session, |shell| Ok(args.load(shell)?.mechanism)).map(|(mechanism, _)| mechanism)
 }
 
-/// The unknowns of a call of `identify`, for measurements that are no log.
-pub fn equations<'m>(arguments: &[String], mechanism: &'m Mechanism) -> Result<Equations<'m>, String> {
+/// The model of a call of `identify`.
+pub fn model(arguments: &[String], session: Session) -> Result<Model, String> {
     let args = parse_identify(arguments)?;
-    identify::equations(&args, mechanism).map_err(|error| output::words(&error))
+    with_shell(session, |shell| args.load(shell)).map(|(model, _)| model)
+}
+
+/// The unknowns of a call of `identify`, for measurements that are not a log.
+pub fn equations<'m>(arguments: &[String], model: &'m Model) -> Result<Equations<'m>, String> {
+    let args = parse_identify(arguments)?;
+    let shell = Shell::of_caller(Session::default());
+    let equations = args.unknowns().equations(model, &shell.context());
+    equations.map_err(|error| output::words(&error.into()))
 }
 
 /// Robots of one type, one summary each, identified together as a call of `identify` says; with `--payload` some carry something
@@ -172,8 +184,17 @@ pub fn fleet(
     carries: &[bool],
 ) -> Result<(Fleet, Vec<String>), String> {
     let args = parse_identify(arguments)?;
-    let (fleet, session) = session::within(session, || identify::fleet(&args, robots, carries));
-    Ok((fleet.map_err(|error| output::words(&error))?, session.messages))
+    with_shell(session, |shell| identify::fleet(&args, robots, carries, shell))
+}
+
+/// Does something for another program; gives the notes too.
+fn with_shell<T>(
+    session: Session,
+    work: impl FnOnce(&Shell) -> Result<T>,
+) -> Result<(T, Vec<String>), String> {
+    let shell = Shell::of_caller(session);
+    let done = work(&shell).map_err(|error| output::words(&error))?;
+    Ok((done, shell.finish().1))
 }
 
 /// The options of a command, each with what its help says in one line; none where there is no such command.

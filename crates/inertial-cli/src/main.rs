@@ -1,4 +1,4 @@
-//! The `inertial` program: weighs a robot by moving it.
+//! The `inertial` program.
 
 fn main() -> std::process::ExitCode {
     inertial_cli::main()

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::CommandFactory;
 use clap::builder::Resettable;
-use clap_complete::{Shell, generate};
+use clap_complete::{Shell as ShellKind, generate};
 use clap_mangen::Man;
 
 use crate::Cli;
-use crate::output::{self, Answer};
+use crate::output::Answer;
+use crate::shell::Shell;
 
 /// Print what a shell needs to complete commands and options
 #[derive(Debug, clap::Args)]
@@ -20,7 +21,7 @@ use crate::output::{self, Answer};
 pub struct CompletionArgs {
     /// The shell
     #[arg(value_enum)]
-    shell: Shell,
+    shell: ShellKind,
 }
 
 /// Write manual pages: one for the program, one for each command
@@ -33,32 +34,37 @@ pub struct ManArgs {
     folder: PathBuf,
 }
 
-pub fn completions(args: &CompletionArgs) -> Result<Answer> {
+pub fn completions(args: &CompletionArgs, shell: &Shell) -> Result<Answer> {
     let mut text = Vec::new();
     generate(args.shell, &mut Cli::command(), "inertial", &mut text);
-    output::print(&String::from_utf8_lossy(&text))?;
+    shell.print(&String::from_utf8_lossy(&text))?;
     Ok(Answer::Yes)
 }
 
-pub fn man(args: &ManArgs) -> Result<Answer> {
-    ensure!(args.folder.is_dir(), "{}: is no folder: make it first", args.folder.display());
+pub fn man(args: &ManArgs, shell: &Shell) -> Result<Answer> {
+    ensure!(args.folder.is_dir(), "{}: is not a folder: create it first", args.folder.display());
     let mut program = Cli::command();
     program.build();
-    write(args, "inertial", &program)?;
+    write(args, "inertial", &program, shell)?;
     for command in program.get_subcommands() {
-        write(args, &format!("inertial-{}", command.get_name()), command)?;
+        write(args, &format!("inertial-{}", command.get_name()), command, shell)?;
     }
     Ok(Answer::Yes)
 }
 
-fn write(args: &ManArgs, name: &str, command: &clap::Command) -> Result<()> {
+fn write(args: &ManArgs, name: &str, command: &clap::Command, shell: &Shell) -> Result<()> {
     let path = args.folder.join(format!("{name}.1"));
-    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let page = command.clone().display_name(name.to_owned()).after_help(Resettable::Reset);
+    let help = command.get_after_long_help().or_else(|| command.get_after_help());
+    let help = help.map(ToString::to_string).unwrap_or_default();
+    let page = command
+        .clone()
+        .display_name(name.to_owned())
+        .after_help(Resettable::Reset)
+        .after_long_help(Resettable::Reset);
     let page = Man::new(page).title(name).source(concat!("inertial ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     page.render(&mut text).with_context(|| path.display().to_string())?;
-    output::write_file(&path, &(String::from_utf8_lossy(&text).into_owned() + &sections(&help)))
+    shell.write_file(&path, &(String::from_utf8_lossy(&text).into_owned() + &sections(&help)))
 }
 
 /// The text after the options as sections of a manual page, examples last. Indented lines stay as they are: they are to be

@@ -1,110 +1,145 @@
 //! Options that mean the same in every command.
 
-use clap::{Args, ValueEnum};
-use inertial::identifiability::Measured;
-use inertial::mechanism::{Base, BuildOptions, RotorModel};
-use nalgebra::Vector3;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use inertial::mechanism::{Base, RotorModel};
+use inertial_app::ModelOptions;
+use inertial_app::choice::{Choice, FilterKind};
+use inertial_app::logs::{LogOptions, parse_cutoff};
+use inertial_data::Cutoff;
 
-/// How the model is to be taken.
+/// Heading of options that say how a model is taken.
+pub const MODEL: &str = "Model";
+/// Heading of options that say how logs are prepared.
+pub const LOGS: &str = "Preparation of logs";
+/// Heading of options that say what is written.
+pub const OUTPUT: &str = "Output";
+
+/// Reads one of a few words.
+pub fn choice<T: Choice>() -> impl TypedValueParser<Value = T> {
+    let values = T::ALL.iter().map(|(_, word, about)| {
+        let value = PossibleValue::new(*word);
+        if about.is_empty() { value } else { value.help(*about) }
+    });
+    PossibleValuesParser::new(values)
+        .try_map(|word| T::from_word(&word).ok_or_else(|| format!("'{word}' is not one of the choices")))
+}
+
+/// How the model is taken.
 #[derive(Debug, Args)]
-pub struct ModelOptions {
-    /// Whether the base is bolted down [default: floating only where the model says so]
-    #[arg(long, value_enum)]
-    base: Option<BaseChoice>,
+#[command(next_help_heading = MODEL)]
+pub struct ModelArgs {
+    /// Whether the base is fixed or floating [default: floating only where the model says so]
+    #[arg(long, value_name = "BASE", value_parser = choice::<Base>())]
+    base: Option<Base>,
     /// Gravity in m/s², world frame; 0,0,0 is allowed [default: as the model says, else 0,0,-9.81]
-    #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true, value_parser = gravity)]
-    gravity: Option<Vector3<f64>>,
-    /// How geared rotors count: as dead weight, by their spin inertia, or by all ten parameters [default: as the model
-    /// says]
-    #[arg(long, value_enum)]
-    rotors: Option<RotorChoice>,
+    #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true, value_parser = numbers::<3>, hide_short_help = true)]
+    gravity: Option<[f64; 3]>,
+    /// How geared rotors count: as mass of their carriers, by their inertia about the axis, or by all ten parameters
+    /// [default: as the model says]
+    #[arg(long, value_name = "ROTORS", value_parser = choice::<RotorModel>())]
+    rotors: Option<RotorModel>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum BaseChoice {
-    Fixed,
-    Floating,
+impl ModelArgs {
+    /// For the application.
+    pub fn options(&self) -> ModelOptions {
+        ModelOptions { base: self.base, gravity: self.gravity, rotors: self.rotors }
+    }
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum RotorChoice {
-    None,
-    Symmetric,
-    General,
+/// How logs are prepared.
+#[derive(Debug, Args)]
+#[command(next_help_heading = LOGS)]
+pub struct LogArgs {
+    /// Names and units of the log's columns, in TOML
+    #[arg(long, value_name = "MAP")]
+    columns: Option<String>,
+    /// Cut-off of the zero-phase low-pass in Hz, 'auto' (from the spectrum of the motion) or 'off'
+    #[arg(long, value_name = "HZ", default_value = "auto", value_parser = cutoff)]
+    cutoff: Word,
+    /// Kind of the low-pass; 'off' is --cutoff off
+    #[arg(long, value_name = "KIND", value_parser = choice::<FilterKind>(), hide_short_help = true,
+          default_value = LogOptions::default().filter.word())]
+    filter: FilterKind,
+    /// Order of the filter: 4 for butterworth (each way), 3 for the polynomials of savitzky-golay
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    filter_order: Option<usize>,
+    /// Samples of the savitzky-golay window, an odd number [default: chosen by the cut-off]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    filter_window: Option<usize>,
+    /// Put the log on a grid of this rate before filtering [default: its own mean rate]
+    #[arg(long, value_name = "HZ", hide_short_help = true)]
+    resample: Option<f64>,
+    /// Keep every Nth sample after filtering [default: 8 per period of the cut-off]
+    #[arg(long, value_name = "N", value_parser = samples, hide_short_help = true)]
+    decimate: Option<usize>,
+    /// Topic of an MCAP log [default: the only one with joint states]
+    #[arg(long, value_name = "TOPIC", hide_short_help = true)]
+    topic: Option<String>,
+    /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain
+    #[arg(long, value_name = "SHARE", default_value_t = LogOptions::default().slow, hide_short_help = true)]
+    slow: f64,
+    /// Joints whose torques count, by name; columns of others are not read [default: all]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', hide_short_help = true)]
+    joints: Vec<String>,
+    /// Accept the units of the log even where they look wrong
+    #[arg(long, hide_short_help = true)]
+    trust_units: bool,
 }
 
-/// What the sensors give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum MeasuredChoice {
-    JointTorques,
-    BaseWrench,
-    Both,
-    Momentum,
+/// clap wants a type of its own.
+#[derive(Debug, Clone, Copy)]
+struct Word(Cutoff);
+
+fn cutoff(text: &str) -> Result<Word, String> {
+    parse_cutoff(text).map(Word)
 }
 
-impl From<MeasuredChoice> for Measured {
-    fn from(choice: MeasuredChoice) -> Self {
-        match choice {
-            MeasuredChoice::JointTorques => Self::JointTorques,
-            MeasuredChoice::BaseWrench => Self::BaseWrench,
-            MeasuredChoice::Both => Self::Both,
-            MeasuredChoice::Momentum => Self::Momentum,
+fn samples(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "expected a number of samples, one at least".into())
+}
+
+impl LogArgs {
+    /// For the application.
+    pub fn options(&self) -> LogOptions {
+        LogOptions {
+            cutoff: self.cutoff.0,
+            filter: self.filter,
+            filter_order: self.filter_order,
+            filter_window: self.filter_window,
+            resample: self.resample,
+            decimate: self.decimate,
+            columns: self.columns.clone(),
+            topic: self.topic.clone(),
+            slow: self.slow,
+            joints: self.joints.clone(),
+            trust_units: self.trust_units,
         }
     }
 }
 
-impl ModelOptions {
-    /// Whether the call asks for rotors' inertias.
-    pub fn wants_rotors(&self) -> bool {
-        matches!(self.rotors, Some(RotorChoice::Symmetric | RotorChoice::General))
-    }
-
-    /// For the library.
-    pub fn build_options(&self) -> BuildOptions {
-        BuildOptions {
-            base: self.base.map(|b| match b {
-                BaseChoice::Fixed => Base::Fixed,
-                BaseChoice::Floating => Base::Floating,
-            }),
-            rotors: self.rotors.map(|r| match r {
-                RotorChoice::None => RotorModel::None,
-                RotorChoice::Symmetric => RotorModel::Symmetric,
-                RotorChoice::General => RotorModel::General,
-            }),
-            gravity: self.gravity,
-        }
-    }
-}
-
-fn gravity(text: &str) -> Result<Vector3<f64>, String> {
-    let expected = || format!("expected three numbers like 0,0,-9.81, not '{text}'");
+/// Reads so many numbers with commas between them.
+pub fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
+    let example = (0..N).map(|k| if k + 1 == N { "-9.81" } else { "0" }).collect::<Vec<_>>().join(",");
+    let expected = || format!("expected {N} numbers like {example}, not '{text}'");
     let values: Vec<f64> =
         text.split(',').map(|x| x.trim().parse()).collect::<Result<_, _>>().map_err(|_| expected())?;
-    match values[..] {
-        [x, y, z] if values.iter().all(|v| v.is_finite()) => Ok(Vector3::new(x, y, z)),
-        _ => Err(expected()),
+    <[f64; N]>::try_from(values).ok().filter(|v| v.iter().all(|x| x.is_finite())).ok_or_else(expected)
+}
+
+/// Reads a number above zero.
+pub fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
+        _ => Err("expected a number above zero".into()),
     }
 }
 
-/// A number for a column or a group of columns: `tau.elbow=0.1`, `base.w=8e-5`.
-#[derive(Debug, Clone)]
-pub struct Setting {
-    /// The column or group.
-    pub column: String,
-    /// Its value.
-    pub value: f64,
-}
-
-impl std::str::FromStr for Setting {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("expected COLUMN=NUMBER like dq=5e-5, not '{text}'");
-        let (column, value) = text.split_once('=').ok_or_else(expected)?;
-        let value: f64 = value.trim().parse().map_err(|_| expected())?;
-        if column.trim().is_empty() || !value.is_finite() {
-            return Err(expected());
-        }
-        Ok(Self { column: column.trim().to_owned(), value })
+/// Reads a fraction between 0 and 1.
+pub fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x > 0.0 && x < 1.0 => Ok(x),
+        _ => Err("expected a fraction between 0 and 1".into()),
     }
 }

@@ -1,24 +1,27 @@
-//! What commands draw besides their answer.
+//! Pages and curves beside the answer of a command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, ensure};
+use inertial_app::disk::OutputFiles;
+use inertial_report::page::{Origin, Page};
+use inertial_report::plots;
 
-use crate::output::Files;
-use crate::page::Page;
-use crate::plots;
+use crate::options::OUTPUT;
+use crate::shell::Shell;
 
 /// What to draw.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = OUTPUT)]
 pub struct Pictures {
-    /// Write a page to look at: robot, curves, tables, and how it was obtained (one file, opens in any browser)
+    /// Write a page: robot, curves, tables, and how the result was obtained (one file, opens in any browser)
     #[arg(long, value_name = "PATH")]
     report: Option<PathBuf>,
     /// Draw the main curves in the terminal
     #[arg(long, conflicts_with = "json")]
     plot: bool,
-    /// Write the curves as SVG files, fit for a paper, into a folder
-    #[arg(long, value_name = "DIR")]
+    /// Write the curves as SVG files into a folder
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     plots: Option<PathBuf>,
 }
 
@@ -28,25 +31,36 @@ impl Pictures {
         self.report.is_some() || self.plot || self.plots.is_some()
     }
 
-    /// Draws a page, obtained from some files beside the model, among the files that a command writes; what is left to print after
-    /// the answer.
+    /// Draws a page, obtained from some inputs beside the model, among the files that a command writes; gives what is left to
+    /// print after the answer.
     pub fn draw(
         &self,
-        files: &[String],
-        written: &mut Files,
-        page: impl FnOnce() -> Result<Page>,
+        shell: &Shell,
+        inputs: &[String],
+        written: &mut OutputFiles,
+        page: impl FnOnce(Origin) -> inertial_app::Result<Page>,
     ) -> Result<String> {
         if !self.wanted() {
             return Ok(String::new());
         }
-        let mut page = page()?;
+        let origin = if self.report.is_some() { shell.origin(inputs)? } else { Origin::default() };
+        let page = page(origin)?;
         if let Some(path) = &self.report {
-            page.input_files(files)?;
             written.add(path, &page.html()?)?;
         }
         if let Some(folder) = &self.plots {
-            plots::write(&page, folder, written)?;
+            write_plots(&page, folder, written)?;
         }
-        Ok(if self.plot { plots::draw(&page) } else { String::new() })
+        Ok(if self.plot { plots::draw(&page, shell.curve_style()) } else { String::new() })
     }
+}
+
+/// Writes the curves of a page into a folder, which is made where it is missing.
+fn write_plots(page: &Page, folder: &Path, written: &mut OutputFiles) -> Result<()> {
+    ensure!(!folder.is_file(), "{}: is a file: give the name of a folder", folder.display());
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    for (name, text) in plots::files(page)? {
+        written.add(&folder.join(name), &text)?;
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{self, Equations, Measurements};
-use inertial::mechanism::Mechanism;
+use inertial_app::Model;
 use inertial_cli::Session;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -19,9 +19,9 @@ use crate::{pool, wrong};
 const MANY: usize = 257;
 
 self_cell::self_cell!(
-    /// Unknowns together with the mechanism that they are of.
+    /// Unknowns together with the model that they are of.
     struct Problem {
-        owner: Mechanism,
+        owner: Model,
         #[covariant]
         dependent: Equations,
     }
@@ -39,8 +39,8 @@ self_cell::self_cell!(
 
 /// The problem that arguments of `identify` describe.
 fn problem(arguments: &[String], label: &str, text: Option<&str>) -> PyResult<Problem> {
-    let mechanism = inertial_cli::mechanism(arguments, session_with(label, text)).map_err(wrong)?;
-    Problem::try_new(mechanism, |m| inertial_cli::equations(arguments, m)).map_err(wrong)
+    let model = inertial_cli::model(arguments, session_with(label, text)).map_err(wrong)?;
+    Problem::try_new(model, |m| inertial_cli::equations(arguments, m)).map_err(wrong)
 }
 
 /// Names of what samples consist of.
@@ -269,7 +269,7 @@ impl Online {
     #[new]
     fn new(label: String, text: Option<String>, arguments: Vec<String>, forgetting: f64) -> PyResult<Self> {
         let problem = problem(&arguments, &label, text.as_deref())?;
-        let dynamics = InverseDynamics::new(problem.borrow_owner());
+        let dynamics = InverseDynamics::new(&problem.borrow_owner().mechanism);
         let stream =
             Stream::try_new(problem, |p| Followed::new(p.borrow_dependent(), forgetting)).map_err(wrong)?;
         let widths = widths(stream.borrow_owner().borrow_dependent());

@@ -16,16 +16,18 @@ use inertial::excitation::{
 use inertial::identifiability::{AnalyzeOptions, analyze};
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use inertial::simulation::JointForces;
+use inertial_app::logs::summarize;
 use inertial_data::{CsvReader, Log, Options, Prepared, prepare};
+use inertial_report::text;
 
 use super::record::Record;
-use crate::logs::summarise;
-use crate::output::{self, Answer};
+use crate::output::Answer;
+use crate::shell::Shell;
 
 /// Made by `cargo run -p inertial-cli --example arm_log`.
 const LOG: &[u8] = include_bytes!("../../data/arm.csv.gz");
 
-pub fn run() -> Result<Answer> {
+pub fn run(shell: &Shell) -> Result<Answer> {
     let truth = builtin::get("arm7")?.build(&BuildOptions::default())?;
     // What is given is geometry alone: no masses, no centres of mass, no inertias of links.
     let mut builder = builtin::get("arm7")?;
@@ -36,7 +38,7 @@ pub fn run() -> Result<Answer> {
 
     let log = Log::collect(CsvReader::new(LOG, "arm.csv.gz")?)?;
     let prepared = prepare(&arm, &log, &Options::default())?;
-    let summary = summarise(&equations, &prepared)?;
+    let summary = summarize(&equations, &prepared)?;
     let result = identify(&equations, &summary, None, &IdentifyOptions::default())?;
     let errors = LeastSquares::new(&equations, &summary, Weighting::Weighted)?.std_errors();
     let exact = exact_values(&equations, &truth, &prepared)?;
@@ -50,7 +52,7 @@ pub fn run() -> Result<Answer> {
         [name.clone(), truth, found, error, format!("{:+.1}", away[i])]
     });
     let header = ["unknown", "truth", "found", "standard error", "errors away"];
-    let table = output::table(header, 4, rows);
+    let table = text::table(shell.style(), header, 4, rows);
     let far = away.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
     let near = away.iter().filter(|x| x.abs() <= 2.0).count();
     let mut out = format!(
@@ -75,15 +77,15 @@ pub fn run() -> Result<Answer> {
     let _ = writeln!(
         out,
         "{near} of {} unknowns are within two standard errors of the truth, the farthest at {far:.1}.\n\
-         {possible} of {} bodies can exist.",
+         {possible} of {} bodies are physically consistent.",
         away.len(),
         result.bodies.len()
     );
     for warning in &result.warnings {
         let _ = writeln!(out, "note: {warning}");
     }
-    output::print(&out)?;
-    output::print(&whole_loop(&equations, &truth)?)?;
+    shell.print(&out)?;
+    shell.print(&whole_loop(&equations, &truth)?)?;
     Ok(Answer::Yes)
 }
 

@@ -10,6 +10,8 @@ use inertial::linalg::SplitMix;
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use inertial::simulation::JointForces;
 
+use inertial_report::text::{self, Style};
+
 use super::record::Record;
 
 const SECONDS: f64 = 20.0;
@@ -20,7 +22,7 @@ const HARMONICS: usize = 5;
 const NOISE: [(&str, f64); 3] = [("tau", 0.05), ("wrench.f", 0.5), ("wrench.t", 0.1)];
 
 /// Simulates, identifies, and tells how far the result is from the truth.
-pub fn experiment(mechanism: &Mechanism) -> Result<String> {
+pub fn experiment(mechanism: &Mechanism, style: Style) -> Result<String> {
     let motion = motion(mechanism)?;
     let clean = record(mechanism, &motion, None)?;
     let noisy = record(mechanism, &motion, Some(1))?;
@@ -59,7 +61,7 @@ pub fn experiment(mechanism: &Mechanism) -> Result<String> {
         let truth = if truth.abs() < 1e-12 * scale { 0.0 } else { *truth };
         [p.name.clone(), significant(truth, 5), significant(p.value, 5), significant(p.std_error, 2)]
     });
-    out += &crate::output::table(["base parameter", "truth", "found", "standard error"], 3, rows);
+    out += &text::table(style, ["base parameter", "truth", "found", "standard error"], 3, rows);
     let _ = writeln!(out, "… and {} more", found.base_parameters.len().saturating_sub(10));
     Ok(out)
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use inertial::consistency::significant;
+use inertial::simulation::{FlightSamples, PredictionErrors, prediction_errors};
 use inertial::estimation::momentum::{MomentumEquations, MomentumFit, RateNoise};
 use inertial::estimation::momentum_identification::{RateRule, integrate_rates};
 use inertial::excitation::cycloid::{SeededFlight, Seeds, direction_combinations};
@@ -18,9 +19,10 @@ use inertial::excitation::{
 use inertial::linalg::{Triangle, singular_values};
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use inertial::simulation::Sensors;
-use inertial::simulation::{FlightSamples, PredictionErrors, prediction_errors};
+use inertial_report::text;
 
-use crate::output::{self, Answer};
+use crate::output::Answer;
+use crate::shell::Shell;
 
 /// The published figures.
 const INTERVALS: usize = 67;
@@ -46,20 +48,20 @@ const PRINTED: [[f64; 6]; 2] =
 /// After how many intervals the paper says how many singular values are significant, and how many it says.
 const COUNTED: [(usize, usize); 5] = [(1, 11), (3, 20), (20, 38), (40, 46), (67, 52)];
 
-pub fn run() -> Result<Answer> {
+pub fn run(shell: &Shell) -> Result<Answer> {
     let truth = builtin::get("space-dual-arm")?.build(&BuildOptions::default())?;
     let guess = builtin::get("space-dual-arm-offset")?.build(&BuildOptions::default())?;
     let robot = Robot::new(&truth, &guess)?;
-    output::print(
+    shell.print(
         "A robot with two arms in orbit: which motion of its joints and reaction wheels shows the inertia of every\n\
          link, and what is it, from noisy rates alone? (Naveen, Shah and Misra, section VI)\n\n",
     )?;
     let (published, text) = robot.published_motion()?;
-    output::print(&text)?;
+    shell.print(&text)?;
     let (repeated, text) = robot.repeated_design()?;
-    output::print(&text)?;
+    shell.print(&text)?;
     let (ours, text) = robot.our_design()?;
-    output::print(&text)?;
+    shell.print(&text)?;
     let rows = [
         robot.row("least squares, Euler", &published, RateRule::Euler, Method::LeastSquares)?,
         robot.row("least squares, Euler", &repeated, RateRule::Euler, Method::LeastSquares)?,
@@ -69,8 +71,7 @@ pub fn run() -> Result<Answer> {
     ];
     let printed = "published seeds";
     let designs = [printed, "method repeated, own seeds", printed, printed, "ours"];
-    let mut out =
-        format!("3. FlightSamples by the true robot at {RATE} Hz, medians over {DRAWS} draws of noise\n\n");
+    let mut out = format!("3. Flown by the true robot at {RATE} Hz, medians over {DRAWS} draws of noise\n\n");
     let percent = |x: f64| format!("{} %", significant(100.0 * x, 3));
     let paper =
         ["paper".to_owned(), "least squares".into(), "2.08 %".into(), "174 %".into(), "-".into(), "-".into()];
@@ -84,7 +85,8 @@ pub fn run() -> Result<Answer> {
             percent(row.exact),
         ]
     });
-    out += &output::table(
+    out += &text::table(
+        shell.style(),
         ["design", "estimate", "median error", "largest error", "rms error/σ", "largest without noise"],
         0,
         std::iter::once(paper).chain(table),
@@ -101,7 +103,8 @@ pub fn run() -> Result<Answer> {
         base: [1.7e-4, 1.6e-4, 0.6e-4, 2.1e-4, 1.8e-4, 3.5e-4],
         forces: vec![0.2961, 0.1665, 0.0778, 0.0922, 0.0368, 0.0262],
     };
-    out += &output::table(
+    out += &text::table(
+        shell.style(),
         ["", "base (m/s)", "base (rad/s)", "joint torques (N m)"],
         0,
         [
@@ -110,7 +113,7 @@ pub fn run() -> Result<Answer> {
             line("ours", &rows[4].prediction),
         ],
     );
-    output::print(&out)?;
+    shell.print(&out)?;
     Ok(Answer::Yes)
 }
 
@@ -333,13 +336,7 @@ impl<'m> Robot<'m> {
         fit.values.iter().zip(&self.values).map(|(x, y)| ((x - y) / y).abs()).collect()
     }
 
-    fn estimate(
-        &self,
-        flown: &FlightSamples,
-        v: &[f64],
-        rule: RateRule,
-        method: Method,
-    ) -> Result<MomentumFit> {
+    fn estimate(&self, flown: &FlightSamples, v: &[f64], rule: RateRule, method: Method) -> Result<MomentumFit> {
         let start = &flown.q[..self.truth.nq()];
         let q = integrate_rates(self.truth, &flown.t, v, start, rule)?;
         let samples = flown.samples(&q, v);

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use http_body_util::BodyExt;
+use inertial::mechanism::{Base, RotorModel};
+use inertial_app::choice::{Choice, Estimator, Friction};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
@@ -379,21 +381,17 @@ impl Request {
         out.extend(["--json", "--report", "report.html"].map(str::to_owned));
         let mut choice = |name: &str, value: &Option<String>, allowed: &[&str]| -> Result<()> {
             if let Some(value) = value {
-                ensure!(
-                    allowed.contains(&value.as_str()),
-                    "--{name}: expected one of {}",
-                    allowed.join(", ")
-                );
+                let expected = allowed.join(", ");
+                ensure!(allowed.contains(&value.as_str()), "--{name}: expected one of {expected}");
                 out.extend([format!("--{name}"), value.clone()]);
             }
             Ok(())
         };
-        choice("base", &self.base, &["fixed", "floating"])?;
-        choice("rotors", &self.rotors, &["none", "symmetric", "general"])?;
+        choice("base", &self.base, &words::<Base>())?;
+        choice("rotors", &self.rotors, &words::<RotorModel>())?;
         if self.command == "identify" {
-            let frictions = ["none", "viscous", "coulomb", "coulomb+viscous", "asymmetric", "stribeck"];
-            choice("friction", &self.friction, &frictions)?;
-            choice("estimator", &self.estimator, &["ols", "wls", "irls", "lmi", "manifold", "log-cholesky"])?;
+            choice("friction", &self.friction, &words::<Friction>())?;
+            choice("estimator", &self.estimator, &words::<Estimator>())?;
             out.extend(corrected.into_iter().flat_map(|name| ["--out".to_owned(), name.to_owned()]));
             if self.offset {
                 out.push("--offset".into());
@@ -405,4 +403,9 @@ impl Request {
         }
         Ok(out)
     }
+}
+
+/// Words of a choice.
+fn words<T: Choice>() -> Vec<&'static str> {
+    T::ALL.iter().map(|(_, word, _)| *word).collect()
 }

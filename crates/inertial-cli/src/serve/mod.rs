@@ -19,24 +19,24 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
-use crate::output::{self, Answer};
-use crate::session;
+use crate::output::Answer;
+use crate::shell::Shell;
 use folder::Folder;
 use guard::Guard;
 use jobs::{Jobs, Limits};
 
 const HELP: &str = "\
-Prints the address to open. It listens on 127.0.0.1 alone and answers only to that address with
-its token, so other machines and other web pages cannot use it. Each upload has a temporary
-folder of its own, removed after an hour, at the end (Ctrl-C), or by the next start where the
-program was killed. All files together may take twenty times --max-upload; an upload may take as
-long as a job.
+Prints the address to open. The server listens on 127.0.0.1 only and requires the token in that
+address, so other machines and other web pages cannot use it. Each job has a temporary folder,
+which is removed after an hour, at the end (Ctrl-C), or at the next start if the program was
+killed. All files together may take twenty times --max-upload; an upload may take as long as a
+job.
 
 Examples:
   inertial serve
   inertial serve --port 8080 --max-upload 2000 --parallel 4";
 
-/// A page on this machine: drop a model and logs, get the report and the corrected model
+/// Use the program in the browser, on this machine: drop in a model and logs, get the report and the corrected model
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -70,8 +70,8 @@ const WRITERS: usize = 4;
 /// A browser sends its headers within milliseconds.
 const HEADER_TIME: Duration = Duration::from_secs(10);
 
-pub fn run(args: &Args) -> Result<Answer> {
-    ensure!(!session::has_caller(), "serve is for people: call the other commands instead");
+pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
+    ensure!(!shell.is_called(), "serve needs a browser: call the other commands instead");
     ensure!(args.max_upload > 0, "--max-upload must be above zero");
     ensure!(args.time_limit > 0, "--time-limit must be above zero");
     ensure!((1..=64).contains(&args.parallel), "--parallel must be from 1 to 64");
@@ -81,14 +81,14 @@ pub fn run(args: &Args) -> Result<Answer> {
         .max_blocking_threads(WRITERS)
         .enable_all()
         .build()?;
-    let served = runtime.block_on(listen(args, &folder));
+    let served = runtime.block_on(listen(args, &folder, shell));
     // Jobs that still run end with the runtime, and their files with the folder.
     runtime.shutdown_timeout(Duration::from_secs(2));
     drop(folder);
     served.map(|()| Answer::Yes)
 }
 
-async fn listen(args: &Args, folder: &Folder) -> Result<()> {
+async fn listen(args: &Args, folder: &Folder, shell: &Shell) -> Result<()> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let listener = TcpListener::bind(address).await.with_context(|| format!("port {}", args.port))?;
     let port = listener.local_addr()?.port();
@@ -105,8 +105,8 @@ async fn listen(args: &Args, folder: &Folder) -> Result<()> {
     ctrlc::set_handler(move || {
         let _ = end.send(true);
     })?;
-    output::print(&format!("http://127.0.0.1:{port}/{}/\n", guard.token()))?;
-    output::say("open this address in a browser; Ctrl-C ends");
+    shell.print(&format!("http://127.0.0.1:{port}/{}/\n", guard.token()))?;
+    shell.say("open this address in a browser; Ctrl-C stops the server");
     let router = routes::router(Arc::new(guard), Arc::clone(&jobs));
     tokio::spawn(async move {
         loop {

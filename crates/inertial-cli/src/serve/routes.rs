@@ -16,6 +16,11 @@ use axum::routing::{get, post, put};
 use hyper::body::{Frame, SizeHint};
 use serde::Serialize;
 
+use inertial::mechanism::{Base, RotorModel};
+use inertial_app::choice::{Choice, Estimator};
+use inertial_app::unknowns::Unknowns;
+use inertial_report::page::{CSS, SERVE};
+
 use super::guard::Guard;
 use super::jobs::Jobs;
 
@@ -78,9 +83,26 @@ async fn page() -> Response {
                   img-src data:; form-action 'none'; base-uri 'none'";
     let headers =
         [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, policy)];
-    let text =
-        include_str!("../../page/serve.html").replace("{{style}}", include_str!("../../page/page.css"));
+    // The page offers what the program takes, with its defaults.
+    let unknowns = Unknowns::default();
+    let offset = if unknowns.offset { "checked" } else { "" };
+    let text = SERVE
+        .replace("{{style}}", CSS)
+        .replace("{{base}}", &choices::<Base>(None))
+        .replace("{{rotors}}", &choices::<RotorModel>(None))
+        .replace("{{friction}}", &choices(Some(unknowns.friction)))
+        .replace("{{estimator}}", &choices(Some(Estimator::Consistent)))
+        .replace("{{offset}}", offset);
     (headers, text).into_response()
+}
+
+/// Options of a list, one of them chosen.
+fn choices<T: Choice>(chosen: Option<T>) -> String {
+    let option = |(value, word, _): &(T, &str, &str)| {
+        let selected = if chosen == Some(*value) { " selected" } else { "" };
+        format!("<option{selected}>{word}</option>")
+    };
+    T::ALL.iter().map(option).collect()
 }
 
 async fn open(State(jobs): Context) -> Response {

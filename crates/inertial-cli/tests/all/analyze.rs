@@ -15,7 +15,7 @@ fn the_classic_table_is_printed() {
     let cells: Vec<_> = row.split_whitespace().skip(1).collect();
     assert_eq!(cells, ["○", "★", "●", "○", "●", "★", "★", "○", "★", "●", "6", "10", "3"]);
     assert!(result.stdout.contains("\n  link5.Izz + link6.Iyy\n"));
-    assert!(result.stdout.contains("The rank 36 is certain"));
+    assert!(result.stdout.contains("Rank 36 is proved"));
 }
 
 #[test]

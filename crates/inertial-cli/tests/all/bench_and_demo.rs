@@ -59,7 +59,7 @@ fn demo_runs_on_every_model() {
     for name in names {
         let result = run(&["demo", name]);
         assert_eq!((result.status, result.stderr.as_str()), (0, ""), "{name}");
-        assert!(result.stdout.contains("Can these bodies exist?"), "{name}");
+        assert!(result.stdout.contains("Are these bodies physically consistent?"), "{name}");
     }
     assert_eq!(run(&["demo"]).status, 0);
 }

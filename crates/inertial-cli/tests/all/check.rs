@@ -70,7 +70,7 @@ fn one_bad_file_does_not_hide_the_others() {
     let good = folder.file("good.urdf", urdf(&inertial("1", "0.1", "0.1", "0.1")));
     let result = run(&["check", "absent.urdf", &good, "gone.urdf"]);
     assert_eq!(result.status, 2);
-    assert!(result.stdout.contains("1 body: all can exist"), "{}", result.stdout);
+    assert!(result.stdout.contains("1 body, all physically consistent"), "{}", result.stdout);
     assert_eq!(
         result.stderr,
         "inertial: absent.urdf: there is no such file\ninertial: gone.urdf: there is no such file\n"
@@ -97,8 +97,8 @@ fn people_get_a_table_and_reasons() {
         "builtin:space-dual-arm\n",
         "no: inertia-not-positive, triangle-inequality",
         "L1: Ixx + Iyy = 4.99 < Izz = 20.51 kg m² about the centre of mass: no mass distribution has this\n",
-        "L1: nearest that can exist: mass 50 kg, ixx ",
-        "7 bodies: 6 cannot exist\n",
+        "L1: nearest consistent values: mass 50 kg, ixx ",
+        "7 bodies, 6 physically impossible: ",
     ] {
         assert!(result.stdout.contains(part), "{part} is missing in\n{}", result.stdout);
     }

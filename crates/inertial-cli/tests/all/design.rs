@@ -36,7 +36,8 @@ fn designs_come_with_a_certificate() {
     assert!((error(&other) / error(&json) - 0.5).abs() < 1e-3);
     let text = design("builtin:planar-2r", &[]);
     assert!(
-        text.stdout.contains("base parameters shown") && text.stdout.contains("limits used most"),
+        text.stdout.contains("base parameters (measured: joint-torques)")
+            && text.stdout.contains("limits used most"),
         "{}",
         text.stdout
     );

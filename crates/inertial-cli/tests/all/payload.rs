@@ -434,5 +434,5 @@ fn demo_arm_recovers_the_truth_within_its_errors() {
     let farthest = result.stdout.split("the farthest at ").nth(1).unwrap().split('.').next().unwrap();
     // Of some seventy errors the largest is beyond 4.9 once in fifteen thousand.
     assert!(farthest.parse::<f64>().unwrap() < 4.9, "{farthest}");
-    assert!(result.stdout.contains("7 of 7 bodies can exist"));
+    assert!(result.stdout.contains("7 of 7 bodies are physically consistent"));
 }

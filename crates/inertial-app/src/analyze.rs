@@ -1,0 +1,125 @@
+//! Identifiability: which parameters can any experiment reveal, and in which combinations?
+
+use inertial::identifiability::{
+    Analysis, AnalyzeOptions, Comparison, Measured, Method, Regime, analyze, compare,
+};
+use inertial::mechanism::{Base, DEFAULT_SNAP, Mechanism};
+use serde::{Deserialize, Serialize};
+
+use crate::{Context, Located, Model, Result, bail, choice, ensure_option};
+
+/// Options of the analysis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// What the sensors give; by default joint torques, with a floating base both.
+    #[serde(with = "choice::optional")]
+    pub measured: Option<Measured>,
+    /// Free flight: no external force acts on the floating base.
+    pub ballistic: bool,
+    /// Joints that have a torque sensor; all where absent.
+    pub joints: Option<Vec<String>>,
+    /// Only experiments at rest: what gravity alone reveals.
+    #[serde(rename = "static")]
+    pub at_rest: bool,
+    /// Only the kinetic energy: gravity is left out.
+    pub kinetic: bool,
+    /// Method that finds the rank.
+    #[serde(with = "choice")]
+    pub method: Method,
+    /// Geometry so near to special positions counts as special (radians; lengths relative to the robot).
+    pub snap: f64,
+    /// Parameters to prefer as base parameters, in this order.
+    pub choose: Vec<String>,
+    /// Another set-up to compare with: `floating`, `fixed`, or the name of a model.
+    pub compare: Option<String>,
+    /// Seed of the random configurations.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            measured: None,
+            ballistic: false,
+            joints: None,
+            at_rest: false,
+            kinetic: false,
+            method: Method::Auto,
+            snap: DEFAULT_SNAP,
+            choose: Vec::new(),
+            compare: None,
+            seed: 1,
+        }
+    }
+}
+
+impl Options {
+    fn for_library(&self) -> Result<AnalyzeOptions> {
+        ensure_option!(
+            !(self.at_rest && self.kinetic),
+            "static",
+            "cannot be combined with the kinetic energy alone"
+        );
+        Ok(AnalyzeOptions {
+            snap: self.snap,
+            method: self.method,
+            measured: self.measured,
+            ballistic: self.ballistic,
+            torque_joints: self.joints.clone(),
+            regime: match (self.at_rest, self.kinetic) {
+                (true, _) => Regime::Static,
+                (_, true) => Regime::Kinetic,
+                _ => Regime::Full,
+            },
+            choose: self.choose.clone(),
+            seed: self.seed,
+        })
+    }
+}
+
+/// What any experiment can reveal.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    /// The analysis.
+    #[serde(flatten)]
+    pub analysis: Analysis,
+    /// Name of the set-up that it was compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared_with: Option<String>,
+    /// What this set-up cannot see that the other can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+}
+
+/// Analyses a model.
+pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
+    let wanted = options.for_library()?;
+    let analysis = analyze(&model.mechanism, &wanted).at(&model.label)?;
+    let Some(other) = &options.compare else {
+        return Ok(Outcome { analysis, compared_with: None, comparison: None });
+    };
+    let (label, other) = set_up(other, model, context)?;
+    // Names to prefer belong to this model.
+    let wanted = AnalyzeOptions { choose: Vec::new(), ..wanted };
+    let found = analyze(&other, &wanted).at(&label)?;
+    let comparison = compare((&model.mechanism, &analysis), (&other, &found), options.seed)?;
+    Ok(Outcome { analysis, compared_with: Some(label), comparison: Some(comparison) })
+}
+
+/// The set-up to compare with.
+fn set_up(other: &str, model: &Model, context: &Context<'_>) -> Result<(String, Mechanism)> {
+    let base = match other {
+        "floating" => Base::Floating,
+        "fixed" => Base::Fixed,
+        path => {
+            let other = model.like(path, context)?;
+            return Ok((other.label, other.mechanism));
+        }
+    };
+    let mechanism = model.with_base(base)?;
+    if mechanism.base() != base {
+        bail!("{}: the base cannot be made {other}", model.label);
+    }
+    Ok((format!("{other} base"), mechanism))
+}

@@ -1,0 +1,194 @@
+//! Physical consistency: can these inertial parameters belong to physical bodies?
+
+use inertial::consistency::{self, DEFAULT_TOLERANCE, Verdict, Violation};
+use inertial::mechanism::write;
+use inertial::spatial::Inertia;
+use serde::{Deserialize, Serialize};
+
+use crate::{Located, Model, Result, ensure, ensure_option};
+
+/// Options of the check.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Whether links without inertial parameters are listed too.
+    pub all: bool,
+    /// Violation that counts as rounding, relative to the largest principal moment.
+    pub tolerance: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { all: false, tolerance: DEFAULT_TOLERANCE }
+    }
+}
+
+impl Options {
+    /// Checks the options.
+    pub fn check(&self) -> Result<()> {
+        ensure_option!((0.0..1.0).contains(&self.tolerance), "tolerance", "expected a number from 0 to 1");
+        Ok(())
+    }
+}
+
+const SCHEMA: &str = "inertial/check/1";
+
+/// Verdicts on one model.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    schema: &'static str,
+    /// Whether all bodies are consistent.
+    pub consistent: bool,
+    /// Links and rotors, in the order of the description.
+    pub bodies: Vec<BodyVerdict>,
+}
+
+/// The verdict on one link or rotor.
+#[derive(Debug, Serialize)]
+pub struct BodyVerdict {
+    /// Name of the link, or `JOINT.rotor`.
+    pub name: String,
+    /// Mass (kg).
+    pub mass: f64,
+    /// Whether a physical body can have these parameters.
+    pub consistent: bool,
+    /// Smallest eigenvalue of the 4×4 pseudo-inertia.
+    pub pseudo_inertia_min_eigenvalue: f64,
+    /// Conditions that are violated.
+    pub violations: Vec<Violation>,
+    /// The same in words, with numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// Nearest consistent parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<UrdfInertia>,
+    /// The same as `nearest`, in the link's frame.
+    #[serde(skip)]
+    nearest_inertia: Option<Inertia<f64>>,
+}
+
+/// An inertia as URDF gives it: about the centre of mass, along the link's axes.
+#[derive(Debug, Clone, Serialize)]
+pub struct UrdfInertia {
+    /// Mass (kg).
+    pub mass: f64,
+    /// Centre of mass (m).
+    pub com: [f64; 3],
+    /// Inertia about the centre of mass (kg m²).
+    pub inertia: Tensor,
+}
+
+/// Entries of a symmetric inertia tensor (kg m²).
+#[allow(missing_docs, reason = "the names are the entries")]
+#[derive(Debug, Clone, Serialize)]
+pub struct Tensor {
+    pub ixx: f64,
+    pub ixy: f64,
+    pub ixz: f64,
+    pub iyy: f64,
+    pub iyz: f64,
+    pub izz: f64,
+}
+
+impl From<&Inertia<f64>> for UrdfInertia {
+    fn from(inertia: &Inertia<f64>) -> Self {
+        let i = inertia.about_com();
+        Self {
+            mass: inertia.mass,
+            com: inertia.com().unwrap_or_default().into(),
+            inertia: Tensor {
+                ixx: i[(0, 0)],
+                ixy: i[(0, 1)],
+                ixz: i[(0, 2)],
+                iyy: i[(1, 1)],
+                iyz: i[(1, 2)],
+                izz: i[(2, 2)],
+            },
+        }
+    }
+}
+
+impl BodyVerdict {
+    fn new(name: &str, inertia: &Inertia<f64>, tolerance: f64) -> Result<Self> {
+        let Verdict { violations, pseudo_inertia_min_eigenvalue, .. } =
+            consistency::judge(inertia, tolerance).at(name)?;
+        let nearest_inertia = if violations.is_empty() { None } else { Some(consistency::nearest(inertia)?) };
+        let (violations, reasons): (Vec<_>, Vec<_>) = violations.into_iter().unzip();
+        Ok(Self {
+            name: name.to_owned(),
+            mass: inertia.mass,
+            consistent: violations.is_empty(),
+            pseudo_inertia_min_eigenvalue,
+            violations,
+            reasons,
+            nearest: nearest_inertia.as_ref().map(UrdfInertia::from),
+            nearest_inertia,
+        })
+    }
+}
+
+/// Judges each link of the model by itself, and each rotor.
+pub fn run(model: &Model, options: &Options) -> Result<Outcome> {
+    options.check()?;
+    let links = model
+        .mechanism
+        .links()
+        .iter()
+        .filter(|l| !model.builder.massless.contains(&l.name))
+        .map(|l| (l.name.clone(), l.inertia));
+    // A rotor of zeros is one that the model gives no inertia.
+    let rotors = model.builder.rotors.iter().map(|r| Some(r.inertia).filter(|i| *i != Inertia::zero()));
+    let rotors = model.builder.rotor_names().into_iter().zip(rotors);
+    let bodies = links
+        .chain(rotors)
+        .filter(|(_, inertia)| options.all || inertia.is_some())
+        .map(|(name, inertia)| {
+            BodyVerdict::new(&name, &inertia.unwrap_or_else(Inertia::zero), options.tolerance)
+        })
+        .collect::<Result<Vec<_>>>()
+        .at(&model.label)?;
+    Ok(Outcome { schema: SCHEMA, consistent: bodies.iter().all(|b| b.consistent), bodies })
+}
+
+impl Outcome {
+    /// Writes the model with the nearest consistent parameters where its own are inconsistent.
+    pub fn corrected(&self, model: &Model, options: &Options) -> Result<String> {
+        let nearest: Vec<_> =
+            self.bodies.iter().filter_map(|b| Some((b.name.as_str(), b.nearest_inertia?))).collect();
+        let text = write::replace_inertias(&model.text, &nearest).at(&model.label)?;
+        // What is written is what was promised: read it again before it replaces anything.
+        let again = Model::from_text(&model.label, text.clone(), model.options)?;
+        let outcome = run(&again, &Options { all: true, ..options.clone() })?;
+        ensure!(
+            outcome.consistent,
+            "{}: the nearest parameters could not be written exactly enough",
+            model.label
+        );
+        Ok(text)
+    }
+}
+
+/// Verdicts on several models.
+#[derive(Debug, Serialize)]
+pub struct Several<'o> {
+    schema: &'static str,
+    consistent: bool,
+    files: Vec<OfFile<'o>>,
+}
+
+#[derive(Debug, Serialize)]
+struct OfFile<'o> {
+    file: &'o str,
+    consistent: bool,
+    bodies: &'o [BodyVerdict],
+}
+
+impl<'o> Several<'o> {
+    /// Collects outcomes with the names of their models.
+    pub fn new(outcomes: impl IntoIterator<Item = (&'o str, &'o Outcome)>) -> Self {
+        let of_file =
+            |(file, o): (&'o str, &'o Outcome)| OfFile { file, consistent: o.consistent, bodies: &o.bodies };
+        let files: Vec<_> = outcomes.into_iter().map(of_file).collect();
+        Self { schema: SCHEMA, consistent: files.iter().all(|f| f.consistent), files }
+    }
+}

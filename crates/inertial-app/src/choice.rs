@@ -1,0 +1,322 @@
+//! Options that are one of a few words: the same words in files, on the command line and in Python.
+
+use inertial::estimation::PriorKind;
+use inertial::estimation::momentum_identification::RateRule;
+use inertial::excitation::Robust;
+use inertial::identifiability::{Measured, Method};
+use inertial::mechanism::{Base, RotorModel};
+use inertial::simulation::PoseRule;
+use serde::{Deserialize as _, Deserializer, Serializer};
+
+/// Value that has a word.
+pub trait Choice: Copy + PartialEq + Send + Sync + 'static {
+    /// All values with their words and what they mean; the meaning is empty where the word says it.
+    const ALL: &'static [(Self, &'static str, &'static str)];
+
+    /// Word of this value.
+    fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(value, ..)| *value == self).map_or("", |(_, word, _)| word)
+    }
+
+    /// Value of a word.
+    fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, own, _)| *own == word).map(|(value, ..)| *value)
+    }
+}
+
+/// Implements [`Choice`].
+macro_rules! choice {
+    ($($kind:ty { $($value:ident $word:literal $about:literal),+ $(,)? })+) => {
+        $(impl Choice for $kind {
+            const ALL: &'static [(Self, &'static str, &'static str)] = &[$((Self::$value, $word, $about)),+];
+        })+
+    };
+}
+
+/// Friction of the joints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Friction {
+    /// No friction.
+    #[default]
+    None,
+    /// Proportional to the speed.
+    Viscous,
+    /// Constant, against the motion.
+    Coulomb,
+    /// Both.
+    Both,
+    /// Viscous, and a Coulomb friction for each direction.
+    Asymmetric,
+    /// Coulomb, viscous, and more at low speed.
+    Stribeck,
+}
+
+impl Friction {
+    /// Whether it has a viscous term.
+    pub fn is_viscous(self) -> bool {
+        matches!(self, Self::Viscous | Self::Both | Self::Asymmetric | Self::Stribeck)
+    }
+
+    /// Whether it has one Coulomb term for both directions.
+    pub fn is_coulomb(self) -> bool {
+        matches!(self, Self::Coulomb | Self::Both | Self::Stribeck)
+    }
+}
+
+/// Estimator of the unknowns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Estimator {
+    /// Ordinary least squares.
+    Ols,
+    /// Least squares weighted by the noise of each joint.
+    Wls,
+    /// Weighted least squares with less weight on outliers.
+    Irls,
+    /// Weighted least squares over physically consistent bodies, with a prior.
+    Consistent,
+    /// Least squares less the bias of noise in the regressor, from momentum.
+    Bcls,
+    /// Maximum likelihood with noise in the regressor, from momentum.
+    Eiv,
+}
+
+/// Solver of the consistent estimator; all find the same optimum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Solver {
+    /// Barrier method over linear matrix inequalities.
+    #[default]
+    Barrier,
+    /// Newton's method in mass, centre of mass, principal axes and moments.
+    Manifold,
+    /// Newton's method in the logarithms of a triangular factor.
+    LogCholesky,
+}
+
+/// Search for drives that turn with two neighbouring joints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Coupling {
+    /// Looked for in the data.
+    #[default]
+    Auto,
+    /// Only those that the joint model gives.
+    None,
+}
+
+/// Source of positions for estimates from momentum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Positions {
+    /// Columns of the log.
+    #[default]
+    Log,
+    /// First row, and rates integrated by the trapezoid rule.
+    Trapezoid,
+    /// First row, and rates integrated by Euler's rule.
+    Euler,
+}
+
+impl Positions {
+    /// Rule by which rates are integrated; none where positions are measured.
+    pub fn rule(self) -> Option<RateRule> {
+        match self {
+            Self::Log => None,
+            Self::Trapezoid => Some(RateRule::Trapezoid),
+            Self::Euler => Some(RateRule::Euler),
+        }
+    }
+}
+
+/// Kind of low-pass filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FilterKind {
+    /// Butterworth filter, forward and backward.
+    #[default]
+    Butterworth,
+    /// Polynomials over a moving window.
+    SavitzkyGolay,
+    /// No filter.
+    Off,
+}
+
+/// Basis of a designed trajectory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Fourier series.
+    Fourier,
+    /// B-spline.
+    Spline,
+    /// Velocities at knots.
+    Velocity,
+    /// Movements along cycloids from rest to rest.
+    Cycloid,
+    /// Movements along polynomials from rest to rest.
+    Quintic,
+}
+
+/// Criterion of a design.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Goal {
+    /// Volume of the error ellipsoid.
+    #[default]
+    D,
+    /// Mean square error.
+    A,
+    /// Error of the worst direction.
+    E,
+    /// Mean square of the relative errors.
+    Crb,
+    /// Largest relative error.
+    Worst,
+    /// Condition number.
+    Condition,
+    /// Condition number with columns of equal length.
+    ScaledCondition,
+    /// Condition number plus a weight over the mean square speed.
+    Paper,
+}
+
+/// Friction and springs of a simulated robot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum JointForcesOf {
+    /// As the model says.
+    #[default]
+    Model,
+    /// None.
+    None,
+}
+
+choice! {
+    Base { Fixed "fixed" "", Floating "floating" "" }
+    RotorModel {
+        None "none" "Mass of their carriers",
+        Symmetric "symmetric" "One parameter each, the inertia about the axis",
+        General "general" "Ten parameters each",
+    }
+    Measured {
+        JointTorques "joint-torques" "",
+        BaseWrench "base-wrench" "",
+        Both "both" "",
+        Momentum "momentum" "",
+    }
+    Method { Auto "auto" "", Rpna "rpna" "", Drng "drng" "", Numeric "numeric" "", Exact "exact" "" }
+    Friction {
+        None "none" "",
+        Viscous "viscous" "",
+        Coulomb "coulomb" "",
+        Both "coulomb+viscous" "",
+        Asymmetric "asymmetric" "Viscous, and a Coulomb friction for each direction",
+        Stribeck "stribeck" "Coulomb, viscous, and more at low speed",
+    }
+    Estimator {
+        Ols "ols" "Ordinary least squares",
+        Wls "wls" "Least squares weighted by the noise of each joint",
+        Irls "irls" "Weighted least squares with less weight on outliers",
+        Consistent "consistent" "Weighted least squares over physically consistent bodies, with a prior",
+        Eiv "eiv" "Maximum likelihood with noise in the regressor (momentum)",
+        Bcls "bcls" "Least squares less the bias of noise in the regressor (momentum)",
+    }
+    Solver {
+        Barrier "barrier" "Linear matrix inequalities",
+        Manifold "manifold" "Mass, centre of mass, principal axes and moments",
+        LogCholesky "log-cholesky" "Logarithms of a triangular factor",
+    }
+    PriorKind { Entropic "entropic" "", Euclidean "euclidean" "" }
+    Coupling { Auto "auto" "", None "none" "" }
+    Positions {
+        Log "log" "Columns of the log",
+        Trapezoid "trapezoid" "First row, and rates integrated by the trapezoid rule",
+        Euler "euler" "First row, and rates integrated by Euler's rule",
+    }
+    FilterKind { Butterworth "butterworth" "", SavitzkyGolay "savitzky-golay" "", Off "off" "" }
+    Shape {
+        Fourier "fourier" "Fourier series",
+        Spline "spline" "B-spline",
+        Velocity "velocity" "Velocities at knots",
+        Cycloid "cycloid" "Movements along cycloids from rest to rest",
+        Quintic "quintic" "Movements along polynomials from rest to rest",
+    }
+    Goal {
+        D "d" "Volume of the error ellipsoid",
+        A "a" "Mean square error",
+        E "e" "Error of the worst direction",
+        Crb "crb" "Mean square of the relative errors",
+        Worst "worst" "Largest relative error",
+        Condition "condition" "Condition number",
+        ScaledCondition "scaled-condition" "Condition number with columns of equal length",
+        Paper "paper" "Condition number plus a weight over the mean square speed",
+    }
+    Robust { Mean "mean" "", Worst "worst" "" }
+    JointForcesOf { Model "model" "", None "none" "" }
+    PoseRule { Exact "exact" "", Trapezoid "trapezoid" "", Euler "euler" "" }
+}
+
+/// Serialises a choice as its word.
+pub(crate) fn serialize<T: Choice, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(value.word())
+}
+
+/// Reads a choice from its word.
+pub(crate) fn deserialize<'de, T: Choice, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let word = String::deserialize(deserializer)?;
+    T::from_word(&word).ok_or_else(|| {
+        let words: Vec<&str> = T::ALL.iter().map(|(_, word, _)| *word).collect();
+        serde::de::Error::custom(format!("'{word}': expected one of {}", words.join(", ")))
+    })
+}
+
+/// The same for options that may be absent.
+pub(crate) mod optional {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Choice;
+
+    struct Word<T>(T);
+
+    impl<T: Choice> Serialize for Word<T> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            super::serialize(&self.0, serializer)
+        }
+    }
+
+    impl<'de, T: Choice> Deserialize<'de> for Word<T> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            super::deserialize(deserializer).map(Self)
+        }
+    }
+
+    pub(crate) fn serialize<T: Choice, S: Serializer>(
+        value: &Option<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.map(Word).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, T: Choice, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<T>, D::Error> {
+        Ok(Option::<Word<T>>::deserialize(deserializer)?.map(|word| word.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words_are_unique<T: Choice>() {
+        for (value, word, _) in T::ALL {
+            assert!(T::from_word(word) == Some(*value) && value.word() == *word, "{word}");
+        }
+    }
+
+    #[test]
+    fn every_word_names_one_value() {
+        words_are_unique::<Base>();
+        words_are_unique::<Measured>();
+        words_are_unique::<Friction>();
+        words_are_unique::<Estimator>();
+        words_are_unique::<Solver>();
+        words_are_unique::<Goal>();
+        words_are_unique::<Shape>();
+        // The library names what sensors give in results.
+        assert!(Measured::ALL.iter().all(|(value, word, _)| value.name() == *word));
+    }
+}

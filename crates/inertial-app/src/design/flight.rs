@@ -1,0 +1,72 @@
+//! Designs for robots that fly freely.
+
+use inertial::excitation::{Design, FlightOptions, design_flight};
+use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
+use inertial::mechanism::{Base, Mechanism};
+
+use super::subject::room;
+use super::{Options, Search};
+use crate::choice::{Friction, Shape};
+use crate::flight::rate_noise;
+use crate::setting::Setting;
+use crate::{Error, Located, Model, Result, ensure_option};
+
+/// Noise of all rates where none is given: the motion is the best for any that is in these proportions.
+const NOISE: [(&str, f64); 3] = [("dq", 1e-4), ("base.v", 1e-4), ("base.w", 1e-4)];
+
+/// A motion of joints and wheels that the base's answer tells the parameters from.
+pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
+    let mechanism = &model.mechanism;
+    ensure_option!(
+        mechanism.base() == Base::Floating,
+        "measured",
+        "momentum needs a robot that flies: make its base floating"
+    );
+    let forces_only = [
+        ("friction", own.friction != Friction::None),
+        ("offset", own.offset),
+        ("joints", own.joints.is_some()),
+        ("prior-summary", !own.prior_summary.is_empty()),
+        ("start", own.start.is_some()),
+        ("ground", own.ground.is_some()),
+        ("base-motion", own.base_motion.is_some()),
+        ("harmonics", own.harmonics.is_some()),
+    ];
+    if let Some((name, _)) = forces_only.iter().find(|(_, given)| *given) {
+        return Err(Error::option(name, "is not for free flights (measured momentum)"));
+    }
+    ensure_option!(
+        matches!(own.trajectory, None | Some(Shape::Velocity)),
+        "trajectory",
+        "free flights are designed with velocity"
+    );
+    let usual = || NOISE.map(|(column, value)| Setting { column: column.into(), value }).to_vec();
+    let settings = if own.noise.is_empty() { usual() } else { own.noise.clone() };
+    let noise = rate_noise(&settings, mechanism)?.map(|n| n.rates).unwrap_or_default();
+    let analysis = analyze(
+        mechanism,
+        &AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() },
+    )?;
+    let intervals = own.intervals.unwrap_or((own.duration.round() as usize).clamp(2, 500));
+    let options = FlightOptions {
+        duration: own.duration,
+        interval: own.duration / intervals as f64,
+        rate: own.rate,
+        noise,
+        criterion: own.goal(),
+        others: others(own, model, search)?,
+        robust: own.robust_by,
+        limits: own.limits(),
+        room: room(own, mechanism)?,
+        starts: own.starts,
+        steps: own.iterations,
+        seed: own.seed,
+    };
+    Ok(design_flight(mechanism, &analysis.regrouping, &options, &|step| search.step(&step))?)
+}
+
+/// What else the robot may be.
+fn others(own: &Options, model: &Model, search: &Search<'_>) -> Result<Vec<Mechanism>> {
+    let build = |name: &String| model.like(name, search.context).map(|m| m.mechanism).at(name);
+    own.robust.iter().map(build).collect()
+}

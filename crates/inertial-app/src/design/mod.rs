@@ -1,0 +1,345 @@
+//! Design of experiments: which motion reveals the parameters best, within the joint limits?
+
+mod flight;
+mod outcome;
+mod subject;
+
+use inertial::excitation::{
+    Coordinate, Criterion, DefaultLimits, Design, DesignOptions, Family, Profile, Progress as Step, Robust,
+    coordinates, design,
+};
+use inertial::identifiability::Measured;
+use inertial::mechanism::{Base, Mechanism};
+use serde::{Deserialize, Serialize};
+
+use crate::choice::{self, Friction, Goal, Shape};
+use crate::progress::Unit;
+use crate::setting::Setting;
+use crate::{Context, Located, Model, Result, ensure_option};
+pub use outcome::{Format, ModelSize, Outcome, Reached};
+use subject::{on_plate, room, subject};
+
+/// Options of a design.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Length of the motion (s).
+    pub duration: f64,
+    /// Samples that will be measured per second.
+    pub rate: f64,
+    /// Basis of the trajectory; by default a Fourier series, for a free flight velocities at knots.
+    #[serde(with = "choice::optional")]
+    pub trajectory: Option<Shape>,
+    /// Harmonics of a Fourier series; by default one for each two seconds, 5 to 12.
+    pub harmonics: Option<usize>,
+    /// Pieces of other trajectories; by default one for each second.
+    pub intervals: Option<usize>,
+    /// What is to be small.
+    #[serde(with = "choice")]
+    pub criterion: Goal,
+    /// Weight of the speeds in the criterion `paper`.
+    pub weight: f64,
+    /// What the sensors give; by default joint torques, with a floating base both.
+    #[serde(with = "choice::optional")]
+    pub measured: Option<Measured>,
+    /// Joints that have a torque sensor; all where absent.
+    pub joints: Option<Vec<String>>,
+    /// Standard deviations of the measurement: `tau`, `tau.JOINT`, `wrench.f`, `wrench.t`; of a free flight `dq`, `base.v`,
+    /// `base.w`.
+    pub noise: Vec<Setting>,
+    /// Friction that will be estimated.
+    #[serde(with = "choice")]
+    pub friction: Friction,
+    /// Friction at rest above that of sliding that a design for Stribeck friction is made about: force, speed, exponent.
+    pub stribeck: Option<[f64; 3]>,
+    /// Whether a constant offset of each joint's torque will be estimated.
+    pub offset: bool,
+    /// Summaries of earlier logs.
+    pub prior_summary: Vec<String>,
+    /// Highest acceleration of every joint (rad/s² or m/s²).
+    pub acceleration: f64,
+    /// Highest speed of joints whose model gives none (rad/s or m/s).
+    pub velocity: f64,
+    /// Part of every limit that is kept free.
+    pub margin: f64,
+    /// Position of every joint at the start; the best one where absent.
+    pub start: Option<Vec<f64>>,
+    /// Box that all links must stay in: lowest and highest corner (m).
+    pub workspace: Option<[f64; 6]>,
+    /// Height that all links must stay above (m).
+    pub ground: Option<f64>,
+    /// Radius (m) of capsules around the links, which are kept from each other.
+    pub link_radius: Option<f64>,
+    /// Whether the model's own collision shapes are kept from each other.
+    pub self_collision: bool,
+    /// Distance to keep from everything (m).
+    pub clearance: f64,
+    /// Motion of a floating base to each side (m, rad); it is held still where absent.
+    pub base_motion: Option<[f64; 2]>,
+    /// Other models that the robot might be.
+    pub robust: Vec<String>,
+    /// How several models count.
+    #[serde(with = "choice")]
+    pub robust_by: Robust,
+    /// Searches from different random motions.
+    pub starts: usize,
+    /// Steps of each search, at most.
+    pub iterations: usize,
+    /// Seconds after which the search ends with the best motion so far.
+    pub time_limit: Option<f64>,
+    /// Seed of the random motions.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            duration: 20.0,
+            rate: 100.0,
+            trajectory: None,
+            harmonics: None,
+            intervals: None,
+            criterion: Goal::D,
+            weight: 1.0,
+            measured: None,
+            joints: None,
+            noise: Vec::new(),
+            friction: Friction::None,
+            stribeck: None,
+            offset: false,
+            prior_summary: Vec::new(),
+            acceleration: 10.0,
+            velocity: 2.0,
+            margin: 0.05,
+            start: None,
+            workspace: None,
+            ground: None,
+            link_radius: None,
+            self_collision: false,
+            clearance: 0.0,
+            base_motion: None,
+            robust: Vec::new(),
+            robust_by: Robust::Mean,
+            starts: 4,
+            iterations: 100,
+            time_limit: None,
+            seed: 1,
+        }
+    }
+}
+
+/// Observes a search: it ends when the observer says so, or the time is over.
+struct Search<'c> {
+    context: &'c Context<'c>,
+    /// All steps, and the time that they may take.
+    total: usize,
+    limit: Option<f64>,
+}
+
+impl Search<'_> {
+    fn step(&self, step: &Step) -> bool {
+        self.context.progress.share(step.steps as f64 / self.total.max(1) as f64);
+        if step.best.is_finite() {
+            self.context.progress.best(step.best);
+        }
+        !self.interrupted()
+    }
+
+    fn interrupted(&self) -> bool {
+        let progress = self.context.progress;
+        progress.is_stopped() || self.limit.is_some_and(|l| progress.elapsed().as_secs_f64() >= l)
+    }
+}
+
+/// Designs a motion.
+pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
+    options.check()?;
+    let total = options.starts * options.iterations;
+    let search = Search { context, total, limit: options.time_limit };
+    let work = context.work(Unit::Steps, total as u64);
+    let found = match options.measured {
+        Some(Measured::Momentum) => flight::design(options, model, &search),
+        _ => forces(options, model, &search),
+    };
+    drop(work);
+    Ok(Outcome::new(options, model, found.at(&model.label)?, search.interrupted()))
+}
+
+/// A motion that measured forces tell the parameters from.
+fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
+    let (mechanism, context) = (&model.mechanism, search.context);
+    let plate = on_plate(own, model)?;
+    let mut others = Vec::new();
+    for name in &own.robust {
+        let other = model.like(name, context)?;
+        let plate = on_plate(own, &other)?;
+        others.push((name, other, plate));
+    }
+    let mut subjects = vec![subject(own, model, plate.as_ref(), context)?];
+    for (name, other, plate) in &others {
+        subjects.push(subject(own, other, plate.as_ref(), context).at(name)?);
+    }
+    let rests = rests(own, mechanism);
+    let mechanism = plate.as_ref().unwrap_or(mechanism);
+    let coordinates = coordinates(mechanism, &own.limits());
+    let room = room(own, mechanism)?;
+    let options = DesignOptions {
+        family: own.family(),
+        duration: own.duration,
+        rate: own.rate,
+        criterion: own.goal(),
+        robust: own.robust_by,
+        start: start(own, &coordinates)?,
+        starts: own.starts,
+        iterations: own.iterations,
+        seed: own.seed,
+        ..DesignOptions::default()
+    };
+    let found = design(&subjects, &coordinates, &room, &options, &|step| search.step(&step));
+    if rests { found.at("the base is held still") } else { Ok(found?) }
+}
+
+/// Whether a base that could move is held still.
+fn rests(own: &Options, mechanism: &Mechanism) -> bool {
+    let momentum = own.measured == Some(Measured::Momentum);
+    mechanism.base() == Base::Floating && own.base_motion.is_none() && !momentum
+}
+
+/// What moves the robot, its wheels in free flight included.
+fn moving(own: &Options, mechanism: &Mechanism) -> Vec<Coordinate> {
+    let limits = own.limits();
+    let wheels = mechanism.wheels().iter().map(|w| Coordinate {
+        name: w.name.clone(),
+        lower: f64::NEG_INFINITY,
+        upper: f64::INFINITY,
+        velocity: w.limits.velocity * (1.0 - limits.margin),
+        acceleration: f64::INFINITY,
+    });
+    coordinates(mechanism, &limits).into_iter().chain(wheels).collect()
+}
+
+impl Options {
+    fn limits(&self) -> DefaultLimits {
+        DefaultLimits {
+            velocity: self.velocity,
+            acceleration: self.acceleration,
+            margin: self.margin,
+            base: self.base_motion,
+        }
+    }
+
+    /// Checks the options.
+    pub fn check(&self) -> Result<()> {
+        macro_rules! positive {
+            ($name:literal, $x:expr) => {
+                ensure_option!($x > 0.0 && $x.is_finite(), $name, "{}: expected a number above zero", $x)
+            };
+        }
+        positive!("duration", self.duration);
+        positive!("rate", self.rate);
+        positive!("acceleration", self.acceleration);
+        positive!("velocity", self.velocity);
+        if let Some(limit) = self.time_limit {
+            positive!("time-limit", limit);
+        }
+        if let Some(radius) = self.link_radius {
+            positive!("link-radius", radius);
+        }
+        ensure_option!(self.duration <= 3600.0, "duration", "{} s: expected at most an hour", self.duration);
+        let samples = self.duration * self.rate;
+        ensure_option!(
+            (10.0..=200_000.0).contains(&samples),
+            "rate",
+            "{} s at {} Hz are {samples:.0} samples, expected 10 to 200000",
+            self.duration,
+            self.rate
+        );
+        let margin = self.margin;
+        ensure_option!((0.0..1.0).contains(&margin), "margin", "{margin}: expected a part from 0 to below 1");
+        ensure_option!(
+            self.clearance >= 0.0 && self.clearance.is_finite(),
+            "clearance",
+            "{}: expected no less than zero",
+            self.clearance
+        );
+        ensure_option!((1..=1000).contains(&self.starts), "starts", "{}: expected 1 to 1000", self.starts);
+        let few = |count: usize| (2..=500).contains(&count);
+        ensure_option!(self.harmonics.is_none_or(few), "harmonics", "expected 2 to 500");
+        ensure_option!(self.intervals.is_none_or(few), "intervals", "expected 2 to 500");
+        ensure_option!(
+            !(self.offset && self.friction == Friction::Asymmetric),
+            "offset",
+            "cannot be told from asymmetric friction: two frictions that differ are an offset"
+        );
+        if let Some(s) = &self.stribeck {
+            ensure_option!(
+                self.friction == Friction::Stribeck,
+                "stribeck",
+                "expected beside the friction stribeck"
+            );
+            ensure_option!(
+                s.iter().all(|x| *x > 0.0 && x.is_finite()),
+                "stribeck",
+                "expected three numbers above zero: force, speed, exponent"
+            );
+        }
+        if let Some(range) = &self.base_motion {
+            ensure_option!(
+                range.iter().all(|x| *x > 0.0 && x.is_finite()),
+                "base-motion",
+                "expected two numbers above zero"
+            );
+            ensure_option!(
+                range[1] < 1.5,
+                "base-motion",
+                "turns of {} rad are too much for roll, pitch and yaw",
+                range[1]
+            );
+        }
+        Ok(())
+    }
+
+    /// Names of all inputs beside the model.
+    pub fn files(&self) -> Vec<String> {
+        self.robust.iter().chain(&self.prior_summary).cloned().collect()
+    }
+
+    fn family(&self) -> Family {
+        let harmonics = self.harmonics.unwrap_or(((0.5 * self.duration).round() as usize).clamp(5, 12));
+        let intervals = self.intervals.unwrap_or((self.duration.round() as usize).clamp(6, 60));
+        match self.trajectory.unwrap_or(Shape::Fourier) {
+            Shape::Fourier => Family::Fourier { harmonics },
+            Shape::Spline => Family::Spline { points: intervals + 5 },
+            Shape::Velocity => Family::VelocityKnots { intervals },
+            Shape::Cycloid => Family::PointToPoint { intervals, profile: Profile::Cycloid },
+            Shape::Quintic => Family::PointToPoint { intervals, profile: Profile::Quintic },
+        }
+    }
+
+    fn goal(&self) -> Criterion {
+        match self.criterion {
+            Goal::D => Criterion::D,
+            Goal::A => Criterion::A,
+            Goal::E => Criterion::E,
+            Goal::Crb => Criterion::CramerRao,
+            Goal::Worst => Criterion::Worst,
+            Goal::Condition => Criterion::Condition,
+            Goal::ScaledCondition => Criterion::ScaledCondition,
+            Goal::Paper => Criterion::Paper { weight: self.weight },
+        }
+    }
+}
+
+/// The start in the order of the coordinates; the joints alone may be given, the base then starts at its middle.
+fn start(own: &Options, coordinates: &[Coordinate]) -> Result<Option<Vec<f64>>> {
+    let Some(start) = &own.start else { return Ok(None) };
+    let base = coordinates.iter().filter(|c| c.name.starts_with("base.")).count();
+    let joints = coordinates.len() - base;
+    ensure_option!(
+        start.len() == joints,
+        "start",
+        "has {} positions, the model has {joints} joints",
+        start.len()
+    );
+    Ok(Some(vec![0.0; base].into_iter().chain(start.iter().copied()).collect()))
+}

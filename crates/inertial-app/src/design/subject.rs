@@ -1,0 +1,252 @@
+//! What is to be known of a model, how it is measured, and the room it moves in.
+
+use inertial::estimation::{Equations, JointTerms, information_matrix};
+use inertial::excitation::{JointColumn, Room, Stribeck, Subject};
+use inertial::identifiability::{AnalyzeOptions, Measured, Regrouping, Status, analyze};
+use inertial::mechanism::{Base, BodyKind, DEFAULT_SNAP, JointType, Mechanism};
+use nalgebra::{DMatrix, Vector3};
+
+use super::Options;
+use crate::choice::Friction;
+use crate::logs::saved_summary;
+use crate::setting::Setting;
+use crate::{Context, Error, Located, Model, Result, ensure_option};
+
+/// What is measured.
+pub fn measured(own: &Options, mechanism: &Mechanism) -> Measured {
+    let floating = mechanism.base() == Base::Floating;
+    own.measured.unwrap_or(if floating { Measured::Both } else { Measured::JointTorques })
+}
+
+/// The robot on a force plate: where the base is fixed and its wrench measured, the same robot with a base that could move but
+/// rests has that wrench among its forces.
+pub fn on_plate(own: &Options, model: &Model) -> Result<Option<Mechanism>> {
+    if model.mechanism.base() == Base::Floating || measured(own, &model.mechanism) != Measured::BaseWrench {
+        return Ok(None);
+    }
+    model.with_base(Base::Floating).map(Some)
+}
+
+/// What is to be known of a model, and how it is measured.
+pub fn subject<'m>(
+    own: &Options,
+    model: &'m Model,
+    plate: Option<&'m Mechanism>,
+    context: &Context<'_>,
+) -> Result<Subject<'m>> {
+    let mechanism = &model.mechanism;
+    let measured = measured(own, mechanism);
+    ensure_option!(
+        mechanism.base() == Base::Floating || measured != Measured::Both,
+        "measured",
+        "designs with a fixed base are for joint torques or for the base wrench"
+    );
+    let analysis = analyze(
+        mechanism,
+        &AnalyzeOptions {
+            measured: Some(measured),
+            torque_joints: own.joints.clone(),
+            ..AnalyzeOptions::default()
+        },
+    )?;
+    let regrouping = match plate {
+        Some(plate) => carried(analysis.regrouping, mechanism, plate)?,
+        None => analysis.regrouping,
+    };
+    let mechanism = plate.unwrap_or(mechanism);
+    let mut subject = Subject {
+        mechanism,
+        regrouping,
+        terms: terms(own, model, mechanism),
+        noise: noise(own, mechanism, measured)?,
+        effort: effort(mechanism, own.margin),
+        prior: None,
+    };
+    subject.prior = prior(own, model, &subject, context)?;
+    Ok(subject)
+}
+
+/// The same base parameters in the columns of another mechanism that has all the parameters of the first, by their names.
+fn carried(mut regrouping: Regrouping, from: &Mechanism, to: &Mechanism) -> Result<Regrouping> {
+    let names = to.parameter_names();
+    let place = from
+        .parameter_names()
+        .iter()
+        .map(|name| names.iter().position(|n| n == name))
+        .collect::<Option<Vec<usize>>>()
+        .ok_or_else(|| Error::option("measured", "with a base that moves the model has other parameters"))?;
+    let mut status = vec![Status::Unidentifiable; names.len()];
+    place.iter().zip(&regrouping.status).for_each(|(&at, s)| status[at] = *s);
+    regrouping.base.iter_mut().for_each(|c| *c = place[*c]);
+    regrouping.combinations.iter_mut().flatten().for_each(|(c, _)| *c = place[*c]);
+    Ok(Regrouping { parameters: names.len(), status, ..regrouping })
+}
+
+/// Terms of the joints that identify would estimate.
+fn terms(own: &Options, model: &Model, mechanism: &Mechanism) -> Vec<(usize, JointColumn)> {
+    let wanted = joint_terms(own, model);
+    let mut out = Vec::new();
+    for (index, joint) in mechanism.joints().iter().enumerate().filter(|(_, j)| j.follows.is_none()) {
+        if matches!(joint.joint_type, JointType::Floating | JointType::Spherical | JointType::Planar { .. }) {
+            continue;
+        }
+        let rotors =
+            |b: &&inertial::mechanism::Body| matches!(b.kind, BodyKind::Rotor | BodyKind::SymmetricRotor);
+        let has_rotor = mechanism.bodies().iter().filter(rotors).any(|b| b.joint == index);
+        for v in joint.v_range() {
+            let rotor = (wanted.rotor_inertia && !has_rotor) || mechanism.armature()[v] > 0.0;
+            let asymmetric = own.friction == Friction::Asymmetric;
+            let bent = own.friction == Friction::Stribeck;
+            let about = stribeck(own, joint.dynamics.friction);
+            let choices = [
+                (wanted.viscous, JointColumn::Viscous),
+                (wanted.coulomb, JointColumn::Coulomb),
+                (asymmetric, JointColumn::CoulombPositive),
+                (asymmetric, JointColumn::CoulombNegative),
+                (bent, JointColumn::Stribeck(about)),
+                (bent, JointColumn::StribeckVelocity(about)),
+                (wanted.offset, JointColumn::Offset),
+                (rotor, JointColumn::RotorInertia),
+            ];
+            out.extend(choices.into_iter().filter(|c| c.0).map(|c| (v, c.1)));
+        }
+    }
+    out
+}
+
+/// The friction at rest that a design is made about: given, or as large as the Coulomb friction of the model.
+fn stribeck(own: &Options, coulomb: f64) -> Stribeck {
+    match own.stribeck {
+        Some([force, speed, exponent]) => Stribeck { force, speed, exponent },
+        _ => Stribeck { force: if coulomb > 0.0 { coulomb } else { 1.0 }, speed: 0.1, exponent: 2.0 },
+    }
+}
+
+fn joint_terms(own: &Options, model: &Model) -> JointTerms {
+    JointTerms {
+        viscous: own.friction.is_viscous(),
+        coulomb: own.friction.is_coulomb(),
+        offset: own.offset,
+        rotor_inertia: model.wants_rotors(),
+    }
+}
+
+/// Standard deviation of each coordinate's force; infinite where it is not measured.
+fn noise(own: &Options, mechanism: &Mechanism, measured: Measured) -> Result<Vec<f64>> {
+    let names = mechanism.velocity_names();
+    let base = if mechanism.base() == Base::Floating { 6 } else { 0 };
+    let mut out = vec![1.0; mechanism.nv()];
+    for Setting { column, value } in &own.noise {
+        ensure_option!(*value > 0.0, "noise", "{column} is {value}, expected a number above zero");
+        match column.as_str() {
+            "tau" => out[base..].fill(*value),
+            "wrench.f" if base > 0 => out[..3].fill(*value),
+            "wrench.t" if base > 0 => out[3..6].fill(*value),
+            other => {
+                let joint = other.strip_prefix("tau.").and_then(|j| names.iter().position(|n| n == j));
+                let wrench = if base > 0 { ", wrench.f or wrench.t" } else { "" };
+                let v = joint.ok_or_else(|| {
+                    let reason = format!("there is no sensor {other}; expected tau, tau.JOINT{wrench}");
+                    Error::option("noise", reason)
+                })?;
+                out[v] = *value;
+            }
+        }
+    }
+    if measured == Measured::JointTorques {
+        out[..base].fill(f64::INFINITY);
+    }
+    if measured == Measured::BaseWrench {
+        out[base..].fill(f64::INFINITY);
+    }
+    if let Some(joints) = &own.joints {
+        let with = |v: usize| {
+            let joint = mechanism.joints().iter().find(|j| j.follows.is_none() && j.v_range().contains(&v));
+            joint.is_some_and(|j| joints.contains(&j.name))
+        };
+        (base..out.len()).filter(|&v| !with(v)).for_each(|v| out[v] = f64::INFINITY);
+    }
+    Ok(out)
+}
+
+/// Highest force of each coordinate less the margin; a prescribed base takes whatever it needs.
+pub fn effort(mechanism: &Mechanism, margin: f64) -> Vec<f64> {
+    let mut out = vec![f64::INFINITY; mechanism.nv()];
+    for joint in
+        mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type != JointType::Floating)
+    {
+        // Files write zero where they know nothing.
+        if joint.limits.effort > 0.0 {
+            joint.v_range().for_each(|v| out[v] = joint.limits.effort * (1.0 - margin));
+        }
+    }
+    out
+}
+
+/// What earlier logs say, in the order of the design's unknowns.
+fn prior(
+    own: &Options,
+    model: &Model,
+    subject: &Subject<'_>,
+    context: &Context<'_>,
+) -> Result<Option<DMatrix<f64>>> {
+    if own.prior_summary.is_empty() {
+        return Ok(None);
+    }
+    let mechanism = subject.mechanism;
+    let equations = Equations::new(mechanism, joint_terms(own, model), DEFAULT_SNAP)?;
+    let dynamics = inertial::dynamics::InverseDynamics::new(mechanism);
+    let columns = inertial::excitation::Columns::new(
+        mechanism,
+        &dynamics,
+        &subject.regrouping,
+        &subject.terms,
+        &subject.noise,
+    )?;
+    ensure_option!(
+        columns.names == equations.names,
+        "prior-summary",
+        "counts where all torques are measured and the unknowns are those of an identification"
+    );
+    let mut total = DMatrix::zeros(columns.len(), columns.len());
+    for name in &own.prior_summary {
+        let summary = saved_summary(context, name)?
+            .ok_or_else(|| Error::Input(format!("{name}: expected a file ending in .summary")))?;
+        total += information_matrix(&equations, &summary, &subject.noise).at(name)?;
+    }
+    Ok(Some(total))
+}
+
+pub fn room(own: &Options, mechanism: &Mechanism) -> Result<Room> {
+    let workspace =
+        own.workspace.as_ref().map(|w| [Vector3::new(w[0], w[1], w[2]), Vector3::new(w[3], w[4], w[5])]);
+    if let Some([low, high]) = workspace {
+        ensure_option!(
+            (0..3).all(|i| low[i] < high[i]),
+            "workspace",
+            "the first corner must be below the second in x, y and z"
+        );
+    }
+    let shapes = Room::shapes(mechanism);
+    if own.self_collision {
+        ensure_option!(
+            !shapes.is_empty(),
+            "self-collision",
+            "the model has no collision shapes but meshes, which are not read; give the links a radius instead"
+        );
+    }
+    let mut capsules = match own.link_radius {
+        Some(radius) => Room::along_links(mechanism, radius),
+        None => Vec::new(),
+    };
+    capsules.extend(shapes);
+    let pairs = if own.link_radius.is_some() || own.self_collision {
+        Room::candidate_pairs(mechanism, &capsules)
+    } else {
+        Vec::new()
+    };
+    if capsules.is_empty() && (workspace.is_some() || own.ground.is_some()) {
+        capsules = Room::along_links(mechanism, 0.0);
+    }
+    Ok(Room { capsules, pairs, workspace, ground: own.ground, clearance: own.clearance })
+}

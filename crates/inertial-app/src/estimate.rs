@@ -1,0 +1,145 @@
+//! Estimation: the estimator, its solver and its prior.
+
+use inertial::estimation::{
+    Bounds, Estimator as Library, IdentifyOptions, Prior, PriorKind, Solver as LibrarySolver, TRACE_OF_PRIOR,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::choice::{self, Estimator, Solver};
+use crate::logs::TEXT_LIMIT;
+use crate::{Context, Error, Located, Model, Result, ensure, ensure_option};
+
+/// Weight of a robot's prior that is as good as none: bodies known to 1000 %. Against what the data know to 100 % it moves the
+/// result by a hundredth of its standard error; with less, what nothing shows leaves too few digits for the data.
+const LITTLE_PRIOR: f64 = 1e-2;
+
+/// Options that decide how the unknowns are estimated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Estimate {
+    /// Estimator; by default `consistent`, from momentum `eiv` where the noise is given, else `ols`.
+    #[serde(with = "choice::optional")]
+    pub estimator: Option<Estimator>,
+    /// Solver of the consistent estimator.
+    #[serde(with = "choice")]
+    pub solver: Solver,
+    /// Prior of the consistent estimator: `model`, `none`, or the name of a model.
+    pub prior: String,
+    /// Weight of the prior; 1 where absent.
+    pub prior_weight: Option<f64>,
+    /// How the distance to the prior is measured.
+    #[serde(with = "choice")]
+    pub prior_kind: PriorKind,
+    /// Where the mass of bodies may be: `links`, or the name of an input in TOML.
+    pub bounds: Option<String>,
+    /// Whether unknowns that the noise covers are named; ols, wls and irls take them as zero.
+    pub essential: bool,
+    /// Whether the result has the covariance of the base parameters.
+    pub covariance: bool,
+}
+
+impl Default for Estimate {
+    fn default() -> Self {
+        Self {
+            estimator: None,
+            solver: Solver::Barrier,
+            prior: "model".into(),
+            prior_weight: None,
+            prior_kind: PriorKind::Entropic,
+            bounds: None,
+            essential: false,
+            covariance: false,
+        }
+    }
+}
+
+/// What is estimated: a whole robot, or one body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Robot,
+    Body,
+}
+
+impl Estimate {
+    /// Checks the options.
+    pub fn check(&self) -> Result<()> {
+        let positive = |x: f64| x > 0.0 && x.is_finite();
+        ensure_option!(
+            self.prior_weight.is_none_or(positive),
+            "prior-weight",
+            "expected a number above zero"
+        );
+        let weighted = self.prior_weight.is_some();
+        ensure_option!(!weighted || self.prior != "none", "prior-weight", "there is no prior to weigh");
+        Ok(())
+    }
+
+    /// Whether the estimator weighs every sample.
+    pub(crate) fn is_robust(&self) -> bool {
+        self.estimator == Some(Estimator::Irls)
+    }
+
+    /// Options of the library.
+    pub(crate) fn options(
+        &self,
+        model: &Model,
+        subject: Subject,
+        context: &Context<'_>,
+    ) -> Result<IdentifyOptions> {
+        self.check()?;
+        let estimator = match self.estimator {
+            Some(Estimator::Ols) => Library::Ols,
+            Some(Estimator::Wls) => Library::Wls,
+            Some(Estimator::Irls) => Library::Irls,
+            Some(Estimator::Consistent) | None => Library::Consistent,
+            Some(Estimator::Bcls | Estimator::Eiv) => {
+                return Err(Error::option("estimator", "bcls and eiv estimate from momentum"));
+            }
+        };
+        let solver = match self.solver {
+            Solver::Barrier => LibrarySolver::Barrier,
+            Solver::Manifold => LibrarySolver::Manifold,
+            Solver::LogCholesky => LibrarySolver::LogCholesky,
+        };
+        let bounds = match self.bounds.as_deref() {
+            None => None,
+            Some("links") => Some(Bounds::of_links(&model.mechanism)),
+            Some(name) => {
+                let text = context.inputs.text(name, TEXT_LIMIT).at(name)?;
+                Some(Bounds::from_toml(&text).at(name)?)
+            }
+        };
+        let (prior, weight) = match self.prior.as_str() {
+            "model" => (None, 1.0),
+            // One body has ten numbers, which a sensor shows or does not; a robot has many that only the prior holds.
+            "none" => (None, if subject == Subject::Body { TRACE_OF_PRIOR } else { LITTLE_PRIOR }),
+            name => {
+                let other = model.like(name, context)?.mechanism;
+                ensure!(
+                    other.parameter_names() == model.mechanism.parameter_names(),
+                    "{name}: has other bodies than the model, expected {}",
+                    model.mechanism.bodies().iter().map(|b| b.name.as_str()).collect::<Vec<_>>().join(", ")
+                );
+                (Some(Prior::new(&other)?), 1.0)
+            }
+        };
+        Ok(IdentifyOptions {
+            estimator,
+            solver,
+            prior,
+            prior_weight: self.prior_weight.unwrap_or(weight),
+            prior_kind: self.prior_kind,
+            bounds,
+            essential: self.essential,
+            covariance: self.covariance,
+            ..IdentifyOptions::default()
+        })
+    }
+
+    /// Names of inputs that are read.
+    pub fn files(&self) -> impl Iterator<Item = String> + '_ {
+        let prior = Some(&self.prior).filter(|p| !matches!(p.as_str(), "model" | "none"));
+        let bounds = self.bounds.as_ref().filter(|b| *b != "links");
+        prior.into_iter().chain(bounds).cloned()
+    }
+}

@@ -1,0 +1,56 @@
+//! Identification of several robots of one type together.
+
+use inertial::estimation::{Carried, Fleet, PayloadLink, Summary, identify_fleet};
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::{Estimate, Subject};
+use crate::identify::written;
+use crate::unknowns::Unknowns;
+use crate::{Context, Model, Result};
+
+/// Options of the identification of a fleet.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// What the unknowns are; they must be those of the summaries.
+    pub unknowns: Unknowns,
+    /// How they are estimated.
+    pub estimate: Estimate,
+    /// Link on which some robots carry something of their own.
+    pub payload: Option<String>,
+    /// Whether the model with the common values is written.
+    pub write: bool,
+}
+
+/// Parameters that robots have in common, and those of each.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    /// The estimate.
+    #[serde(flatten)]
+    pub result: Fleet,
+    /// Text of the model with the common values, where it was asked for.
+    #[serde(skip)]
+    pub model: Option<String>,
+}
+
+/// Identifies robots, one summary each; `carries` says which of them carry a payload.
+pub fn run(
+    model: &Model,
+    robots: &[Summary],
+    carries: &[bool],
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<Outcome> {
+    let equations = options.unknowns.equations(model, context)?;
+    let link = options.payload.as_deref().map(|link| PayloadLink::new(&equations, link)).transpose()?;
+    let carried = link.as_ref().map(|link| Carried { link, carries });
+    let subject = if options.payload.is_some() { Subject::Body } else { Subject::Robot };
+    let wanted = options.estimate.options(model, subject, context)?;
+    let result = identify_fleet(&equations, robots, carried, &wanted)?;
+    let text = if options.write {
+        Some(written(model, &result.common.parameters, Some(&result.common.joints), context)?)
+    } else {
+        None
+    };
+    Ok(Outcome { result, model: text })
+}

@@ -1,0 +1,290 @@
+//! Identification of a free-flying robot, from its rates and the momentum that its wheels gave it.
+
+use std::ops::Range;
+
+use inertial::dynamics::{Frame, Workspace, momentum};
+use inertial::estimation::momentum::{MomentumEquations, MomentumSamples, RateNoise};
+use inertial::estimation::momentum_identification::{
+    MomentumIdentification, MomentumResidual, identify_momentum, integrate_rates,
+};
+use inertial::estimation::{Estimator as Library, IdentifyOptions};
+use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, analyze};
+use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
+use inertial_data::{Cutoff, Log, Need, Options as DataOptions, prepare};
+use serde::{Deserialize, Serialize};
+
+use crate::choice::{self, Estimator, Positions};
+use crate::curves::{Curves, Told, Track};
+use crate::estimate::{Estimate, Subject};
+use crate::identify::{check_holdout, check_writable, written};
+use crate::logs::LogOptions;
+use crate::setting::Setting;
+use crate::{Context, Error, Located, Model, Note, Result, bail, ensure_option};
+
+const MOMENTUM: [&str; 6] =
+    ["momentum.px", "momentum.py", "momentum.pz", "momentum.lx", "momentum.ly", "momentum.lz"];
+
+/// Options of an identification from momentum.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Logs to identify from.
+    pub logs: Vec<String>,
+    /// Logs to validate with.
+    pub validate: Vec<String>,
+    /// Last fraction of each log that validates instead.
+    pub holdout: Option<f64>,
+    /// Standard deviations of measured rates and momenta, by column or group of columns.
+    pub noise: Vec<Setting>,
+    /// Where positions come from.
+    #[serde(with = "choice")]
+    pub positions: Positions,
+    /// How the unknowns are estimated.
+    pub estimate: Estimate,
+    /// How logs are prepared.
+    pub log: LogOptions,
+    /// Whether the model with the identified values is written.
+    pub write: bool,
+    /// Whether the outcome has curves to draw.
+    pub draw: bool,
+}
+
+impl Options {
+    /// Names of all inputs beside the model.
+    pub fn files(&self) -> Vec<String> {
+        let logs = self.logs.iter().chain(&self.validate).cloned();
+        logs.chain(self.log.files()).chain(self.estimate.files()).collect()
+    }
+}
+
+/// Parameters of a free-flying robot.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    /// The estimate.
+    #[serde(flatten)]
+    pub result: MomentumIdentification,
+    /// Text of the model with the identified values, where it was asked for.
+    #[serde(skip)]
+    pub model: Option<String>,
+    /// Measured and predicted momenta and what any experiment can reveal, where they were asked for.
+    #[serde(skip)]
+    pub drawing: Option<(Curves, Analysis)>,
+}
+
+/// Identifies a free-flying robot.
+pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
+    let mechanism = &model.mechanism;
+    check_holdout(options.holdout, &options.validate)?;
+    options.estimate.check()?;
+    if options.write {
+        check_writable(model)?;
+    }
+    let wanted: IdentifyOptions = match options.estimate.estimator {
+        None if options.noise.is_empty() => Library::Ols.into(),
+        Some(Estimator::Ols) => Library::Ols.into(),
+        Some(Estimator::Bcls) => Library::Bcls.into(),
+        None | Some(Estimator::Eiv) => Library::Eiv.into(),
+        Some(Estimator::Wls | Estimator::Irls) => {
+            return Err(Error::option("estimator", "from momentum expected ols, bcls, eiv or consistent"));
+        }
+        Some(Estimator::Consistent) => options.estimate.options(model, Subject::Robot, context)?,
+    };
+    let noise = rate_noise(&options.noise, mechanism)?;
+    let equations = MomentumEquations::new(mechanism, DEFAULT_SNAP).at(&model.label)?;
+    let (mut fit, mut kept) = (Stack::default(), Stack::default());
+    let mut logs = Vec::new();
+    let held_out = options.holdout.unwrap_or(0.0);
+    let all = options.logs.iter().map(|name| (name, held_out));
+    let work = context.work_on(options.logs.iter().chain(&options.validate));
+    for (name, held_out) in all.chain(options.validate.iter().map(|name| (name, 1.0))) {
+        context.file(name);
+        let log = Data::read(mechanism, name, options, context)?;
+        let cut = log.cut(1.0 - held_out);
+        fit.append(&log, 0..cut, mechanism);
+        kept.append(&log, cut..log.len(), mechanism);
+        if options.draw {
+            logs.push((log, cut));
+        }
+        context.progress.share(1.0);
+    }
+    drop(work);
+    let validation = kept.samples();
+    let validation = (kept.len() > 0).then_some(&validation);
+    let result = identify_momentum(&equations, &fit.samples(), validation, noise.as_ref(), &wanted)
+        .at(options.logs.join(", "))?;
+    let text = if options.write { Some(written(model, &result.parameters, None, context)?) } else { None };
+    let drawing = if options.draw {
+        let estimated = mechanism.clone().with_parameters(&result.parameters)?;
+        let mut tracks = Vec::new();
+        for (log, cut) in &logs {
+            tracks.push(log.track(&estimated, 0..*cut, "fit", &result.fit)?);
+            tracks.push(log.track(&estimated, *cut..log.len(), "validation", &result.validation)?);
+        }
+        let wanted = AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() };
+        Some((Curves::of_tracks(tracks), analyze(mechanism, &wanted)?))
+    } else {
+        None
+    };
+    Ok(Outcome { result, model: text, drawing })
+}
+
+/// One log.
+struct Data {
+    path: String,
+    start: f64,
+    rate: f64,
+    q: Vec<f64>,
+    v: Vec<f64>,
+    momentum: Vec<f64>,
+    /// Which samples count.
+    sound: Vec<bool>,
+}
+
+impl Data {
+    fn read(mechanism: &Mechanism, path: &str, own: &Options, context: &Context<'_>) -> Result<Self> {
+        let log = Log::collect(own.log.reader(context, path)?)?;
+        let given: Vec<usize> = (0..6).filter(|&k| log.column(MOMENTUM[k]).is_some()).collect();
+        if let Some(missing) = (3..6).find(|k| !given.contains(k)) {
+            bail!(
+                "{path}: there is no column {}: the momentum of the robot without its wheels",
+                MOMENTUM[missing]
+            );
+        }
+        let options = DataOptions {
+            // Noise that was filtered is no longer white; the estimate wants it as it was.
+            cutoff: Cutoff::Off,
+            decimate: 1,
+            slow: 0.0,
+            torques: Need::Optional,
+            base_pose: Need::Optional,
+            extra: given.iter().map(|&k| MOMENTUM[k].to_owned()).collect(),
+            trust_units: own.log.trust_units,
+            ..DataOptions::default()
+        };
+        let prepared = prepare(mechanism, &log, &options)?;
+        for text in &prepared.notes {
+            context.note(&Note::Log { log: path.to_owned(), text: text.clone() });
+        }
+        let nq = mechanism.nq();
+        let q = match own.positions.rule() {
+            None => prepared.q,
+            Some(rule) => integrate_rates(mechanism, &prepared.t, &prepared.v, &prepared.q[..nq], rule)?,
+        };
+        let mut momentum = vec![0.0; 6 * prepared.t.len()];
+        for (row, extra) in momentum.chunks_exact_mut(6).zip(prepared.extra.chunks_exact(given.len())) {
+            given.iter().zip(extra).for_each(|(&k, x)| row[k] = *x);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            start: prepared.t.first().copied().unwrap_or(0.0),
+            rate: prepared.rate_hz,
+            q,
+            v: prepared.v,
+            momentum,
+            sound: prepared.sound,
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.sound.len()
+    }
+
+    /// The sample before which a part of those that count lies.
+    fn cut(&self, part: f64) -> usize {
+        let mut counting = (0..self.len()).filter(|&i| self.sound[i]);
+        let before = (part * counting.clone().count() as f64).round() as usize;
+        counting.nth(before).unwrap_or(self.len())
+    }
+
+    /// Given and predicted momenta of some samples.
+    fn track(
+        &self,
+        estimated: &Mechanism,
+        range: Range<usize>,
+        part: &'static str,
+        residuals: &[MomentumResidual],
+    ) -> Result<Track> {
+        let (nq, nv) = (estimated.nq(), estimated.nv());
+        let mut workspace = Workspace::new(estimated);
+        let mut predicted = Vec::with_capacity(6 * range.len());
+        for i in range.clone() {
+            let (q, v) = (&self.q[i * nq..(i + 1) * nq], &self.v[i * nv..(i + 1) * nv]);
+            let found = momentum(estimated, &mut workspace, q, v, Frame::Base)?;
+            predicted.extend(found.linear.iter().chain(&found.angular));
+        }
+        Ok(Track {
+            log: self.path.clone(),
+            part,
+            quantity: "momentum",
+            start: self.start + range.start as f64 / self.rate,
+            rate: self.rate,
+            told: residuals.iter().map(Told::from).collect(),
+            units: [["N s"; 3], ["N m s"; 3]].concat(),
+            measured: self.momentum[6 * range.start..6 * range.end].to_vec(),
+            predicted,
+            counts: self.sound[range.clone()].to_vec(),
+            q: self.q[range.start * nq..range.end * nq].to_vec(),
+        })
+    }
+}
+
+/// Samples of all logs that count, one after the other.
+#[derive(Default)]
+struct Stack {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    momentum: Vec<f64>,
+}
+
+impl Stack {
+    fn len(&self) -> usize {
+        self.momentum.len() / 6
+    }
+
+    fn append(&mut self, log: &Data, range: Range<usize>, mechanism: &Mechanism) {
+        let (nq, nv) = (mechanism.nq(), mechanism.nv());
+        for i in range.filter(|&i| log.sound[i]) {
+            self.q.extend_from_slice(&log.q[i * nq..(i + 1) * nq]);
+            self.v.extend_from_slice(&log.v[i * nv..(i + 1) * nv]);
+            self.momentum.extend_from_slice(&log.momentum[6 * i..6 * i + 6]);
+        }
+    }
+
+    fn samples(&self) -> MomentumSamples<'_> {
+        MomentumSamples { q: &self.q, v: &self.v, momentum: &self.momentum }
+    }
+}
+
+/// Standard deviations by column: `dq`, `dq.JOINT`, `base.v`, `base.w`, `momentum.p`, `momentum.l` or a single component; of
+/// several that fit the longest counts.
+pub fn rate_noise(settings: &[Setting], mechanism: &Mechanism) -> Result<Option<RateNoise>> {
+    if settings.is_empty() {
+        return Ok(None);
+    }
+    let base = ["base.vx", "base.vy", "base.vz", "base.wx", "base.wy", "base.wz"].map(String::from);
+    let joints = mechanism.velocity_names().into_iter().skip(6).map(|name| format!("dq.{name}"));
+    let names: Vec<String> = base.into_iter().chain(joints).chain(MOMENTUM.map(String::from)).collect();
+    for Setting { column, value } in settings {
+        ensure_option!(*value >= 0.0, "noise", "{column} is {value}, expected a standard deviation");
+        ensure_option!(
+            names.iter().any(|name| fits(column, name)),
+            "noise",
+            "there is no column {column}; expected dq, base.v, base.w, momentum or one of {}",
+            names.join(" ")
+        );
+    }
+    let of = |name: &String| {
+        let fitting = settings.iter().filter(|s| fits(&s.column, name));
+        fitting.max_by_key(|s| s.column.len()).map_or(0.0, |s| s.value)
+    };
+    let mut all: Vec<f64> = names.iter().map(of).collect();
+    let last = all.split_off(mechanism.nv());
+    Ok(Some(RateNoise { rates: all, momentum: std::array::from_fn(|k| last[k]) }))
+}
+
+/// A column's name, what stands before a dot in it, or a vector without its component.
+fn fits(key: &str, name: &str) -> bool {
+    name.strip_prefix(key).is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with('.') || (key.contains('.') && matches!(rest, "x" | "y" | "z"))
+    })
+}

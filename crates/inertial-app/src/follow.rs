@@ -1,0 +1,210 @@
+//! Estimates while a stream of samples grows.
+
+use std::io::Read;
+
+use inertial::dynamics::{InverseDynamics, Samples};
+use inertial::estimation::{Equations, Identification, IdentifyOptions, Measurements, Online, identify};
+use inertial::mechanism::DEFAULT_SNAP;
+use inertial_data::{CsvReader, FixedLag, StreamSample};
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::{Estimate, Subject};
+use crate::logs::LogOptions;
+use crate::unknowns::Unknowns;
+use crate::{Context, Located, Model, Note, Result, ensure, ensure_option};
+
+/// Samples taken in at once: few, so that forgetting is smooth.
+const BLOCK: usize = 16;
+
+/// Options of estimates from a stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// What the unknowns are.
+    pub unknowns: Unknowns,
+    /// How they are estimated.
+    pub estimate: Estimate,
+    /// How samples are prepared.
+    pub log: LogOptions,
+    /// Seconds of the stream between estimates.
+    pub every: f64,
+    /// Seconds after which a sample has faded to 1/e; never where absent.
+    pub forget: Option<f64>,
+    /// Seconds over which motion and torques are smoothed; results lag by half of it.
+    pub window: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            unknowns: Unknowns::default(),
+            estimate: Estimate::default(),
+            log: LogOptions::default(),
+            every: 1.0,
+            forget: None,
+            window: 0.2,
+        }
+    }
+}
+
+impl Options {
+    /// Checks the options.
+    pub fn check(&self) -> Result<()> {
+        let positive = |x: f64| x > 0.0 && x.is_finite();
+        ensure_option!(positive(self.every), "every", "expected a number above zero");
+        ensure_option!(positive(self.window), "window", "expected a number above zero");
+        ensure_option!(self.forget.is_none_or(positive), "forget", "expected a number above zero");
+        self.log.check()
+    }
+}
+
+/// An estimate with its time.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    /// Time of the last sample (s).
+    pub t: f64,
+    /// The estimate.
+    #[serde(flatten)]
+    pub result: Identification,
+}
+
+/// Follows a CSV stream and shows an estimate at intervals of its time, and at its end.
+pub fn run(
+    model: &Model,
+    stream: Box<dyn Read + Send>,
+    name: &str,
+    options: &Options,
+    context: &Context<'_>,
+    show: &mut dyn FnMut(&Outcome) -> Result<()>,
+) -> Result<()> {
+    options.check()?;
+    let joints = options.unknowns.joint_model(model, context)?;
+    ensure_option!(joints.columns.is_empty(), "joint-model", "a stream has no further columns for formulas");
+    let equations = Equations::new(&model.mechanism, joints, DEFAULT_SNAP).at(&model.label)?;
+    let wanted = options.estimate.options(model, Subject::Robot, context)?;
+    let mut reader = CsvReader::new(stream, name)?;
+    let mut filter: Option<FixedLag<'_>> = None;
+    let mut state = State::new(options, &equations, wanted, show);
+    while let Some(rows) = reader.next_block(1)? {
+        context.go_on()?;
+        let filter = match &mut filter {
+            Some(filter) => filter,
+            none => {
+                let new = FixedLag::new(&model.mechanism, &rows, options.window, &options.log.options(&[]))?;
+                for text in new.notes() {
+                    context.note(&Note::Log { log: name.to_owned(), text: text.clone() });
+                }
+                none.insert(new)
+            }
+        };
+        for sample in filter.push(&rows)? {
+            state.take(sample).at(name)?;
+        }
+    }
+    state.finish().at(name)
+}
+
+/// The filter, the samples that it has not taken in yet, and when to print.
+struct State<'a, 'e, 'm> {
+    own: &'a Options,
+    show: &'a mut dyn FnMut(&Outcome) -> Result<()>,
+    equations: &'e Equations<'m>,
+    options: IdentifyOptions,
+    dynamics: InverseDynamics,
+    online: Option<Online<'e, 'm>>,
+    waiting: Vec<StreamSample>,
+    /// Times of the first and last sample, and of the next estimate.
+    first: Option<f64>,
+    last: f64,
+    due: f64,
+}
+
+impl<'a, 'e, 'm> State<'a, 'e, 'm> {
+    fn new(
+        own: &'a Options,
+        equations: &'e Equations<'m>,
+        options: IdentifyOptions,
+        show: &'a mut dyn FnMut(&Outcome) -> Result<()>,
+    ) -> Self {
+        let dynamics = InverseDynamics::new(equations.mechanism());
+        Self {
+            own,
+            show,
+            equations,
+            options,
+            dynamics,
+            online: None,
+            waiting: Vec::with_capacity(BLOCK),
+            first: None,
+            last: 0.0,
+            due: 0.0,
+        }
+    }
+
+    fn take(&mut self, sample: StreamSample) -> Result<()> {
+        let t = sample.t;
+        if self.first.is_none() {
+            self.first = Some(t);
+            self.due = t + self.own.every;
+        }
+        self.last = t;
+        self.waiting.push(sample);
+        if self.waiting.len() == BLOCK {
+            self.absorb()?;
+        }
+        if t >= self.due {
+            self.absorb()?;
+            self.estimate(false)?;
+            // Also after a long hole the next interval begins now.
+            self.due = t + self.own.every;
+        }
+        Ok(())
+    }
+
+    fn absorb(&mut self) -> Result<()> {
+        let (Some(first), Some(last)) = (self.waiting.first(), self.waiting.last()) else { return Ok(()) };
+        if self.online.is_none() {
+            // The rate of the stream, from its first block.
+            let step = (last.t - first.t) / (self.waiting.len().max(2) - 1) as f64;
+            let keep = self.own.forget.map_or(1.0, |s| (-step / s).exp());
+            self.online = Some(Online::new(self.equations, keep)?);
+        }
+        let Some(online) = &mut self.online else { return Ok(()) };
+        let all = |of: fn(&StreamSample) -> &Vec<f64>| -> Vec<f64> {
+            self.waiting.iter().flat_map(|s| of(s).iter().copied()).collect()
+        };
+        let [q, v, a, tau, raw] =
+            [all(|s| &s.q), all(|s| &s.v), all(|s| &s.a), all(|s| &s.tau), all(|s| &s.tau_raw)];
+        let keep: Vec<bool> = self.waiting.iter().flat_map(|s| s.keep.iter().copied()).collect();
+        let samples = Samples::new(&self.dynamics, self.waiting.len(), &q, &v, &a)?;
+        let mut data = Measurements::new(samples, &tau);
+        data.tau_raw = Some(&raw);
+        data.keep = Some(&keep);
+        data.independent =
+            self.waiting.iter().map(|s| s.independent).sum::<f64>() / self.waiting.len() as f64;
+        online.absorb(&data)?;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    /// Shows an estimate; while there are too few samples for one there is none, unless it is the last.
+    fn estimate(&mut self, last: bool) -> Result<()> {
+        let Some(online) = &self.online else { return Ok(()) };
+        let result = match identify(self.equations, &online.summary(), None, &self.options) {
+            Ok(result) => result,
+            Err(_) if !last => return Ok(()),
+            Err(e) => return Err(e.into()),
+        };
+        (self.show)(&Outcome { t: self.last, result })
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        ensure!(
+            self.first.is_some(),
+            "ended before a whole window of {} s: nothing can be said",
+            self.own.window
+        );
+        self.absorb()?;
+        self.estimate(true)
+    }
+}

@@ -1,0 +1,158 @@
+//! Identification of drive gains: torques that are currents times gains known to a share only.
+
+use std::str::FromStr;
+
+use inertial::consistency::{DEFAULT_TOLERANCE, judge};
+use inertial::estimation::{Equations, Gains, KnownPayload, PayloadLink, Summary, identify};
+use inertial::spatial::Inertia;
+use nalgebra::{Matrix3, Vector3};
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::Subject;
+use crate::identify::{Data, Outcome};
+use crate::logs::saved_summary;
+use crate::recording::Recording;
+use crate::{Context, Located, Model, Result, ensure_option};
+
+/// Options of the identification of drive gains.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// Options of the identification; its logs are of the robot without a payload.
+    pub identify: crate::identify::Options,
+    /// How well the gains are known beforehand: 0.2 is 20 %.
+    pub spread: f64,
+    /// Logs of the robot with a known payload.
+    #[serde(default)]
+    pub loaded: Vec<String>,
+    /// The payload of these logs.
+    #[serde(default)]
+    pub known_payload: Option<Payload>,
+}
+
+impl Options {
+    /// Checks the options.
+    pub fn check(&self) -> Result<()> {
+        let Self { identify, spread, loaded, known_payload } = self;
+        identify.check()?;
+        ensure_option!(*spread > 0.0 && spread.is_finite(), "gains", "expected a number above zero");
+        ensure_option!(!identify.estimate.is_robust(), "gains", "expected another estimator than irls");
+        ensure_option!(
+            identify.unknowns.friction != crate::choice::Friction::Stribeck,
+            "gains",
+            "expected friction that is linear in its unknowns, not stribeck"
+        );
+        ensure_option!(
+            loaded.is_empty() == known_payload.is_none(),
+            "known-payload",
+            "logs with a payload and the payload itself belong together"
+        );
+        Ok(())
+    }
+}
+
+/// A payload whose parameters are known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Payload {
+    link: String,
+    inertia: Inertia<f64>,
+    text: String,
+}
+
+impl TryFrom<String> for Payload {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Payload> for String {
+    fn from(payload: Payload) -> Self {
+        payload.text
+    }
+}
+
+impl FromStr for Payload {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || {
+            format!(
+                "expected LINK=MASS,X,Y,Z, and if known IXX,IYY,IZZ or IXX,IYY,IZZ,IXY,IXZ,IYZ, like tool=2.5,0,0,0.1, not '{text}'"
+            )
+        };
+        let (link, numbers) = text.split_once('=').ok_or_else(expected)?;
+        let numbers: Vec<f64> =
+            numbers.split(',').map(|x| x.trim().parse()).collect::<Result<_, _>>().map_err(|_| expected())?;
+        if !matches!(numbers.len(), 4 | 7 | 10) || numbers.iter().any(|x| !x.is_finite()) {
+            return Err(expected());
+        }
+        let moment = |k: usize| numbers.get(k).copied().unwrap_or(0.0);
+        let [xx, yy, zz, xy, xz, yz] = [4, 5, 6, 7, 8, 9].map(moment);
+        let tensor = Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
+        let com = Vector3::new(numbers[1], numbers[2], numbers[3]);
+        let inertia = Inertia::from_com(numbers[0], com, tensor);
+        let central = Inertia::from_com(numbers[0], Vector3::zeros(), tensor);
+        let exists = judge(&central, DEFAULT_TOLERANCE).is_ok_and(|verdict| verdict.is_consistent());
+        if numbers[0] <= 0.0 || !exists {
+            return Err(format!(
+                "'{text}' is no body: expected a mass above zero, and principal moments of inertia none of which exceeds the sum of the others"
+            ));
+        }
+        Ok(Self { link: link.to_owned(), inertia, text: text.to_owned() })
+    }
+}
+
+/// Finds the gains, and with them all else. The summary of the outcome is as if the gains had been known.
+pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
+    options.check()?;
+    let own = &options.identify;
+    if own.write {
+        crate::identify::check_writable(model)?;
+    }
+    let mut joints = own.unknowns.joint_model(model, context)?;
+    joints.search_couplings = false;
+    let equations = own.unknowns.equations_with(model, joints)?;
+    let wanted = own.estimate.options(model, Subject::Robot, context)?;
+    let link = match &options.known_payload {
+        Some(payload) => Some(PayloadLink::new(&equations, &payload.link).at("known payload")?),
+        None => None,
+    };
+    let mut data = Data::read(own, &equations, context)?;
+    let summary = loaded(options, &equations, context)?;
+    let known = options.known_payload.as_ref().zip(link.as_ref());
+    let known = known.map(|(p, link)| KnownPayload { summary: &summary, link, payload: p.inertia });
+    let found = || {
+        let gains = Gains::new(&equations, &data.fit, known, options.spread)?;
+        data.fit = gains.apply(&equations, &data.fit, false)?;
+        data.fit.merge(&gains.apply(&equations, &summary, true)?)?;
+        if let Some(validation) = &mut data.validation {
+            *validation = gains.apply(&equations, validation, false)?;
+        }
+        let mut result = identify(&equations, &data.fit, data.validation.as_ref(), &wanted)?;
+        gains.note(&equations, &mut result);
+        Ok::<_, inertial::Error>(result)
+    };
+    let result = { found }().at(own.logs.join(", "))?;
+    crate::identify::finish(model, own, &equations, data, result, context)
+}
+
+/// What the logs with the known payload say.
+fn loaded(options: &Options, equations: &Equations<'_>, context: &Context<'_>) -> Result<Summary> {
+    let mut summary = Summary::empty(equations);
+    let _work = context.work_on(&options.loaded);
+    for name in &options.loaded {
+        if let Some(saved) = saved_summary(context, name)? {
+            saved.check(equations).at(name)?;
+            summary.merge(&saved)?;
+            continue;
+        }
+        let own = &options.identify;
+        let mut log = Recording::open(context, &own.log, equations, own.unknowns.measured, name)?;
+        let all = 0..log.len();
+        summary.merge(&log.summary(context, equations, all, None)?)?;
+    }
+    Ok(summary)
+}

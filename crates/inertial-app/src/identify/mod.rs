@@ -1,0 +1,260 @@
+//! Identification of a robot from logs of motion and forces.
+
+mod written;
+
+use std::ops::Range;
+
+use inertial::estimation::{
+    Equations, Huber, Identification, IdentifyOptions, Summary, identify, identify_robust,
+};
+use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, analyze};
+use serde::{Deserialize, Serialize};
+
+use crate::curves::{Curves, Piece};
+use crate::estimate::{Estimate, Subject};
+use crate::logs::{LogOptions, saved_summary};
+use crate::recording::Recording;
+use crate::unknowns::Unknowns;
+use crate::{Context, Located, Model, Result, ensure_option};
+pub use written::check_writable;
+pub(crate) use written::written;
+
+/// Options of an identification.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Logs or summaries to identify from.
+    pub logs: Vec<String>,
+    /// Logs to validate with.
+    pub validate: Vec<String>,
+    /// Last fraction of each log that validates instead.
+    pub holdout: Option<f64>,
+    /// What the unknowns are.
+    pub unknowns: Unknowns,
+    /// How they are estimated.
+    pub estimate: Estimate,
+    /// How logs are prepared.
+    pub log: LogOptions,
+    /// Whether the model with the identified values is written.
+    pub write: bool,
+    /// Whether the outcome has curves to draw; the logs are passed once more.
+    pub draw: bool,
+}
+
+impl Options {
+    /// Checks the options.
+    pub fn check(&self) -> Result<()> {
+        check_holdout(self.holdout, &self.validate)?;
+        self.log.check()?;
+        self.estimate.check()
+    }
+
+    /// Names of all inputs beside the model.
+    pub fn files(&self) -> Vec<String> {
+        let logs = self.logs.iter().chain(&self.validate).cloned();
+        logs.chain(self.log.files()).chain(self.unknowns.files()).chain(self.estimate.files()).collect()
+    }
+}
+
+/// Checks the fraction of logs that validates.
+pub(crate) fn check_holdout(holdout: Option<f64>, validate: &[String]) -> Result<()> {
+    let between = |x: f64| x > 0.0 && x < 1.0;
+    ensure_option!(holdout.is_none_or(between), "holdout", "expected a fraction between 0 and 1");
+    ensure_option!(
+        holdout.is_none() || validate.is_empty(),
+        "holdout",
+        "there are logs to validate with already"
+    );
+    Ok(())
+}
+
+/// Parameters of a robot, with what judges them.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    /// The estimate.
+    #[serde(flatten)]
+    pub result: Identification,
+    /// What the logs say of the unknowns.
+    #[serde(skip)]
+    pub summary: Summary,
+    /// Text of the model with the identified values, where it was asked for.
+    #[serde(skip)]
+    pub model: Option<String>,
+    /// What to draw, where it was asked for.
+    #[serde(skip)]
+    pub drawing: Option<Drawing>,
+}
+
+/// What a page of an identification shows beside the result.
+#[derive(Debug)]
+pub struct Drawing {
+    /// Measured and predicted forces.
+    pub curves: Curves,
+    /// Values of the base parameters according to the model, where it has any.
+    pub prior: Vec<Option<f64>>,
+    /// What any experiment can reveal.
+    pub analysis: Analysis,
+    /// How each log was filtered, and what was repaired.
+    pub logs: Vec<String>,
+}
+
+/// Identifies a robot.
+pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
+    options.check()?;
+    if options.write {
+        check_writable(model)?;
+    }
+    let equations = options.unknowns.equations(model, context)?;
+    let wanted = options.estimate.options(model, Subject::Robot, context)?;
+    let mut data = Data::read(options, &equations, context)?;
+    let result = data.estimate(&equations, &wanted, context).at(options.logs.join(", "))?;
+    finish(model, options, &equations, data, result, context)
+}
+
+/// What the logs say of the unknowns, without estimating them.
+pub fn summarize(model: &Model, options: &Options, context: &Context<'_>) -> Result<Summary> {
+    options.check()?;
+    let equations = options.unknowns.equations(model, context)?;
+    Ok(Data::read(options, &equations, context)?.fit)
+}
+
+/// The outcome of an estimate: with the written model and the curves where they were asked for.
+pub(crate) fn finish(
+    model: &Model,
+    options: &Options,
+    equations: &Equations<'_>,
+    mut data: Data,
+    result: Identification,
+    context: &Context<'_>,
+) -> Result<Outcome> {
+    let written = if options.write {
+        Some(written(model, &result.parameters, Some(&result.joints), context)?)
+    } else {
+        None
+    };
+    let drawing = if options.draw { Some(data.draw(model, equations, &result, context)?) } else { None };
+    Ok(Outcome { result, summary: data.fit, model: written, drawing })
+}
+
+/// What was read: summaries to fit and to validate with, and the logs themselves where they are to be passed again.
+pub(crate) struct Data {
+    pub fit: Summary,
+    pub validation: Option<Summary>,
+    logs: Vec<Passed>,
+}
+
+/// A log that is passed again, with its parts to fit and to validate with.
+struct Passed {
+    recording: Recording,
+    fit: Range<usize>,
+    kept: Range<usize>,
+}
+
+impl Data {
+    /// Reads the logs to fit and those to validate with.
+    pub fn read(options: &Options, equations: &Equations<'_>, context: &Context<'_>) -> Result<Self> {
+        let robust = options.estimate.is_robust();
+        let again = robust || options.draw;
+        let _work = context.work_on(options.logs.iter().chain(&options.validate));
+        let open =
+            |name: &str| Recording::open(context, &options.log, equations, options.unknowns.measured, name);
+        let mut fit = Summary::empty(equations);
+        let mut kept = Summary::empty(equations);
+        let mut logs = Vec::new();
+        for name in &options.logs {
+            if let Some(summary) = saved_summary(context, name)? {
+                ensure_option!(
+                    options.holdout.is_none(),
+                    "holdout",
+                    "{name} is a summary: a part of a log needs the log itself"
+                );
+                ensure_option!(
+                    !robust,
+                    "estimator",
+                    "{name} is a summary: irls weighs every sample and needs the log itself"
+                );
+                summary.check(equations).at(name)?;
+                fit.merge(&summary)?;
+                continue;
+            }
+            let mut log = open(name)?;
+            let (first, last) = match options.holdout {
+                Some(fraction) => log.hold_out(fraction)?,
+                None => (0..log.len(), 0..0),
+            };
+            fit.merge(&log.summary(context, equations, first.clone(), None)?)?;
+            kept.merge(&log.summary(context, equations, last.clone(), None)?)?;
+            if again {
+                logs.push(Passed { recording: log, fit: first, kept: last });
+            }
+        }
+        for name in &options.validate {
+            let mut log = open(name)?;
+            let all = 0..log.len();
+            kept.merge(&log.summary(context, equations, all.clone(), None)?)?;
+            if again {
+                logs.push(Passed { recording: log, fit: 0..0, kept: all });
+            }
+        }
+        Ok(Self { fit, validation: (kept.samples > 0).then_some(kept), logs })
+    }
+
+    /// Estimates; robustly by passing the logs again.
+    fn estimate(
+        &mut self,
+        equations: &Equations<'_>,
+        options: &IdentifyOptions,
+        context: &Context<'_>,
+    ) -> Result<Identification> {
+        let Self { fit, validation, logs } = self;
+        if options.estimator != inertial::estimation::Estimator::Irls {
+            return Ok(identify(equations, fit, validation.as_ref(), options)?);
+        }
+        let mut pass = |equations: &Equations<'_>, huber: Huber<'_>| -> Result<Summary> {
+            let mut out = Summary::empty(equations);
+            let names: Vec<String> = logs.iter().map(|log| log.recording.path().to_owned()).collect();
+            let _work = context.work_on(&names);
+            for log in logs.iter_mut() {
+                log.recording.again(context);
+                out.merge(&log.recording.summary(context, equations, log.fit.clone(), Some(huber))?)?;
+            }
+            Ok(out)
+        };
+        let pass = |equations: &Equations<'_>, huber: Huber<'_>| {
+            pass(equations, huber).map_err(|e| inertial::Error::Numeric(e.to_string()))
+        };
+        Ok(identify_robust(equations, fit, validation.as_ref(), options, pass)?)
+    }
+
+    /// Passes the logs once more and collects what to draw.
+    fn draw(
+        &mut self,
+        model: &Model,
+        equations: &Equations<'_>,
+        result: &Identification,
+        context: &Context<'_>,
+    ) -> Result<Drawing> {
+        let mechanism = &model.mechanism;
+        let chosen = equations.chosen(result)?;
+        let mut facts = Vec::new();
+        let logs = self.logs.iter_mut().map(|log| {
+            let cutoff =
+                log.recording.cutoff_hz().map_or("no filter".into(), |f| format!("cut-off {f:.3} Hz"));
+            let rate = log.recording.rate_hz();
+            facts.push(format!("{}: {cutoff}, fitted at {rate:.1} samples per second", log.recording.path()));
+            facts
+                .extend(log.recording.notes().iter().map(|note| format!("{}: {note}", log.recording.path())));
+            let pieces = vec![
+                Piece::new(log.fit.clone(), "fit", &result.fit),
+                Piece::new(log.kept.clone(), "validation", &result.validation),
+            ];
+            (&mut log.recording, pieces)
+        });
+        let curves = Curves::collect(context, &chosen, &result.values, logs.collect())?;
+        let silent = mechanism.parameters().iter().all(|x| *x == 0.0);
+        let prior = chosen.model_values()?.into_iter().map(|x| (!silent).then_some(x)).collect();
+        let measured = chosen.has_base_wrench().then_some(Measured::Both);
+        let analysis = analyze(mechanism, &AnalyzeOptions { measured, ..AnalyzeOptions::default() })?;
+        Ok(Drawing { curves, prior, analysis, logs: facts })
+    }
+}

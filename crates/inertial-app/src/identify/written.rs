@@ -1,0 +1,98 @@
+//! The model with the identified values.
+
+use inertial::estimation::JointEstimate;
+use inertial::mechanism::write::file::NewDynamics;
+use inertial::mechanism::{BodyKind, Mechanism, read, write};
+
+use crate::{Context, Error, Located, Model, Note, Result};
+
+/// Refuses, before any work, a model that cannot be written.
+pub fn check_writable(model: &Model) -> Result<()> {
+    if read::detect(&model.text) == read::Format::Mjcf {
+        let reason = format!(
+            "{}: models are written as URDF and mechanism files, not as MJCF: take the values from the result, or give the robot's URDF",
+            model.label
+        );
+        return Err(Error::option("out", reason));
+    }
+    Ok(())
+}
+
+/// The model's text with the identified values; `joints` are absent where nothing was asked of them.
+pub(crate) fn written(
+    model: &Model,
+    parameters: &[f64],
+    joints: Option<&[JointEstimate]>,
+    context: &Context<'_>,
+) -> Result<String> {
+    let with = model.mechanism.clone().with_parameters(parameters)?;
+    let parts = |b: &&inertial::mechanism::Body| b.kind != BodyKind::Massless;
+    let bodies: Vec<_> = with.bodies().iter().filter(parts).map(|b| (b.name.as_str(), b.inertia)).collect();
+    let options = model.options;
+    let written = if model.is_xml() {
+        let joints = joints.unwrap_or_default();
+        if joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || has_more(j)) {
+            context.note(&Note::NotInUrdf);
+        }
+        let known = |j: &&JointEstimate| j.viscous.is_some() || j.coulomb.is_some();
+        let friction = |j: &JointEstimate| write::urdf::Friction {
+            damping: j.viscous.unwrap_or(0.0),
+            friction: j.coulomb.unwrap_or(0.0),
+        };
+        let friction: Vec<_> = joints.iter().filter(known).map(|j| (j.name.as_str(), friction(j))).collect();
+        write::urdf::write_bodies(&model.text, &options, &bodies, &friction)
+    } else {
+        let joints = joints.map_or_else(Vec::new, |joints| dynamics(&with, joints, context));
+        write::file::write_bodies(&model.text, &options, &bodies, &joints)
+    };
+    let written = written.at(&model.label)?;
+    written.notes.into_iter().for_each(|note| context.note(&Note::Written(note)));
+    Ok(written.text)
+}
+
+/// Whether a joint has something that no model file has a place for.
+fn has_more(joint: &JointEstimate) -> bool {
+    let more = [joint.offset, joint.stribeck, joint.coulomb_positive, joint.coulomb_negative, joint.gain];
+    more.iter().any(Option::is_some) || !joint.terms.is_empty() || !joint.turns_with.is_empty()
+}
+
+/// New dynamics of the joints, with which the written model predicts what was identified: an armature that was not estimated
+/// apart acts like the inertia of links and is part of it, so it must not count again.
+fn dynamics<'m>(
+    with: &'m Mechanism,
+    joints: &[JointEstimate],
+    context: &Context<'_>,
+) -> Vec<(&'m str, NewDynamics)> {
+    let mut left = joints.iter().any(has_more);
+    let mut out = Vec::new();
+    for joint in with.joints() {
+        let mut new = NewDynamics::default();
+        let found = joints.iter().find(|j| j.name == joint.name && joint.follows.is_none());
+        if let Some(found) = found {
+            (new.damping, new.friction) = (found.viscous, found.coulomb);
+        } else if joint.follows.is_none() {
+            // Joints of several coordinates have one number for all.
+            let own =
+                |j: &&JointEstimate| j.name.strip_prefix(&joint.name).is_some_and(|r| r.starts_with('.'));
+            left |= joints.iter().filter(own).any(|j| j.viscous.is_some() || j.rotor_inertia.is_some());
+        }
+        if joint.dynamics.armature != 0.0 || found.is_some_and(|j| j.rotor_inertia.is_some()) {
+            // Rotors that are bodies of the model keep their own inertia.
+            let of_bodies: f64 = with
+                .bodies()
+                .iter()
+                .filter(|b| b.kind == BodyKind::SymmetricRotor && b.drive.v == joint.v)
+                .map(|b| b.drive.ratio.powi(2) * b.inertia.rotational[(2, 2)])
+                .sum();
+            let own = found.filter(|j| j.turns_with.is_empty()).and_then(|j| j.rotor_inertia);
+            new.armature = Some(own.map_or(0.0, |all| (all - of_bodies).max(0.0)));
+        }
+        if new != NewDynamics::default() {
+            out.push((joint.name.as_str(), new));
+        }
+    }
+    if left {
+        context.note(&Note::NotInMechanismFile);
+    }
+    out
+}

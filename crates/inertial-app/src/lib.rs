@@ -1,0 +1,56 @@
+//! The jobs of `inertial`: one module each, with typed options in and an outcome out.
+//!
+//! Every job has `Options`, which check themselves and can be read from JSON, and a function
+//! `run(&model, &options, &context)` that gives an `Outcome`. Outcomes are the wire format: as JSON they are the result
+//! objects of the program. Nothing here parses a command line, prints, or ends the process. A [`Context`] says where inputs
+//! come from ([`Inputs`]) and who observes the work ([`Progress`]); [`Disk`] reads files, and [`Given`] adds models, logs and
+//! summaries that a caller holds in memory.
+//!
+//! | module | question |
+//! | --- | --- |
+//! | [`check`] | Can these inertial parameters belong to physical bodies? |
+//! | [`analyze`] | Which parameters can any experiment reveal, and in which combinations? |
+//! | [`design`] | Which motion reveals them best, within the limits? |
+//! | [`simulate`] | What would the sensors read during a motion? |
+//! | [`identify`] | What are the parameters, given logs of motion and forces? |
+//! | [`payload`] | What does a link carry? |
+//! | [`gains`] | What are the gains of the drives, and the parameters? |
+//! | [`flight`] | What are the parameters of a free-flying robot, given its momentum? |
+//! | [`follow`] | What are the parameters, while a stream grows? |
+//! | [`fleet`] | What do robots of one type have in common? |
+//! | [`validate`] | How well does a model predict what was measured? |
+
+pub mod analyze;
+pub mod check;
+pub mod choice;
+pub mod curves;
+pub mod design;
+#[cfg(not(target_family = "wasm"))]
+pub mod disk;
+mod error;
+pub mod estimate;
+pub mod fleet;
+pub mod flight;
+pub mod follow;
+pub mod gains;
+pub mod identify;
+mod inputs;
+pub mod logs;
+pub mod model;
+pub mod note;
+pub mod payload;
+mod progress;
+mod recording;
+pub mod setting;
+pub mod simulate;
+pub mod unknowns;
+pub mod validate;
+
+#[cfg(not(target_family = "wasm"))]
+pub use disk::Disk;
+pub use error::{Error, Located, Result};
+pub(crate) use error::{bail, ensure, ensure_option};
+pub use inputs::{Checksum, Given, Inputs};
+pub use model::{Model, ModelOptions};
+pub use note::Note;
+pub use progress::{Context, Progress, Silent, Unit};

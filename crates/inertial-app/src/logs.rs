@@ -1,0 +1,255 @@
+//! Logs and summaries: how logs are prepared, and what they say of the unknowns.
+
+use std::io::Read as _;
+use std::ops::Range;
+use std::path::Path;
+
+use inertial::dynamics::{InverseDynamics, Samples};
+use inertial::estimation::{Equations, Measurements, RowFilter, Summary};
+use inertial::mechanism::Mechanism;
+use inertial_data::{ColumnMap, Cutoff, Filter, Need, Options, Prepared, PreparedLog, Reader, Source};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::choice::{self, FilterKind};
+use crate::{Context, Error, Located, Note, Result, ensure, ensure_option};
+
+/// Bandwidths of the motion kept for Stribeck friction: a joint that turns back passes the bend, some tenths of its greatest speed
+/// wide, in a fraction of its period, and a low-pass of five bandwidths leaves nothing of it.
+const STRIBECK_BANDWIDTHS: f64 = 40.0;
+
+/// Share of the work on a log until it is prepared; the rest is what its samples say of the unknowns.
+pub(crate) const PREPARED: f64 = 0.7;
+
+/// Texts beside a model and its logs (column maps, joint models, bounds) are written by people.
+pub(crate) const TEXT_LIMIT: u64 = 16 << 20;
+
+/// Preparation of logs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogOptions {
+    /// Cut-off of the zero-phase low-pass: a frequency in Hz, `auto` (from the spectrum of the motion) or `off`.
+    #[serde(serialize_with = "write_cutoff", deserialize_with = "read_cutoff")]
+    pub cutoff: Cutoff,
+    /// Kind of the low-pass.
+    #[serde(with = "choice")]
+    pub filter: FilterKind,
+    /// Order of the filter; by default 4 for Butterworth (each way), 3 for the polynomials of Savitzky and Golay.
+    pub filter_order: Option<usize>,
+    /// Samples of the Savitzky-Golay window, an odd number; chosen by the cut-off where absent.
+    pub filter_window: Option<usize>,
+    /// Rate (Hz) of the grid before filtering; the log's own mean rate where absent.
+    pub resample: Option<f64>,
+    /// Keep every n-th sample after filtering; by default eight per period of the cut-off.
+    pub decimate: Option<usize>,
+    /// Name of the input with names and units of the log's columns, in TOML.
+    pub columns: Option<String>,
+    /// Topic of an MCAP log; by default the only one with joint states.
+    pub topic: Option<String>,
+    /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain.
+    pub slow: f64,
+    /// Joints whose torques count; empty for all.
+    pub joints: Vec<String>,
+    /// Accept the units of the log even where they look wrong.
+    pub trust_units: bool,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        Self {
+            cutoff: Cutoff::Auto,
+            filter: FilterKind::Butterworth,
+            filter_order: None,
+            filter_window: None,
+            resample: None,
+            decimate: None,
+            columns: None,
+            topic: None,
+            slow: Options::default().slow,
+            joints: Vec::new(),
+            trust_units: false,
+        }
+    }
+}
+
+/// A cut-off in options.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum CutoffText {
+    Hz(f64),
+    Word(String),
+}
+
+fn write_cutoff<S: Serializer>(cutoff: &Cutoff, serializer: S) -> Result<S::Ok, S::Error> {
+    match cutoff {
+        Cutoff::Auto => CutoffText::Word("auto".into()),
+        Cutoff::Off => CutoffText::Word("off".into()),
+        Cutoff::Hz(hz) => CutoffText::Hz(*hz),
+    }
+    .serialize(serializer)
+}
+
+fn read_cutoff<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cutoff, D::Error> {
+    let text = match CutoffText::deserialize(deserializer)? {
+        CutoffText::Hz(hz) => hz.to_string(),
+        CutoffText::Word(word) => word,
+    };
+    parse_cutoff(&text).map_err(serde::de::Error::custom)
+}
+
+/// Reads a cut-off: a frequency in Hz, `auto` or `off`.
+pub fn parse_cutoff(text: &str) -> Result<Cutoff, String> {
+    match text {
+        "auto" => Ok(Cutoff::Auto),
+        "off" => Ok(Cutoff::Off),
+        _ => match text.parse() {
+            Ok(hz) if hz > 0.0 && f64::is_finite(hz) => Ok(Cutoff::Hz(hz)),
+            _ => Err("expected a frequency in Hz, 'auto' or 'off'".into()),
+        },
+    }
+}
+
+impl LogOptions {
+    /// Checks the options against each other.
+    pub fn check(&self) -> Result<()> {
+        let windowed = self.filter == FilterKind::SavitzkyGolay;
+        ensure_option!(
+            windowed || self.filter_window.is_none(),
+            "filter-window",
+            "only the filter savitzky-golay has a window"
+        );
+        let off = self.filter == FilterKind::Off;
+        ensure_option!(
+            !off || !matches!(self.cutoff, Cutoff::Hz(_)),
+            "cutoff",
+            "there is no cut-off where the filter is off"
+        );
+        ensure_option!(self.decimate != Some(0), "decimate", "expected a number of samples, one at least");
+        Ok(())
+    }
+
+    /// Names of inputs that are read beside the logs.
+    pub fn files(&self) -> impl Iterator<Item = String> + '_ {
+        self.columns.iter().cloned()
+    }
+
+    /// Options of the data layer, with further columns.
+    pub(crate) fn options(&self, extra: &[String]) -> Options {
+        let filter = match self.filter {
+            FilterKind::SavitzkyGolay => {
+                Filter::SavitzkyGolay { window: self.filter_window, order: self.filter_order.unwrap_or(3) }
+            }
+            FilterKind::Butterworth | FilterKind::Off => {
+                Filter::Butterworth { order: self.filter_order.unwrap_or(4) }
+            }
+        };
+        Options {
+            cutoff: if self.filter == FilterKind::Off { Cutoff::Off } else { self.cutoff },
+            filter,
+            resample: self.resample,
+            decimate: self.decimate.unwrap_or(0),
+            slow: self.slow,
+            torque_joints: self.joints.clone(),
+            trust_units: self.trust_units,
+            extra: extra.to_vec(),
+            ..Options::default()
+        }
+    }
+
+    /// Opens a log of any format, with the column map.
+    pub(crate) fn reader(&self, context: &Context<'_>, name: &str) -> Result<Box<dyn Reader>> {
+        let map = match &self.columns {
+            Some(file) => {
+                let text = context.inputs.text(file, TEXT_LIMIT).at(file)?;
+                Some(ColumnMap::parse(&text, file.clone())?)
+            }
+            None => None,
+        };
+        context.inputs.log(name, &Source { map, topic: self.topic.clone() })
+    }
+
+    /// Prepares a log with further columns, to be read in parts: memory does not depend on the log's length. Notes say what was
+    /// repaired or chosen.
+    pub(crate) fn open_with(
+        &self,
+        context: &Context<'_>,
+        mechanism: &Mechanism,
+        name: &str,
+        extra: &[String],
+        torques: Need,
+        stribeck: bool,
+    ) -> Result<PreparedLog> {
+        self.check()?;
+        let mut options = Options { torques, ..self.options(extra) };
+        if stribeck {
+            options.bandwidths = STRIBECK_BANDWIDTHS;
+        }
+        let mut reader = self.reader(context, name)?;
+        let log = PreparedLog::watched(mechanism, &mut reader, &options, &mut |share| {
+            context.progress.share(PREPARED * share);
+        })?;
+        for text in log.notes() {
+            context.note(&Note::Log { log: name.to_owned(), text: text.clone() });
+        }
+        Ok(log)
+    }
+}
+
+/// What a prepared log says of the unknowns.
+pub fn summarize(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
+    let dynamics = InverseDynamics::new(equations.mechanism());
+    let samples = Samples::new(&dynamics, log.len(), &log.q, &log.v, &log.a)?;
+    let mut data = Measurements::new(samples, &log.tau);
+    data.tau_raw = Some(&log.tau_raw);
+    data.keep = Some(&log.keep);
+    if !equations.joint_model().columns.is_empty() {
+        data.columns = Some(&log.extra);
+    }
+    (data.independent, data.filter) = (log.independent(), log.row_filter.as_ref());
+    Ok(Summary::new(equations, &data)?)
+}
+
+/// Numbers of a log held at once: the forces of some ten thousand samples of an arm.
+const HELD: usize = 1 << 19;
+
+/// A part of a log that is held at once.
+pub struct Part {
+    /// Its samples, with those that the rows' filter reaches.
+    pub samples: Range<usize>,
+    /// How many of them are before and after those at which rows are centred.
+    pub beyond: [usize; 2],
+}
+
+/// Cuts samples of a log into parts. They depend on the model alone, so what is summed does not depend on the machine.
+pub fn parts(
+    mechanism: &Mechanism,
+    range: Range<usize>,
+    filter: Option<&RowFilter>,
+) -> impl Iterator<Item = Part> + use<> {
+    let size = (HELD / mechanism.nv().max(1)).next_multiple_of(Summary::PART);
+    let reach = filter.map_or(0, RowFilter::half);
+    range.clone().step_by(size).map(move |start| {
+        let end = range.end.min(start + size);
+        let samples = start.saturating_sub(reach).max(range.start)..(end + reach).min(range.end);
+        let beyond = [start - samples.start, samples.end - end];
+        Part { samples, beyond }
+    })
+}
+
+/// Summaries have some kilobytes per joint.
+const LIMIT: u64 = 64 << 20;
+
+/// Gives the summary that an input is, if it is one: held by the caller, or a file that ends in `.summary` or `.json`.
+pub(crate) fn saved_summary(context: &Context<'_>, name: &str) -> Result<Option<Summary>> {
+    if let Some(given) = context.inputs.summary(name) {
+        return Ok(Some(given.clone()));
+    }
+    let named = Path::new(name).extension().is_some_and(|e| e == "json" || e == "summary");
+    if !named {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    context.inputs.open(name).at(name)?.take(LIMIT + 1).read_to_string(&mut text).at(name)?;
+    ensure!(text.len() as u64 <= LIMIT, "{name}: is larger than any summary");
+    let read = serde_json::from_str(&text);
+    read.map(Some).map_err(|e| Error::Input(format!("{name}: is not a summary: {e}")))
+}

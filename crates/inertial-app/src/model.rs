@@ -1,0 +1,153 @@
+//! Models: their text, what it describes, and the mechanism built from it.
+
+use std::cell::Cell;
+
+use inertial::dynamics::ClosedMechanism;
+use inertial::mechanism::{
+    Base, BodyKind, BuildOptions, Mechanism, MechanismBuilder, RotorModel, builtin, read,
+};
+use nalgebra::Vector3;
+use serde::{Deserialize, Serialize};
+
+use crate::{Context, Inputs, Located, Result, choice, ensure_option};
+
+/// Models are texts that people edit; the largest of the field have a few megabytes.
+const SIZE_LIMIT: u64 = 64 << 20;
+
+/// Choices about a model that its file leaves open or that shall be made against it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelOptions {
+    /// Whether the base is fixed or floating; floating by default only where the model says so.
+    #[serde(with = "choice::optional")]
+    pub base: Option<Base>,
+    /// Gravity (m/s², world frame); by default as the model says, else 0, 0, -9.81.
+    pub gravity: Option<[f64; 3]>,
+    /// How geared rotors enter the parameters; by default as the model says.
+    #[serde(with = "choice::optional")]
+    pub rotors: Option<RotorModel>,
+}
+
+impl ModelOptions {
+    fn build_options(&self) -> Result<BuildOptions> {
+        let finite = |g: [f64; 3]| g.iter().all(|x| x.is_finite());
+        ensure_option!(self.gravity.is_none_or(finite), "gravity", "expected three finite numbers");
+        Ok(BuildOptions { base: self.base, gravity: self.gravity.map(Vector3::from), rotors: self.rotors })
+    }
+}
+
+/// A model with the mechanism that is built from it.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// Name for messages: the file, or `standard input`.
+    pub label: String,
+    /// Its text.
+    pub text: String,
+    /// What the text describes.
+    pub builder: MechanismBuilder,
+    /// Choices with which the mechanism was built.
+    pub options: BuildOptions,
+    /// The mechanism.
+    pub mechanism: Mechanism,
+}
+
+impl Model {
+    /// Reads and builds a model: a name that the inputs know, or `builtin:NAME`.
+    pub fn load(name: &str, options: &ModelOptions, inputs: &dyn Inputs) -> Result<Self> {
+        let build = options.build_options()?;
+        let label = label(name);
+        let (text, builder) = read_text(name, inputs).at(&label)?;
+        let mechanism = builder.build(&build).at(&label)?;
+        Ok(Self { label, text, builder, options: build, mechanism })
+    }
+
+    /// Loads another model with the same choices.
+    pub fn like(&self, name: &str, context: &Context<'_>) -> Result<Self> {
+        let BuildOptions { base, gravity, rotors } = self.options;
+        Self::load(name, &ModelOptions { base, gravity: gravity.map(Into::into), rotors }, context.inputs)
+    }
+
+    /// Builds a model from a text that stands alone.
+    pub fn from_text(label: &str, text: String, options: BuildOptions) -> Result<Self> {
+        let builder = read::model(&text, &read::no_includes).at(label)?;
+        let mechanism = builder.build(&options).at(label)?;
+        Ok(Self { label: label.to_owned(), text, builder, options, mechanism })
+    }
+
+    /// Builds the mechanism with another base.
+    pub fn with_base(&self, base: Base) -> Result<Mechanism> {
+        let options = BuildOptions { base: Some(base), ..self.options };
+        self.builder.build(&options).at(&self.label)
+    }
+
+    /// Whether rotor inertias shall be identified for joints whose rotor the model does not have.
+    pub fn wants_rotors(&self) -> bool {
+        matches!(self.options.rotors, Some(RotorModel::Symmetric | RotorModel::General))
+    }
+
+    /// Whether the model is an XML text.
+    pub fn is_xml(&self) -> bool {
+        self.text.trim_start().starts_with('<')
+    }
+}
+
+/// Name of an input for messages.
+pub fn label(name: &str) -> String {
+    if name == "-" { "standard input".into() } else { name.to_owned() }
+}
+
+fn read_text(name: &str, inputs: &dyn Inputs) -> Result<(String, MechanismBuilder)> {
+    let text = match name.strip_prefix("builtin:") {
+        Some(name) => builtin::text(name)?.to_owned(),
+        None => inputs.text(name, SIZE_LIMIT)?,
+    };
+    // What is included counts towards the same limit.
+    let left = Cell::new(SIZE_LIMIT.saturating_sub(text.len() as u64));
+    let include = |included: &str| {
+        if name.starts_with("builtin:") {
+            return read::no_includes(included);
+        }
+        let text = inputs.included(name, included, left.get()).map_err(|e| e.to_string())?;
+        left.set(left.get().saturating_sub(text.len() as u64));
+        Ok(text)
+    };
+    let builder = read::model(&text, &include)?;
+    Ok((text, builder))
+}
+
+/// A model in a result object.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// Its name.
+    pub name: String,
+    /// Number of links that move.
+    pub bodies: usize,
+    /// Number of degrees of freedom, loops closed.
+    pub dof: usize,
+    /// `fixed` or `floating`.
+    pub base: &'static str,
+    /// Gravity (m/s²).
+    pub gravity: [f64; 3],
+    /// Number of loops.
+    pub loops: usize,
+    /// Number of rotors.
+    pub rotors: usize,
+}
+
+impl Summary {
+    /// Describes a mechanism with its loops closed.
+    pub fn new(closed: &ClosedMechanism<'_>) -> Self {
+        let mechanism = closed.mechanism();
+        let count =
+            |kinds: &[BodyKind]| mechanism.bodies().iter().filter(|b| kinds.contains(&b.kind)).count();
+        Self {
+            name: mechanism.name().to_owned(),
+            bodies: count(&[BodyKind::Link]),
+            dof: closed.dof(),
+            base: if mechanism.base() == Base::Floating { "floating" } else { "fixed" },
+            gravity: mechanism.gravity().into(),
+            loops: mechanism.loops().len(),
+            rotors: count(&[BodyKind::Rotor, BodyKind::SymmetricRotor]),
+        }
+    }
+}

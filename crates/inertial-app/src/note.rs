@@ -1,0 +1,113 @@
+//! Notes beside a result: what was repaired, chosen or left out. All their words stand here.
+
+use std::fmt;
+
+/// Something that people should know beside the result.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Note {
+    /// How a log was prepared.
+    Log {
+        /// Name of the log.
+        log: String,
+        /// What was repaired or chosen.
+        text: String,
+    },
+    /// What the library says of a model.
+    Model(String),
+    /// A URDF has no place for some identified values.
+    NotInUrdf,
+    /// A mechanism file has no place for some identified values.
+    NotInMechanismFile,
+    /// A URDF has no place for reflected rotor inertias.
+    NoRotorsInUrdf,
+    /// Values that a writer changed or left out.
+    Written(String),
+    /// The trajectory does not say how a floating base moves.
+    BaseRests,
+    /// Wheels are given but the robot does not fly.
+    WheelsLocked,
+    /// Columns that no part of the job needs.
+    UnusedColumns(Vec<String>),
+    /// Joints without room to move.
+    HeldStill(Vec<String>),
+    /// Joint terms that cannot be told from the inertia of links.
+    ActLikeLinks(Vec<String>),
+    /// A floating base is held still during a design.
+    BaseHeld,
+    /// A search was ended before it was done.
+    EndedEarly,
+    /// A mesh that cannot be shown.
+    Mesh {
+        /// Its file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+        /// The link that it belongs to.
+        link: String,
+    },
+}
+
+impl Note {
+    /// Stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Log { .. } => "log",
+            Self::Model(_) => "model",
+            Self::NotInUrdf => "not-in-urdf",
+            Self::NotInMechanismFile => "not-in-mechanism-file",
+            Self::NoRotorsInUrdf => "no-rotors-in-urdf",
+            Self::Written(_) => "written",
+            Self::BaseRests => "base-rests",
+            Self::WheelsLocked => "wheels-locked",
+            Self::UnusedColumns(_) => "unused-columns",
+            Self::HeldStill(_) => "held-still",
+            Self::ActLikeLinks(_) => "act-like-links",
+            Self::BaseHeld => "base-held",
+            Self::EndedEarly => "ended-early",
+            Self::Mesh { .. } => "mesh",
+        }
+    }
+
+    /// The message, with options spelled as the caller's users know them.
+    pub fn message(&self, spell: &dyn Fn(&str) -> String) -> String {
+        match self {
+            Self::Log { log, text } => format!("{log}: {text}"),
+            Self::Model(text) | Self::Written(text) => text.clone(),
+            Self::NotInUrdf => {
+                "a URDF takes inertias, viscous and Coulomb friction: all else is in the result only".into()
+            }
+            Self::NotInMechanismFile => {
+                "a mechanism file takes inertias, viscous and Coulomb friction and rotor inertias of joints with one \
+                 coordinate: all else is in the result only"
+                    .into()
+            }
+            Self::NoRotorsInUrdf => {
+                "a URDF has no place for reflected rotor inertias: they are in the result only".into()
+            }
+            Self::BaseRests => "there are no columns base.x … base.qw: the base rests".into(),
+            Self::WheelsLocked => {
+                format!("wheels turn only with {} momentum: here they count as locked", spell("measured"))
+            }
+            Self::UnusedColumns(names) => format!("columns that are not used: {}", names.join(" ")),
+            Self::HeldStill(names) => format!("the limits hold {} still", names.join(", ")),
+            Self::ActLikeLinks(names) => {
+                format!("{} act like the inertia of their links and count there", names.join(", "))
+            }
+            Self::BaseHeld => format!("the base is held still: {} X,A moves it", spell("base-motion")),
+            Self::EndedEarly => "the search was ended early: this is the best motion until then".into(),
+            Self::Mesh { file, reason, link } => format!("{file}: {reason}; the page shows {link} without it"),
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message(&str::to_owned))
+    }
+}
+
+/// Spells options as the command line does: `--prior-weight`. Texts of results use it.
+pub fn as_flag(option: &str) -> String {
+    format!("--{option}")
+}

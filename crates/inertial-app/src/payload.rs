@@ -1,0 +1,401 @@
+//! Identification of a payload: only what one link carries.
+
+use inertial::estimation::{
+    Equations, Identification, PayloadLink, SensorMotion, SingleBody, Summary, Term, Unloaded, WRENCH_NAMES,
+    Wrenches, identify_payload, validate,
+};
+use inertial::mechanism::write::urdf::NewValues;
+use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
+use inertial::spatial::{Inertia, Parameters};
+use inertial_data::{Log, Need, Options as DataOptions, Prepared, Source, prepare, prepare_columns};
+use serde::{Deserialize, Serialize};
+
+use crate::choice::Friction;
+use crate::curves::{Curves, Piece, Told, Track};
+use crate::estimate::{Estimate, Subject};
+use crate::identify::{check_holdout, check_writable};
+use crate::logs::{LogOptions, saved_summary};
+use crate::recording::Recording;
+use crate::unknowns::Unknowns;
+use crate::{Context, Located, Model, Note, Result, bail, ensure, ensure_option};
+
+/// Name of what the link carries, in results.
+const PAYLOAD: &str = "payload";
+
+/// Columns of an inertial measurement unit; angular accelerations may be missing.
+const IMU: [&str; 9] =
+    ["acc.x", "acc.y", "acc.z", "gyro.x", "gyro.y", "gyro.z", "alpha.x", "alpha.y", "alpha.z"];
+
+/// Joints beyond the sensor may move by this much (rad or m) and still count as held.
+const HELD: f64 = 1e-3;
+
+/// Options of a payload's identification.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Link that carries the payload.
+    pub link: String,
+    /// Logs with the payload: of a force/torque sensor on the link, or of joint torques.
+    pub logs: Vec<String>,
+    /// Logs of the robot without the payload; where there are none, the model is that robot.
+    pub unloaded: Vec<String>,
+    /// Logs with the payload to validate with.
+    pub validate: Vec<String>,
+    /// Last fraction of each log that validates instead.
+    pub holdout: Option<f64>,
+    /// Terms of the joints.
+    pub unknowns: Unknowns,
+    /// How the payload is estimated.
+    pub estimate: Estimate,
+    /// How logs are prepared.
+    pub log: LogOptions,
+    /// Whether the model with the payload added to the link is written.
+    pub write: bool,
+    /// Whether the outcome has curves to draw.
+    pub draw: bool,
+}
+
+impl Options {
+    /// Checks the options.
+    pub fn check(&self) -> Result<()> {
+        ensure_option!(
+            !self.estimate.is_robust(),
+            "estimator",
+            "irls weighs samples of a whole robot's joint torques: a payload takes ols, wls or consistent"
+        );
+        ensure_option!(
+            matches!(self.estimate.prior.as_str(), "model" | "none"),
+            "prior",
+            "a payload takes 'model' (a ball of water with the measured mass) or 'none', not {}",
+            self.estimate.prior
+        );
+        self.log.check()?;
+        check_holdout(self.holdout, &self.validate)
+    }
+
+    /// Names of all inputs beside the model.
+    pub fn files(&self) -> Vec<String> {
+        let logs = self.logs.iter().chain(&self.validate).chain(&self.unloaded).cloned();
+        logs.chain(self.log.files()).chain(self.unknowns.files()).chain(self.estimate.files()).collect()
+    }
+}
+
+/// Parameters of a payload.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    /// The estimate.
+    #[serde(flatten)]
+    pub result: Identification,
+    /// Link that carries it.
+    #[serde(skip)]
+    pub link: String,
+    /// Text of the model with the payload added to the link, where it was asked for.
+    #[serde(skip)]
+    pub model: Option<String>,
+    /// Measured and predicted forces, where they were asked for.
+    #[serde(skip)]
+    pub curves: Option<Curves>,
+}
+
+impl Outcome {
+    /// Inertia of the payload in the link's frame.
+    pub fn inertia(&self) -> Inertia<f64> {
+        Inertia::from_parameters(&Parameters::from_column_slice(&self.result.parameters))
+    }
+}
+
+/// Identifies a payload.
+pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
+    options.check()?;
+    let (mechanism, link) = (&model.mechanism, options.link.as_str());
+    if options.write {
+        check_writable(model)?;
+        ensure_option!(
+            model.is_xml(),
+            "out",
+            "{}: a payload can be added to a URDF, not to a mechanism file",
+            model.label
+        );
+    }
+    let exists = mechanism.links().iter().any(|l| l.name == link);
+    let names: Vec<&str> = mechanism.links().iter().map(|l| l.name.as_str()).collect();
+    let near = inertial::nearest_hint(link, names.iter().copied());
+    let known = if near.is_empty() { format!("; there are {}", names.join(", ")) } else { near };
+    ensure!(exists, "{}: has no link {link}{known}", model.label);
+    let sensed = match options.logs.first() {
+        Some(name) if options.unloaded.is_empty() && saved_summary(context, name)?.is_none() => {
+            has_sensor(context, name)?
+        }
+        _ => false,
+    };
+    let (result, curves) =
+        if sensed { behind_sensor(model, options, context)? } else { from_torques(model, options, context)? };
+    let mut out =
+        Outcome { result, link: link.to_owned(), model: None, curves: options.draw.then_some(curves) };
+    if options.write {
+        if out.result.joints.iter().any(|j| j.rotor_inertia.is_some()) {
+            context.note(&Note::NoRotorsInUrdf);
+        }
+        out.model = Some(loaded_model(model, &out)?);
+    }
+    Ok(out)
+}
+
+fn read(context: &Context<'_>, name: &str) -> Result<Log> {
+    Ok(Log::collect(context.inputs.log(name, &Source::default())?)?)
+}
+
+/// Whether the log is one of a force/torque sensor; refused where it has no forces at all.
+fn has_sensor(context: &Context<'_>, name: &str) -> Result<bool> {
+    let log = read(context, name)?;
+    let has = |prefix: &str| log.names().iter().any(|n| n.starts_with(prefix));
+    ensure!(has("ft.") || has("tau"), "{name}: has neither ft.fx … ft.tz nor torques of joints (tau.JOINT)");
+    Ok(has("ft."))
+}
+
+/// The body beyond a force/torque sensor.
+fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<(Identification, Curves)> {
+    let mechanism = &model.mechanism;
+    let single = SingleBody::new(mechanism.name(), PAYLOAD)?;
+    let equations = single.equations()?;
+    let (mut all, mut kept) = (Summary::empty(&equations), Summary::empty(&equations));
+    let mut notes = Vec::new();
+    let mut shown = Vec::new();
+    let logs = own.logs.iter().map(|path| (path, own.holdout.unwrap_or(0.0)));
+    let work = context.work_on(own.logs.iter().chain(&own.validate));
+    for (path, share) in logs.chain(own.validate.iter().map(|path| (path, 1.0))) {
+        context.file(path);
+        let log = read(context, path)?;
+        let options = own.log.options(&[]);
+        let (prepared, motion) = if log.column("acc.x").is_some() {
+            from_imu(&log, options)?
+        } else {
+            from_joints(&log, options, mechanism, &own.link).at(path)?
+        };
+        notes.extend(prepared.notes.iter().map(|text| Note::Log { log: path.clone(), text: text.clone() }));
+        let width = prepared.extra.len() / prepared.len().max(1);
+        let wrench = |all: &[f64]| all.chunks_exact(width.max(6)).flat_map(|r| r[..6].to_vec()).collect();
+        let (filtered, raw): (Vec<f64>, Vec<f64>) = (wrench(&prepared.extra), wrench(&prepared.extra_raw));
+        let keep: Vec<bool> = prepared.sound.iter().flat_map(|&k| [k; 6]).collect();
+        let cut = ((1.0 - share) * prepared.len() as f64).round() as usize;
+        for (range, to) in [(0..cut, &mut all), (cut..prepared.len(), &mut kept)] {
+            let six = 6 * range.start..6 * range.end;
+            let measured = Wrenches {
+                raw: Some(&raw[six.clone()]),
+                keep: Some(&keep[six.clone()]),
+                independent: prepared.independent(),
+                ..Wrenches::new(&filtered[six])
+            };
+            let part = motion.part(range);
+            to.merge(&single.summary(&equations, &part, &measured).at(path)?)?;
+        }
+        if own.draw {
+            shown.push((path, cut, prepared, motion, filtered));
+        }
+        context.progress.share(1.0);
+    }
+    drop(work);
+    let options = own.estimate.options(model, Subject::Body, context)?;
+    let validation = (kept.samples > 0).then_some(&kept);
+    let logs = own.logs.join(", ");
+    let result = single.identify(&equations, &all, validation, &options).at(&logs)?;
+    ensure!(
+        result.excited > 0,
+        "{logs}: the sensor never turns, so its offsets cannot be told from the payload: hold it in several orientations"
+    );
+    notes.iter().for_each(|note| context.note(note));
+    let mut tracks = Vec::new();
+    for (path, cut, prepared, motion, measured) in shown {
+        let nq = prepared.q.len() / prepared.len().max(1);
+        let parts = [(0..cut, "fit", &result.fit), (cut..prepared.len(), "validation", &result.validation)];
+        for (range, part, residuals) in parts.into_iter().filter(|(range, ..)| !range.is_empty()) {
+            tracks.push(Track {
+                log: path.clone(),
+                part,
+                quantity: "force",
+                start: prepared.t[range.start],
+                rate: prepared.rate_hz,
+                told: residuals.iter().map(Told::from).collect(),
+                units: [["N"; 3], ["N m"; 3]].concat(),
+                measured: measured[6 * range.start..6 * range.end].to_vec(),
+                predicted: single.readings(&equations, &all, &motion.part(range.clone()), &result)?,
+                counts: prepared.sound[range.clone()].to_vec(),
+                q: prepared.q[nq * range.start..nq * range.end].to_vec(),
+            });
+        }
+    }
+    Ok((result, Curves::of_tracks(tracks)))
+}
+
+/// Forces and the motion of the sensor, from an inertial measurement unit in the sensor's frame.
+fn from_imu(log: &Log, mut options: DataOptions) -> Result<(Prepared, SensorMotion)> {
+    let columns = if log.column("alpha.x").is_some() { &IMU[..] } else { &IMU[..6] };
+    options.extra = WRENCH_NAMES.iter().chain(columns).map(|&n| n.to_owned()).collect();
+    let mut prepared = prepare_columns(log, columns, &options)?;
+    let width = options.extra.len();
+    let pick = |first: usize| -> Vec<f64> {
+        prepared.extra.chunks_exact(width).flat_map(|r| r[first..first + 3].to_vec()).collect()
+    };
+    let gyro = pick(9);
+    let alpha = if columns.len() == 9 { pick(12) } else { derivative(&gyro, 1.0 / prepared.rate_hz) };
+    let motion = SensorMotion::from_imu(pick(6), gyro, alpha)?;
+    // One-sided differences at the ends are worth little.
+    let n = prepared.sound.len();
+    (0..n).filter(|&i| i < 2 || i + 2 >= n).for_each(|i| prepared.sound[i] = false);
+    Ok((prepared, motion))
+}
+
+/// Central differences of fourth order of three numbers per sample; zero at the two ends.
+fn derivative(x: &[f64], step: f64) -> Vec<f64> {
+    let mut out = vec![0.0; x.len()];
+    for i in 6..x.len().saturating_sub(6) {
+        out[i] = (8.0 * (x[i + 3] - x[i - 3]) - (x[i + 6] - x[i - 6])) / (12.0 * step);
+    }
+    out
+}
+
+/// Forces and the motion of the sensor, from the joints.
+fn from_joints(
+    log: &Log,
+    mut options: DataOptions,
+    mechanism: &Mechanism,
+    link: &str,
+) -> Result<(Prepared, SensorMotion)> {
+    options.extra = WRENCH_NAMES.iter().map(|&n| n.to_owned()).collect();
+    options.torques = Need::Optional;
+    let prepared = prepare(mechanism, log, &options)?;
+    held_beyond(mechanism, link, &prepared)?;
+    let motion = SensorMotion::from_joints(mechanism, link, &prepared.q, &prepared.v, &prepared.a)?;
+    Ok((prepared, motion))
+}
+
+/// Refuses joints that move parts of what the sensor carries.
+fn held_beyond(mechanism: &Mechanism, link: &str, log: &Prepared) -> Result<()> {
+    let Some(carrier) = mechanism.links().iter().find(|l| l.name == link).and_then(|l| l.body) else {
+        return Ok(());
+    };
+    let bodies = mechanism.bodies();
+    let beyond = |mut i: usize| loop {
+        match bodies[i].parent {
+            Some(p) if p == carrier => return true,
+            Some(p) => i = p,
+            None => return false,
+        }
+    };
+    for body in (0..bodies.len()).filter(|&i| beyond(i)) {
+        for v in bodies[body].v_range() {
+            let speeds = log.v.iter().skip(v).step_by(mechanism.nv().max(1));
+            let path: f64 = speeds.map(|x| x.abs()).sum::<f64>() / log.rate_hz;
+            if path > HELD {
+                let name = &mechanism.joints()[bodies[body].joint].name;
+                bail!("the joint {name} moves what the sensor on {link} carries: hold it still");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a log is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Loaded,
+    Unloaded,
+    /// With the payload, to judge by.
+    Kept,
+}
+
+/// The difference that a payload makes in the torques.
+fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(Identification, Curves)> {
+    let (mechanism, friction) = (&model.mechanism, own.unknowns.friction);
+    let mut joint_model = own.unknowns.joint_model(model, context)?;
+    ensure_option!(
+        !joint_model.stribeck,
+        "friction",
+        "a payload takes friction that is linear in its unknowns, not stribeck"
+    );
+    joint_model.search_couplings = false;
+    let alone = own.unloaded.is_empty();
+    // One log alone is compared with the model, whose friction counts where it is not asked for anew.
+    let equations = if alone {
+        joint_model.terms.viscous = true;
+        joint_model.terms.coulomb = !joint_model.asymmetric;
+        Equations::with_all_terms(mechanism, joint_model, DEFAULT_SNAP)
+    } else {
+        Equations::new(mechanism, joint_model, DEFAULT_SNAP)
+    };
+    let equations = equations.at(&model.label)?;
+    let carrier = PayloadLink::new(&equations, &own.link).at(&model.label)?;
+    let mut loaded = Summary::empty(&equations);
+    let (mut unloaded, mut kept) = (loaded.clone(), loaded.clone());
+    let mut shown = Vec::new();
+    let all =
+        |paths: &[String], role: Role| paths.iter().map(|path| (path.clone(), role)).collect::<Vec<_>>();
+    let logs =
+        [all(&own.logs, Role::Loaded), all(&own.unloaded, Role::Unloaded), all(&own.validate, Role::Kept)];
+    let work = context.work_on(own.logs.iter().chain(&own.unloaded).chain(&own.validate));
+    for (path, role) in logs.into_iter().flatten() {
+        if let Some(summary) = saved_summary(context, &path)? {
+            ensure_option!(
+                own.holdout.is_none() || role != Role::Loaded,
+                "holdout",
+                "{path} is a summary: a part of a log needs the log itself"
+            );
+            summary.check(&equations).at(&path)?;
+            match role {
+                Role::Loaded => &mut loaded,
+                Role::Unloaded => &mut unloaded,
+                Role::Kept => &mut kept,
+            }
+            .merge(&summary)?;
+            continue;
+        }
+        let mut log = Recording::open(context, &own.log, &equations, None, &path)?;
+        let (first, last) = match (role, own.holdout) {
+            (Role::Loaded, Some(fraction)) => log.hold_out(fraction)?,
+            (Role::Kept, _) => (0..0, 0..log.len()),
+            _ => (0..log.len(), 0..0),
+        };
+        let fitted = if role == Role::Unloaded { &mut unloaded } else { &mut loaded };
+        fitted.merge(&log.summary(context, &equations, first.clone(), None)?)?;
+        kept.merge(&log.summary(context, &equations, last.clone(), None)?)?;
+        if role != Role::Unloaded && own.draw {
+            shown.push((log, first, last));
+        }
+    }
+    drop(work);
+    let free: Vec<bool> = equations
+        .terms
+        .iter()
+        .map(|(_, term)| match term {
+            Term::Viscous => !matches!(friction, Friction::None | Friction::Coulomb),
+            Term::Coulomb => !matches!(friction, Friction::None | Friction::Viscous),
+            // Most models have none, and the joints' torques contain it.
+            Term::RotorInertia => model.wants_rotors(),
+            _ => true,
+        })
+        .collect();
+    let known = if alone { Unloaded::Model { free: &free } } else { Unloaded::Log(&unloaded) };
+    let options = own.estimate.options(model, Subject::Body, context)?;
+    let mut result =
+        identify_payload(&equations, &carrier, &loaded, known, &options).at(own.logs.join(", "))?;
+    if kept.samples > 0 {
+        let judged = validate(&equations, &kept, &result.values).at("validation")?;
+        result.validation_relative_rms = Some(judged.relative_rms);
+        result.validation = judged.joints;
+    }
+    let pieces = shown.iter_mut().map(|(log, first, last)| {
+        let parts = [(first, "fit", &result.fit), (last, "validation", &result.validation)];
+        let parts = parts.into_iter().filter(|(range, ..)| range.start < range.end);
+        (log, parts.map(|(range, part, residuals)| Piece::new(range.clone(), part, residuals)).collect())
+    });
+    let curves = Curves::collect(context, &equations, &result.values, pieces.collect())?;
+    Ok((result, curves))
+}
+
+/// The model's text with the payload added to the link.
+fn loaded_model(model: &Model, found: &Outcome) -> Result<String> {
+    let link = found.link.as_str();
+    let own = model.mechanism.links().iter().find(|l| l.name == link).and_then(|l| l.inertia);
+    let links = vec![(link, own.unwrap_or_else(Inertia::zero) + found.inertia())];
+    NewValues { links, joints: Vec::new() }.write(&model.text).at(&model.label)
+}

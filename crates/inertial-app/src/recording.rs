@@ -1,0 +1,447 @@
+//! Logs as the equations need them: with further columns, wrenches on the base and contacts; of mechanisms with loops, the
+//! independent joints.
+
+use std::ops::Range;
+
+use inertial::dynamics::{
+    ClosedMechanism, InverseDynamics, Samples, Workspace, forward_kinematics, frame_jacobian,
+};
+use inertial::estimation::{Equations, Huber, Measurements, Prediction, RowFilter, Summary};
+use inertial::identifiability::Measured;
+use inertial::mechanism::{Base, BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder};
+use inertial::spatial::{Force, Inertia, Pose};
+use inertial_data::{Need, Prepared, PreparedLog};
+use nalgebra::Vector3;
+
+use crate::logs::{LogOptions, PREPARED, parts};
+use crate::{Context, Located, Result, bail, ensure};
+
+const AXES: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
+
+/// A known wrench on a link, in its frame.
+struct Contact {
+    body: Option<usize>,
+    pose: Pose<f64>,
+    /// Number of each component among the further columns; absent ones are zero.
+    columns: [Option<usize>; 6],
+}
+
+/// Some samples of a log with the forces that the unknowns predict, sample after sample.
+pub struct Part<'p> {
+    /// Times.
+    pub t: &'p [f64],
+    /// Positions of the whole mechanism.
+    pub q: &'p [f64],
+    /// Velocities; with loops those of the independent coordinates.
+    pub v: &'p [f64],
+    /// Measured forces of all rows, as they were fitted.
+    pub tau: &'p [f64],
+    /// Which of them count.
+    pub keep: &'p [bool],
+    /// The predicted ones.
+    pub prediction: &'p Prediction,
+    /// Number of the first sample as the fit counts, and the distance of the rows that the fit keeps.
+    first: usize,
+    every: usize,
+}
+
+impl Part<'_> {
+    /// Whether a sample is the centre of a row of the fit.
+    pub fn is_fitted(&self, sample: usize) -> bool {
+        (self.first + sample).is_multiple_of(self.every)
+    }
+}
+
+/// A prepared log, matched with the equations.
+pub struct Recording {
+    log: PreparedLog,
+    contacts: Vec<Contact>,
+    measured: Option<Measured>,
+    path: String,
+    /// Further columns: first those of the joints' formulas, then the base wrench, then contacts.
+    formulas: usize,
+    further: usize,
+    /// Share of the work on it that was done before a pass begins.
+    begun: f64,
+}
+
+impl Recording {
+    /// Opens and matches a log.
+    pub fn open(
+        context: &Context<'_>,
+        options: &LogOptions,
+        equations: &Equations<'_>,
+        measured: Option<Measured>,
+        path: &str,
+    ) -> Result<Self> {
+        context.file(path);
+        let mechanism = equations.mechanism();
+        let mut further = equations.joint_model().columns.clone();
+        let formulas = further.len();
+        if equations.has_base_wrench() {
+            further.extend(AXES.map(|axis| format!("wrench.{axis}")));
+        }
+        let names = if path == "-" { Vec::new() } else { options.reader(context, path)?.names().to_vec() };
+        let contacts = contacts(mechanism, &names, &mut further).at(path)?;
+        let joints = if measured == Some(Measured::BaseWrench) { Need::Optional } else { Need::Required };
+        let stribeck = equations.joint_model().stribeck;
+        let log = match equations.closed() {
+            Some(closed) => {
+                let joints_only = independent_joints(closed)?;
+                options.open_with(context, &joints_only, path, &further, joints, stribeck)?
+            }
+            None => options.open_with(context, mechanism, path, &further, joints, stribeck)?,
+        };
+        let (path, further) = (path.to_owned(), further.len());
+        Ok(Self { log, contacts, measured, path, formulas, further, begun: PREPARED })
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.log.len()
+    }
+
+    /// Samples per second.
+    pub fn rate_hz(&self) -> f64 {
+        self.log.rate_hz()
+    }
+
+    /// Cut-off of the low-pass, where there is one.
+    pub fn cutoff_hz(&self) -> Option<f64> {
+        self.log.cutoff_hz()
+    }
+
+    /// What was repaired and chosen.
+    pub fn notes(&self) -> &[String] {
+        self.log.notes()
+    }
+
+    /// As the user named it.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The first part, and the last `fraction` to validate with.
+    pub fn hold_out(&mut self, fraction: f64) -> Result<(Range<usize>, Range<usize>)> {
+        Ok(self.log.hold_out(fraction)?)
+    }
+
+    /// Begins to pass the log once more.
+    pub fn again(&mut self, context: &Context<'_>) {
+        context.file(&self.path);
+        self.begun = 0.0;
+    }
+
+    /// What some samples say of the unknowns, read part by part.
+    pub fn summary(
+        &mut self,
+        context: &Context<'_>,
+        equations: &Equations<'_>,
+        range: Range<usize>,
+        huber: Option<Huber<'_>>,
+    ) -> Result<Summary> {
+        let mut out = Summary::empty(equations);
+        let filter = self.log.row_filter().cloned();
+        self.each_part(context, equations, range, filter.as_ref(), |_, _, data| {
+            // For as long as all live.
+            let mut data: Measurements<'_> = data;
+            (data.huber, data.filter) = (huber, filter.as_ref());
+            Ok(out.merge(&Summary::new(equations, &data)?)?)
+        })?;
+        Ok(out)
+    }
+
+    /// Shows some samples part by part, with the forces that values of the unknowns predict.
+    pub fn predict(
+        &mut self,
+        context: &Context<'_>,
+        equations: &Equations<'_>,
+        range: Range<usize>,
+        values: &[f64],
+        mut show: impl FnMut(&Part<'_>),
+    ) -> Result<()> {
+        let filter = self.log.row_filter().cloned();
+        self.each_part(context, equations, range, filter.as_ref(), |log, forces, data| {
+            let [before, after] = data.beyond;
+            let inner = before..log.len() - after;
+            let mut prediction = equations.predict(&data, values)?;
+            let rows = prediction.force.len() / log.len().max(1);
+            let cut = |all: &[f64], width: usize| all[inner.start * width..inner.end * width].to_vec();
+            // Both sides pass the filter of the fit; friction is shown as it is at each speed.
+            let (tau, keep) = if let Some(filter) = &filter {
+                prediction.force = smoothed(&prediction.force, rows, filter.column_weights(), &inner);
+                let keep = whole(&forces.keep, rows, filter, &inner);
+                (smoothed(&forces.tau, rows, filter.weights(), &inner), keep)
+            } else {
+                prediction.force = cut(&prediction.force, rows);
+                (cut(&forces.tau, rows), forces.keep[inner.start * rows..inner.end * rows].to_vec())
+            };
+            prediction.friction = cut(&prediction.friction, rows);
+            let (nq, nv) = (data.q().len() / log.len().max(1), log.v.len() / log.len().max(1));
+            show(&Part {
+                t: &log.t[inner.clone()],
+                q: &data.q()[inner.start * nq..inner.end * nq],
+                v: &log.v[inner.start * nv..inner.end * nv],
+                tau: &tau,
+                keep: &keep,
+                prediction: &prediction,
+                first: inner.start,
+                every: filter.as_ref().map_or(1, RowFilter::every),
+            });
+            Ok(())
+        })
+    }
+
+    /// Parts overlap by what the filter of rows reaches.
+    fn each_part(
+        &mut self,
+        context: &Context<'_>,
+        equations: &Equations<'_>,
+        range: Range<usize>,
+        filter: Option<&RowFilter>,
+        mut work: impl FnMut(&Prepared, &Forces, Measurements<'_>) -> Result<()>,
+    ) -> Result<()> {
+        for part in parts(equations.mechanism(), range, filter) {
+            context.go_on()?;
+            let log = self.log.read(part.samples.clone())?;
+            let measured = self.measured(equations, &log, part.beyond, &mut work);
+            measured.at(&self.path)?;
+            let done = part.samples.end as f64 / self.log.len() as f64;
+            context.progress.share(self.begun + (1.0 - self.begun) * done);
+        }
+        Ok(())
+    }
+
+    /// A part of the log as the equations take it.
+    fn measured(
+        &self,
+        equations: &Equations<'_>,
+        log: &Prepared,
+        beyond: [usize; 2],
+        work: impl FnOnce(&Prepared, &Forces, Measurements<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mechanism = equations.mechanism();
+        let count = log.len();
+        let mut closed_q = Vec::new();
+        if let Some(closed) = equations.closed() {
+            closed_q.resize(count * mechanism.nq(), 0.0);
+            closed.follow(&mut closed.workspace(), closed.assembled(), &log.q, &mut closed_q)?;
+        }
+        let q = if equations.closed().is_some() { &closed_q } else { &log.q };
+        let forces = self.forces(equations, log, q)?;
+        let columns: Vec<f64> = log
+            .extra
+            .chunks_exact(self.further.max(1))
+            .flat_map(|row| &row[..self.formulas])
+            .copied()
+            .collect();
+        let dynamics = InverseDynamics::new(mechanism);
+        let samples = match equations.closed() {
+            Some(closed) => Samples::closed(closed, count, q, &log.v, &log.a)?,
+            None => Samples::new(&dynamics, count, q, &log.v, &log.a)?,
+        };
+        let mut data = Measurements::new(samples, &forces.tau);
+        data.tau_raw = Some(&forces.raw);
+        data.keep = Some(&forces.keep);
+        data.columns = (self.formulas > 0).then_some(&columns[..]);
+        (data.independent, data.beyond) = (log.independent(), beyond);
+        work(log, &forces, data)
+    }
+
+    /// The forces of all rows: torques, the wrench on a fixed base, and what contacts add.
+    /// `q` are the positions of the whole mechanism.
+    fn forces(&self, equations: &Equations<'_>, log: &Prepared, q: &[f64]) -> Result<Forces> {
+        let (nv, rows) =
+            (equations.coordinates(), equations.coordinates() + 6 * usize::from(equations.has_base_wrench()));
+        let mut out = Forces::default();
+        for s in 0..log.len() {
+            out.tau.extend_from_slice(&log.tau[s * nv..(s + 1) * nv]);
+            out.raw.extend_from_slice(&log.tau_raw[s * nv..(s + 1) * nv]);
+            out.keep.extend_from_slice(&log.keep[s * nv..(s + 1) * nv]);
+            if rows > nv {
+                let wrench = s * self.further + self.formulas;
+                out.tau.extend_from_slice(&log.extra[wrench..wrench + 6]);
+                out.raw.extend_from_slice(&log.extra_raw[wrench..wrench + 6]);
+                out.keep.extend([log.sound[s]; 6]);
+            }
+        }
+        let floating = equations.mechanism().base() == Base::Floating;
+        let base = if floating { 0..6 } else { nv..rows };
+        let unwanted = |row: usize| match self.measured {
+            None | Some(Measured::Both | Measured::Momentum) => false,
+            Some(Measured::JointTorques) => floating && base.contains(&row),
+            Some(Measured::BaseWrench) => !base.contains(&row),
+        };
+        out.keep.iter_mut().enumerate().for_each(|(k, keep)| *keep &= !unwanted(k % rows));
+        self.add_contacts(equations, log, q, rows, &mut out)?;
+        Ok(out)
+    }
+
+    /// Forces and contacts together move the robot: `Yπ = τ + Σ Jᵀ w`; with loops `Gᵀ Jᵀ w`, `G` taking the independent
+    /// velocities to all.
+    fn add_contacts(
+        &self,
+        equations: &Equations<'_>,
+        log: &Prepared,
+        positions: &[f64],
+        rows: usize,
+        out: &mut Forces,
+    ) -> Result<()> {
+        if self.contacts.is_empty() {
+            return Ok(());
+        }
+        let (mechanism, dof) = (equations.mechanism(), equations.coordinates());
+        let (nq, nv) = (mechanism.nq(), mechanism.nv());
+        let mut workspace = Workspace::new(mechanism);
+        let mut closed = equations.closed().map(|c| (c, c.workspace()));
+        let (mut jacobian, mut pull) = (vec![0.0; 6 * nv], vec![0.0; nv]);
+        for s in 0..log.len() {
+            let q = &positions[s * nq..(s + 1) * nq];
+            let map = match &mut closed {
+                Some((closed, workspace)) => Some(closed.velocity_map(workspace, q)?),
+                None => None,
+            };
+            for contact in &self.contacts {
+                for (extra, forces) in [(&log.extra, &mut out.tau), (&log.extra_raw, &mut out.raw)] {
+                    let at = |k: usize| contact.columns[k].map_or(0.0, |c| extra[s * self.further + c]);
+                    let wrench = [at(3), at(4), at(5), at(0), at(1), at(2)];
+                    let own = &mut forces[s * rows..(s + 1) * rows];
+                    if let Some(body) = contact.body {
+                        frame_jacobian(mechanism, &mut workspace, q, body, &contact.pose, &mut jacobian)?;
+                        for (v, pull) in pull.iter_mut().enumerate() {
+                            *pull = (0..6).map(|r| jacobian[r * nv + v] * wrench[r]).sum();
+                        }
+                        for (i, tau) in own[..dof].iter_mut().enumerate() {
+                            *tau += map.map_or(pull[i], |g| {
+                                g.column(i).iter().zip(&pull).map(|(g, pull)| g * pull).sum()
+                            });
+                        }
+                    } else {
+                        forward_kinematics(mechanism, &mut workspace, q)?;
+                    }
+                    if rows > dof {
+                        let link =
+                            contact.body.map_or(Pose::identity(), |b| workspace.poses()[b]) * contact.pose;
+                        let world = link.push_force(&Force {
+                            angular: Vector3::new(wrench[0], wrench[1], wrench[2]),
+                            linear: Vector3::new(wrench[3], wrench[4], wrench[5]),
+                        });
+                        let parts = world.linear.iter().chain(world.angular.iter());
+                        own[dof..].iter_mut().zip(parts).for_each(|(tau, w)| *tau += w);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Samples of a window around `s`, of `count`; shorter at the ends of the log.
+fn window(s: usize, weights: usize, count: usize) -> Range<usize> {
+    let half = weights / 2;
+    s.saturating_sub(half)..(s + half + 1).min(count)
+}
+
+/// Numbers of all rows low-passed, at some samples; where the window leaves the log by the weights that are left.
+fn smoothed(all: &[f64], rows: usize, weights: &[f64], inner: &Range<usize>) -> Vec<f64> {
+    let (count, half) = (all.len() / rows.max(1), weights.len() / 2);
+    let mut out = Vec::with_capacity(inner.len() * rows);
+    for s in inner.clone() {
+        let window = window(s, weights.len(), count);
+        let own = &weights[window.start + half - s..window.end + half - s];
+        let total: f64 = own.iter().sum();
+        out.extend(
+            (0..rows).map(|row| {
+                window.clone().zip(own).map(|(k, w)| w * all[k * rows + row]).sum::<f64>() / total
+            }),
+        );
+    }
+    out
+}
+
+/// Which of the filtered rows count: their windows lie within the log, and samples that do not count have little weight.
+fn whole(keep: &[bool], rows: usize, filter: &RowFilter, inner: &Range<usize>) -> Vec<bool> {
+    let (count, width) = (keep.len() / rows.max(1), filter.weights().len());
+    let mut out = Vec::with_capacity(inner.len() * rows);
+    let mut samples = Vec::with_capacity(width);
+    for s in inner.clone() {
+        let window = window(s, width, count);
+        for row in 0..rows {
+            samples.clear();
+            samples.extend(window.clone().map(|k| keep[k * rows + row]));
+            out.push(window.len() == width && filter.keeps(&samples));
+        }
+    }
+    out
+}
+
+/// Of all rows, sample after sample.
+#[derive(Default)]
+struct Forces {
+    tau: Vec<f64>,
+    raw: Vec<f64>,
+    keep: Vec<bool>,
+}
+
+/// Finds `contact.LINK.fx` and its like among a log's columns, and adds them to the further ones.
+fn contacts(mechanism: &Mechanism, names: &[String], further: &mut Vec<String>) -> Result<Vec<Contact>> {
+    let mut out: Vec<(String, Contact)> = Vec::new();
+    for name in names {
+        let Some((link, axis)) = name.strip_prefix("contact.").and_then(|rest| rest.rsplit_once('.')) else {
+            continue;
+        };
+        let Some(axis) = AXES.iter().position(|a| *a == axis) else {
+            bail!("column {name}: expected contact.LINK.fx, fy, fz, tx, ty or tz");
+        };
+        let place = if let Some(k) = out.iter().position(|(n, _)| n == link) {
+            k
+        } else {
+            let Some(found) = mechanism.links().iter().find(|l| l.name == link) else {
+                let known: Vec<&str> = mechanism.links().iter().map(|l| l.name.as_str()).collect();
+                bail!("column {name}: the model has no link {link}, expected one of {}", known.join(", "));
+            };
+            out.push((link.to_owned(), Contact { body: found.body, pose: found.pose, columns: [None; 6] }));
+            out.len() - 1
+        };
+        out[place].1.columns[axis] = Some(further.len());
+        further.push(name.clone());
+    }
+    // A force without a moment is a wrench too, but not one with a component that is not known.
+    for (link, contact) in &out {
+        for part in [0..3, 3..6] {
+            let unknown = part.clone().find(|&k| contact.columns[k].is_none());
+            let known = part.clone().any(|k| contact.columns[k].is_some());
+            if let Some(axis) = unknown.filter(|_| known) {
+                bail!(
+                    "there is no column contact.{link}.{}, but others of that wrench are there",
+                    AXES[axis]
+                );
+            }
+        }
+    }
+    Ok(out.into_iter().map(|(_, contact)| contact).collect())
+}
+
+/// A stand-in with the independent joints alone: a log of a mechanism with loops needs no more than their columns.
+fn independent_joints(closed: &ClosedMechanism<'_>) -> Result<Mechanism> {
+    let mechanism = closed.mechanism();
+    let mut builder = MechanismBuilder::new(mechanism.name(), "ground");
+    // What floats carries the rest, or its columns would not be those of a base.
+    let base = mechanism.joints().iter().find(|j| j.joint_type == JointType::Floating);
+    let base = base.filter(|_| mechanism.base() == Base::Floating).map(|j| j.name.as_str());
+    for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
+        let independent = joint.v_range().filter(|v| closed.independent().contains(v)).count();
+        ensure!(
+            independent == 0 || independent == joint.v_range().len(),
+            "joint {} is independent in part only: mark other joints as independent",
+            joint.name
+        );
+        if independent > 0 {
+            let parent = base.filter(|base| *base != joint.name).unwrap_or("ground");
+            let mut spec = JointSpec::new(&joint.name, joint.joint_type, parent, &joint.name);
+            spec.limits = joint.limits;
+            builder = builder.link(&joint.name, Inertia::zero()).joint(spec);
+        }
+    }
+    Ok(builder.build(&BuildOptions::default())?)
+}

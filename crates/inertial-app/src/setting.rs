@@ -1,0 +1,26 @@
+//! Numbers for columns of a log.
+
+use serde::{Deserialize, Serialize};
+
+/// A number for a column or a group of columns: `tau.elbow=0.1`, `base.w=8e-5`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// The column or group.
+    pub column: String,
+    /// Its value.
+    pub value: f64,
+}
+
+impl std::str::FromStr for Setting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("expected COLUMN=NUMBER like dq=5e-5, not '{text}'");
+        let (column, value) = text.split_once('=').ok_or_else(expected)?;
+        let value: f64 = value.trim().parse().map_err(|_| expected())?;
+        if column.trim().is_empty() || !value.is_finite() {
+            return Err(expected());
+        }
+        Ok(Self { column: column.trim().to_owned(), value })
+    }
+}

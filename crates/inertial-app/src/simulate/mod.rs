@@ -1,0 +1,218 @@
+//! Simulation: what would the sensors read during a motion?
+
+mod ros;
+mod run;
+mod table;
+mod trajectory;
+
+use std::io::Write;
+
+use inertial::dynamics::ClosedMechanism;
+use inertial::identifiability::Measured;
+use inertial::mechanism::{Base, Mechanism};
+use inertial::simulation::{JointForces, PoseRule, Sensors};
+use serde::{Deserialize, Serialize};
+
+use crate::choice::{self, JointForcesOf};
+use crate::model::{Summary, label};
+use crate::note::as_flag;
+use crate::progress::Unit;
+use crate::setting::Setting;
+use crate::{Context, Located, Model, Note, Result, ensure_option};
+use table::Table;
+use trajectory::Source;
+
+/// Options of a simulation.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Name of the trajectory: CSV, a ROS `JointTrajectory` in YAML, or coefficients in JSON or TOML.
+    pub trajectory: String,
+    /// Whether forces are given and the motion follows.
+    pub forward: bool,
+    /// Whether the rows are points to stop at.
+    pub waypoints: bool,
+    /// What the sensors give; by default joint torques, with a floating base both.
+    #[serde(with = "choice::optional")]
+    pub measured: Option<Measured>,
+    /// Joints that have a torque sensor; empty for all.
+    pub joints: Vec<String>,
+    /// Samples per second; by default the rows of the trajectory, else 100.
+    pub rate: Option<f64>,
+    /// Standard deviation of noise by column.
+    pub noise: Vec<Setting>,
+    /// Constant errors by column.
+    pub bias: Vec<Setting>,
+    /// Steps of quantisation by column.
+    pub quantum: Vec<Setting>,
+    /// Seed of the noise.
+    pub seed: u64,
+    /// Friction, damping and springs of the joints.
+    #[serde(with = "choice")]
+    pub friction: JointForcesOf,
+    /// Total momentum of a free flight, world frame (N s, N m s); zero where absent.
+    pub momentum: Option<[f64; 6]>,
+    /// How the pose of a free flight follows from its twist.
+    #[serde(with = "choice")]
+    pub pose: PoseRule,
+    /// Whether motion beyond the limits of the joints is simulated too.
+    pub ignore_limits: bool,
+}
+
+impl Options {
+    /// Checks the options.
+    pub fn check(&self) -> Result<()> {
+        ensure_option!(!(self.forward && self.waypoints), "forward", "cannot be combined with waypoints");
+        let positive = |x: f64| x > 0.0 && x.is_finite();
+        ensure_option!(self.rate.is_none_or(positive), "rate", "expected a number above zero");
+        let finite = |m: [f64; 6]| m.iter().all(|x| x.is_finite());
+        ensure_option!(self.momentum.is_none_or(finite), "momentum", "expected six finite numbers");
+        Ok(())
+    }
+}
+
+/// Kind of simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The motion is given, the forces follow.
+    InverseDynamics,
+    /// The forces are given, the motion follows.
+    ForwardDynamics,
+    /// Joints and wheels are given, the base follows.
+    FreeFlight,
+}
+
+/// How well the laws of mechanics are kept; what does not apply is left out.
+#[derive(Debug, Default, Serialize)]
+pub struct Drift {
+    /// Change of energy less work (J), at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<f64>,
+    /// The same over the energies involved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_relative: Option<f64>,
+    /// Change of momentum less impulse (N s, N m s), at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub momentum: Option<f64>,
+    /// Distance of the centre of mass from its straight line (m), at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub centre_of_mass: Option<f64>,
+    /// Residual of the loops (rad, or relative to their length), at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closure: Option<f64>,
+}
+
+/// A simulated log, without its samples.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    schema: &'static str,
+    /// The robot.
+    pub model: Summary,
+    /// What was simulated.
+    pub mode: Mode,
+    /// What the sensors give.
+    pub measured: &'static str,
+    /// Number of samples.
+    pub samples: usize,
+    /// Time of the first sample (s).
+    pub start: f64,
+    /// Time of the last sample (s).
+    pub end: f64,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// Seed of the noise.
+    pub seed: u64,
+    /// How well the laws of mechanics are kept.
+    pub drift: Drift,
+    /// Notes in words.
+    pub warnings: Vec<String>,
+}
+
+/// Simulates; the log goes to `out` as CSV.
+pub fn run(
+    model: &Model,
+    options: &Options,
+    context: &Context<'_>,
+    out: Option<&mut dyn Write>,
+) -> Result<Outcome> {
+    options.check()?;
+    let mechanism = &model.mechanism;
+    let closed = ClosedMechanism::new(mechanism).at(&model.label)?;
+    let measured = measured(options, model)?;
+    let mode = match measured {
+        _ if options.forward => Mode::ForwardDynamics,
+        Measured::Momentum => Mode::FreeFlight,
+        _ => Mode::InverseDynamics,
+    };
+    ensure_option!(
+        options.momentum.is_none() || mode == Mode::FreeFlight,
+        "momentum",
+        "is of a free flight, where momentum is measured"
+    );
+    let forces = match options.friction {
+        JointForcesOf::Model => JointForces::of(mechanism).at(&model.label)?,
+        JointForcesOf::None => JointForces::none(mechanism),
+    };
+    let mut notes: Vec<Note> = closed.warnings().iter().cloned().map(Note::Model).collect();
+    let place = label(&options.trajectory);
+    let source = Source::load(context, &options.trajectory, options.waypoints, mechanism)?;
+    let mut course = source.course(&closed, mode, &mut notes).at(&place)?;
+    let times = run::Times::new(&course, options.rate).at(&place)?;
+    let table = Table::new(&closed, measured, mode, &options.joints)?;
+    let pairs = |list: &[Setting]| list.iter().map(|s| (s.column.clone(), s.value)).collect::<Vec<_>>();
+    let (noise, bias, quantum) = (pairs(&options.noise), pairs(&options.bias), pairs(&options.quantum));
+    let sensors = Sensors::new(table.names(), &noise, &bias, &quantum, options.seed)?;
+    let flight = run::Flight { momentum: options.momentum.unwrap_or_default(), rule: options.pose };
+    let limits = (!options.ignore_limits).then(|| run::Limits::new(mechanism));
+    let work = context.work(Unit::Samples, times.len() as u64);
+    let mut output = run::Output::new(table, sensors, out)?;
+    let drift = match mode {
+        Mode::InverseDynamics => {
+            run::inverse(context, &closed, forces, &mut course, &times, limits.as_ref(), &mut output)
+        }
+        Mode::ForwardDynamics => run::forward(context, &closed, forces, &mut course, &times, &mut output),
+        Mode::FreeFlight => {
+            run::free_flight(context, mechanism, &flight, &mut course, &times, limits.as_ref(), &mut output)
+        }
+    };
+    drop(work);
+    let drift = match drift {
+        // What cannot be written is no fault of what was read.
+        Err(crate::Error::Io(error)) => return Err(error.into()),
+        other => other.at(&place)?,
+    };
+    let (start, end) = times.span();
+    notes.iter().for_each(|note| context.note(note));
+    Ok(Outcome {
+        schema: "inertial/simulation/1",
+        model: Summary::new(&closed),
+        mode,
+        measured: measured.name(),
+        samples: times.len(),
+        start,
+        end,
+        columns: output.names().to_vec(),
+        seed: options.seed,
+        drift,
+        warnings: notes.iter().map(|note| note.message(&as_flag)).collect(),
+    })
+}
+
+/// What is measured, and whether that can be.
+fn measured(options: &Options, model: &Model) -> Result<Measured> {
+    let mechanism: &Mechanism = &model.mechanism;
+    let floating = mechanism.base() == Base::Floating;
+    let usual = if floating { Measured::Both } else { Measured::JointTorques };
+    let measured = options.measured.unwrap_or(usual);
+    if measured == Measured::Momentum {
+        ensure_option!(
+            !options.forward,
+            "forward",
+            "gives forces, but a free flight (measured momentum) takes motion"
+        );
+        ensure_option!(floating, "measured", "momentum needs a robot that flies: make its base floating");
+        run::check_wheels(mechanism, options.momentum.unwrap_or_default()).at(&model.label)?;
+    }
+    Ok(measured)
+}

@@ -1,0 +1,342 @@
+//! The three kinds of simulation, sample by sample.
+
+use std::io::Write;
+
+use inertial::dynamics::ClosedMechanism;
+use inertial::mechanism::Mechanism;
+use inertial::simulation::{
+    Forward, FreeFlyer, JointForces, PoseRule, Prescribed, PrescribedMotion, Reading, Sensors,
+};
+use inertial::spatial::Force;
+use nalgebra::{Matrix3, Vector3};
+
+use super::Drift;
+use super::table::Table;
+use crate::{Context, Error, Located, Result, ensure};
+
+/// Samples per second where the trajectory has no rows.
+const DEFAULT_RATE: f64 = 100.0;
+
+/// More rows than this fill a disk before anyone reads them.
+const MOST_SAMPLES: f64 = 1e8;
+
+/// The bar is told after so many samples.
+const TOLD: usize = 1 << 10;
+
+/// When the sensors are read.
+pub enum Times {
+    Rows(Vec<f64>),
+    Uniform { start: f64, end: f64, rate: f64, count: usize },
+}
+
+impl Times {
+    /// At a rate, or at the rows of the trajectory.
+    pub fn new(course: &PrescribedMotion<'_, '_>, rate: Option<f64>) -> Result<Self> {
+        let (start, end) = course.span();
+        if let (None, Some(times)) = (rate, course.times()) {
+            return Ok(Self::Rows(times.to_vec()));
+        }
+        let rate = rate.unwrap_or(DEFAULT_RATE);
+        let count = (end - start) * rate;
+        ensure!(
+            count <= MOST_SAMPLES,
+            "{} s at {rate} Hz are {count:.1e} samples, more than the {MOST_SAMPLES:.0e} that are simulated",
+            end - start
+        );
+        // A last sample that rounding puts a little after the end still counts.
+        let count = (count + 1e-6).floor() as usize + 1;
+        Ok(Self::Uniform { start, end, rate, count })
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Rows(times) => times.len(),
+            Self::Uniform { count, .. } => *count,
+        }
+    }
+
+    fn at(&self, k: usize) -> f64 {
+        match self {
+            Self::Rows(times) => times[k],
+            Self::Uniform { start, end, rate, .. } => (start + k as f64 / rate).min(*end),
+        }
+    }
+
+    /// Numbers of the samples; the observer is told now and then, and may stop the work.
+    fn watched<'c>(&self, context: &'c Context<'c>) -> impl Iterator<Item = Result<usize>> + use<'c> {
+        let count = self.len();
+        (0..count).map(move |k| {
+            if k.is_multiple_of(TOLD) {
+                context.go_on()?;
+                context.progress.share(k as f64 / count as f64);
+            }
+            Ok(k)
+        })
+    }
+
+    pub fn span(&self) -> (f64, f64) {
+        (self.at(0), self.at(self.len() - 1))
+    }
+}
+
+/// Where samples go.
+pub struct Output<'o> {
+    table: Table,
+    sensors: Sensors,
+    sink: Option<&'o mut dyn Write>,
+    row: Vec<f64>,
+    line: Vec<u8>,
+}
+
+impl<'o> Output<'o> {
+    /// Writes the header.
+    pub fn new(table: Table, sensors: Sensors, mut sink: Option<&'o mut dyn Write>) -> Result<Self> {
+        if let Some(sink) = &mut sink {
+            let header: Vec<String> = table.names().iter().map(|n| field(n)).collect();
+            writeln!(sink, "{}", header.join(","))?;
+        }
+        Ok(Self { table, sensors, sink, row: Vec::new(), line: Vec::new() })
+    }
+
+    fn write(&mut self, t: f64, reading: &Reading) -> Result<()> {
+        let Some(sink) = &mut self.sink else { return Ok(()) };
+        self.table.row(t, reading, &mut self.row);
+        self.sensors.measure(&mut self.row);
+        self.line.clear();
+        for (k, x) in self.row.iter().enumerate() {
+            if k > 0 {
+                self.line.push(b',');
+            }
+            // The shortest digits that give the same number again.
+            write!(self.line, "{x:?}")?;
+        }
+        self.line.push(b'\n');
+        Ok(sink.write_all(&self.line)?)
+    }
+
+    /// Names of the columns.
+    pub fn names(&self) -> &[String] {
+        self.table.names()
+    }
+}
+
+/// A CSV field, quoted where it must be.
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Limits of the joints that a given motion must keep.
+pub struct Limits {
+    /// Name, coordinates, lower, upper, speed.
+    joints: Vec<(String, usize, usize, f64, f64, f64)>,
+}
+
+impl Limits {
+    pub fn new(mechanism: &Mechanism) -> Self {
+        let names = mechanism.position_names();
+        let leaders = mechanism.joints().iter().filter(|j| j.follows.is_none());
+        let simple = leaders.filter(|j| j.joint_type.nq() == j.joint_type.nv());
+        let joints = simple.flat_map(|j| {
+            let l = j.limits;
+            j.q_range().zip(j.v_range()).map(move |(q, v)| (q, v, l.lower, l.upper, l.velocity))
+        });
+        Self { joints: joints.map(|(q, v, a, b, c)| (names[q].clone(), q, v, a, b, c)).collect() }
+    }
+
+    fn check(&self, reading: &Reading) -> Result<()> {
+        // Trajectories that were designed to touch a limit may do so up to rounding.
+        let slack = |limit: f64| 1e-9 * (1.0 + limit.abs());
+        for (name, q, v, lower, upper, speed) in &self.joints {
+            let (q, v) = (reading.q[*q], reading.v[*v]);
+            let problem = if q < lower - slack(*lower) {
+                format!("{name} is at {q}, below its limit {lower}")
+            } else if q > upper + slack(*upper) {
+                format!("{name} is at {q}, above its limit {upper}")
+            } else if v.abs() > speed + slack(*speed) {
+                format!("{name} moves at {v}, faster than its limit {speed}")
+            } else {
+                continue;
+            };
+            return Err(Error::Hint {
+                reason: problem,
+                option: "ignore-limits",
+                effect: "simulates it anyway",
+            });
+        }
+        Ok(())
+    }
+}
+
+fn largest(most: &mut Option<f64>, value: f64) {
+    *most = Some(most.map_or(value, |m| m.max(value)));
+}
+
+/// The motion is given, the forces follow.
+pub fn inverse(
+    context: &Context<'_>,
+    closed: &ClosedMechanism<'_>,
+    forces: JointForces,
+    course: &mut PrescribedMotion<'_, '_>,
+    times: &Times,
+    limits: Option<&Limits>,
+    output: &mut Output<'_>,
+) -> Result<Drift> {
+    let mut sensors = Prescribed::new(closed, forces)?;
+    let mut workspace = closed.workspace();
+    let mut reading = Reading::new(closed);
+    let mut drift = Drift::default();
+    for k in times.watched(context) {
+        let k = k?;
+        let t = times.at(k);
+        let here = || format!("t = {t} s");
+        let Reading { q, v, a, wheels, .. } = &mut reading;
+        course.state(t, q, v, a, wheels)?;
+        sensors.complete(&mut reading).at(here())?;
+        if let Some(limits) = limits {
+            limits.check(&reading).at(here())?;
+        }
+        if !closed.mechanism().loops().is_empty() {
+            largest(&mut drift.closure, closed.residual(&mut workspace, &reading.q)?);
+        }
+        output.write(t, &reading)?;
+    }
+    Ok(drift)
+}
+
+/// The forces are given, the motion follows.
+pub fn forward(
+    context: &Context<'_>,
+    closed: &ClosedMechanism<'_>,
+    forces: JointForces,
+    course: &mut PrescribedMotion<'_, '_>,
+    times: &Times,
+    output: &mut Output<'_>,
+) -> Result<Drift> {
+    let mut reading = Reading::new(closed);
+    let mut workspace = closed.workspace();
+    let Reading { q, v, a, wheels, .. } = &mut reading;
+    course.state(times.at(0), q, v, a, wheels)?;
+    let mut plant = Forward::new(closed, forces, &reading.q, &reading.v)?;
+    let mut tau = vec![0.0; closed.mechanism().nv()];
+    let kinks = course.times().unwrap_or_default();
+    let (mut drift, mut scale) = (Drift::default(), 0.0f64);
+    let mut t = times.at(0);
+    for k in times.watched(context) {
+        let k = k?;
+        let next = times.at(k);
+        let here = |t: f64| format!("after t = {t} s");
+        // Forces bend at the rows of the trajectory: no step goes across one.
+        while t < next {
+            let kink = kinks.get(kinks.partition_point(|&s| s <= t)).copied().unwrap_or(next);
+            let to = kink.min(next);
+            plant.advance(t, to, |t, tau| course.forces(t, tau)).at(here(t))?;
+            t = to;
+        }
+        course.forces(t, &mut tau);
+        plant.read(&tau, &mut reading).at(here(t))?;
+        let balance = plant.balance()?;
+        largest(&mut drift.energy, balance.energy);
+        scale = scale.max(balance.energy_scale);
+        if let Some(momentum) = balance.momentum {
+            largest(&mut drift.momentum, momentum);
+        }
+        if !closed.mechanism().loops().is_empty() {
+            largest(&mut drift.closure, closed.residual(&mut workspace, &reading.q)?);
+        }
+        output.write(t, &reading)?;
+    }
+    drift.energy_relative = drift.energy.map(|e| if scale > 0.0 { e / scale } else { 0.0 });
+    Ok(drift)
+}
+
+/// Total momentum, and the rule for the pose.
+pub struct Flight {
+    pub momentum: [f64; 6],
+    pub rule: PoseRule,
+}
+
+/// Joints and wheels are given, the base answers.
+pub fn free_flight(
+    context: &Context<'_>,
+    mechanism: &Mechanism,
+    flight: &Flight,
+    course: &mut PrescribedMotion<'_, '_>,
+    times: &Times,
+    limits: Option<&Limits>,
+    output: &mut Output<'_>,
+) -> Result<Drift> {
+    let [px, py, pz, lx, ly, lz] = flight.momentum;
+    let total = Force::new(Vector3::new(lx, ly, lz), Vector3::new(px, py, pz));
+    let mut flyer = FreeFlyer::new(mechanism)?.with_momentum(total).with_rule(flight.rule);
+    let closed = ClosedMechanism::new(mechanism)?;
+    let mut reading = Reading::new(&closed);
+    let mut given = Reading::new(&closed);
+    let mut drift = Drift::default();
+    let mut start = None;
+    for k in times.watched(context) {
+        let k = k?;
+        let t = times.at(k);
+        let here = || format!("t = {t} s");
+        course.state(t, &mut given.q, &mut given.v, &mut given.a, &mut given.wheels)?;
+        if k == 0 {
+            // Where the trajectory says, or at the origin.
+            reading.q.copy_from_slice(&given.q);
+        }
+        reading.q[7..].copy_from_slice(&given.q[7..]);
+        reading.v[6..].copy_from_slice(&given.v[6..]);
+        reading.wheels.copy_from_slice(&given.wheels);
+        if let Some(limits) = limits {
+            limits.check(&reading).at(here())?;
+        }
+        let own = flyer.respond(&reading.q, &mut reading.v, &reading.wheels).at(here())?;
+        let (l, a) = (own.linear, own.angular);
+        reading.momentum = [l.x, l.y, l.z, a.x, a.y, a.z];
+        let (now, mass, centre) = flyer.totals(&reading.q, &reading.v, &reading.wheels)?;
+        largest(&mut drift.momentum, (now - total).to_vector().amax());
+        let (begin, first) = *start.get_or_insert((t, centre));
+        largest(&mut drift.centre_of_mass, (centre - first - total.linear * ((t - begin) / mass)).norm());
+        output.write(t, &reading)?;
+        if k + 1 < times.len() {
+            let mut failed = Ok(());
+            let motion = |t: f64, q: &mut [f64], v: &mut [f64], wheels: &mut [f64]| {
+                let state = course.state(t, &mut given.q, &mut given.v, &mut given.a, wheels);
+                if state.is_err() {
+                    failed = state;
+                }
+                q[7..].copy_from_slice(&given.q[7..]);
+                v[6..].copy_from_slice(&given.v[6..]);
+            };
+            flyer.advance(t, times.at(k + 1), &mut reading.q, motion).at(here())?;
+            failed?;
+        }
+    }
+    Ok(drift)
+}
+
+/// Refuses a robot whose wheels cannot move it in every direction, unless it has a momentum of its own.
+pub fn check_wheels(mechanism: &Mechanism, momentum: [f64; 6]) -> Result<()> {
+    let wheels = mechanism.wheels();
+    if momentum.iter().any(|x| *x != 0.0) {
+        return Ok(());
+    }
+    ensure!(
+        !wheels.is_empty(),
+        "the robot has no reaction wheels: its momentum is zero and shows nothing (give it [[wheels]], or a momentum of its own)"
+    );
+    // Axes on the carriers of the model at rest, in the world.
+    let mut workspace = inertial::dynamics::Workspace::new(mechanism);
+    inertial::dynamics::forward_kinematics(mechanism, &mut workspace, mechanism.assembly())?;
+    let axes = wheels.iter().map(|w| workspace.poses()[w.body].rotation * w.axis);
+    let spread: Matrix3<f64> = axes.map(|a| a * a.transpose()).sum();
+    // The determinant is 1 for three at right angles; a thousandth of it is an angle of two degrees to a plane.
+    ensure!(
+        spread.determinant() > 1e-3,
+        "the axes of the wheels ({}) do not span space: no momentum along one direction can be exchanged",
+        wheels.iter().map(|w| w.name.as_str()).collect::<Vec<_>>().join(", ")
+    );
+    Ok(())
+}

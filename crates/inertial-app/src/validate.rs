@@ -1,0 +1,83 @@
+//! Validation: how well does a model predict what was measured?
+
+use inertial::estimation::{Equations, JointTerms, Summary, Validation, validate};
+use inertial::mechanism::DEFAULT_SNAP;
+use serde::{Deserialize, Serialize};
+
+use crate::curves::{Curves, Piece};
+use crate::logs::{LogOptions, saved_summary};
+use crate::recording::Recording;
+use crate::{Context, Located, Model, Result, ensure};
+
+/// Options of a validation.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Logs to predict.
+    pub logs: Vec<String>,
+    /// Largest relative residual of all joints together that passes.
+    pub threshold: Option<f64>,
+    /// How logs are prepared.
+    pub log: LogOptions,
+    /// Whether the outcome has curves to draw; the logs are passed once more.
+    pub draw: bool,
+}
+
+impl Options {
+    /// Names of all inputs beside the model.
+    pub fn files(&self) -> Vec<String> {
+        self.logs.iter().cloned().chain(self.log.files()).collect()
+    }
+}
+
+/// Residuals of a model's prediction.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    /// The residuals.
+    #[serde(flatten)]
+    pub result: Validation,
+    /// Whether the residual is not above the threshold.
+    #[serde(skip)]
+    pub passed: bool,
+    /// Threshold that was asked for.
+    #[serde(skip)]
+    pub threshold: Option<f64>,
+    /// Measured and predicted forces, where they were asked for.
+    #[serde(skip)]
+    pub curves: Option<Curves>,
+}
+
+/// Validates a model.
+pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
+    let terms = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
+    let equations = Equations::with_all_terms(&model.mechanism, terms, DEFAULT_SNAP).at(&model.label)?;
+    let mut summary = Summary::empty(&equations);
+    let mut logs = Vec::new();
+    let work = context.work_on(&options.logs);
+    for name in &options.logs {
+        ensure!(
+            saved_summary(context, name)?.is_none(),
+            "{name}: is a summary, made for the unknowns of one identification: a validation needs the log itself"
+        );
+        let mut log = Recording::open(context, &options.log, &equations, None, name)?;
+        let all = 0..log.len();
+        summary.merge(&log.summary(context, &equations, all, None)?)?;
+        if options.draw {
+            logs.push(log);
+        }
+    }
+    drop(work);
+    let values = equations.model_values()?;
+    let result = validate(&equations, &summary, &values).at(options.logs.join(", "))?;
+    let curves = if options.draw {
+        let pieces = logs.iter_mut().map(|log| {
+            let piece = Piece::new(0..log.len(), "validation", &result.joints);
+            (log, vec![piece])
+        });
+        Some(Curves::collect(context, &equations, &values, pieces.collect())?)
+    } else {
+        None
+    };
+    let passed = options.threshold.is_none_or(|most| result.relative_rms <= most);
+    Ok(Outcome { result, passed, threshold: options.threshold, curves })
+}

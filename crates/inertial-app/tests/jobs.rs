@@ -1,0 +1,141 @@
+//! Jobs without a program around them: typed options, inputs in memory, an observer.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use inertial_app::choice::{Estimator, Friction};
+use inertial_app::{
+    Context, Disk, Error, Given, Model, ModelOptions, Note, Progress, Silent, check, design, identify,
+    simulate,
+};
+use inertial_data::{CsvReader, Log};
+
+fn model(name: &str) -> Model {
+    Model::load(&format!("builtin:{name}"), &ModelOptions::default(), &Disk).unwrap()
+}
+
+/// A log of a robot whose joints swing, as CSV.
+fn simulated(model: &Model) -> Vec<u8> {
+    let names: Vec<&str> = model.mechanism.joints().iter().map(|j| j.name.as_str()).collect();
+    let mut motion = format!("t,{}\n", names.iter().map(|n| format!("q.{n}")).collect::<Vec<_>>().join(","));
+    for k in 0..400 {
+        let t = 0.02 * f64::from(k);
+        let row = (0..names.len()).map(|j| {
+            let w = 1.0 + 0.37 * j as f64;
+            (0.4 * (w * t).sin() + 0.2 * (2.3 * w * t).cos()).to_string()
+        });
+        motion += &format!("{t},{}\n", row.collect::<Vec<_>>().join(","));
+    }
+    let logs = HashMap::from([("motion".to_owned(), as_log(motion.into_bytes(), "motion"))]);
+    let (texts, summaries) = (HashMap::new(), HashMap::new());
+    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk };
+    let options = simulate::Options {
+        trajectory: "motion".into(),
+        noise: vec!["tau=0.01".parse().unwrap()],
+        ignore_limits: true,
+        ..simulate::Options::default()
+    };
+    let mut out = Vec::new();
+    simulate::run(model, &options, &Context { inputs: &inputs, progress: &Silent }, Some(&mut out)).unwrap();
+    out
+}
+
+fn as_log(csv: Vec<u8>, name: &str) -> Log {
+    Log::collect(CsvReader::new(std::io::Cursor::new(csv), name).unwrap()).unwrap()
+}
+
+#[test]
+fn a_log_in_memory_gives_what_its_file_gives() {
+    let model = model("planar-2r");
+    let csv = simulated(&model);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.csv").display().to_string();
+    std::fs::write(&path, &csv).unwrap();
+    let options = identify::Options { logs: vec![path.clone()], ..identify::Options::default() };
+    let from_file = identify::run(&model, &options, &Context { inputs: &Disk, progress: &Silent }).unwrap();
+    let logs = HashMap::from([(path.clone(), as_log(csv, &path))]);
+    let (texts, summaries) = (HashMap::new(), HashMap::new());
+    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk };
+    let from_memory =
+        identify::run(&model, &options, &Context { inputs: &inputs, progress: &Silent }).unwrap();
+    assert_eq!(serde_json::to_string(&from_file).unwrap(), serde_json::to_string(&from_memory).unwrap());
+    // The summary of the logs says all that the estimate needs.
+    let summaries = HashMap::from([("earlier".to_owned(), from_file.summary.clone())]);
+    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk };
+    let options = identify::Options { logs: vec!["earlier".into()], ..identify::Options::default() };
+    let again = identify::run(&model, &options, &Context { inputs: &inputs, progress: &Silent }).unwrap();
+    assert_eq!(again.result.values, from_file.result.values);
+}
+
+/// Keeps the notes, and stops the work where it is told to.
+struct Observer {
+    stops: bool,
+    notes: Mutex<Vec<Note>>,
+}
+
+impl Progress for Observer {
+    fn note(&self, note: &Note) {
+        self.notes.lock().unwrap().push(note.clone());
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stops
+    }
+}
+
+#[test]
+fn an_observer_gets_the_notes_and_can_stop_the_work() {
+    let model = model("planar-2r");
+    let logs = HashMap::from([("log".to_owned(), as_log(simulated(&model), "log"))]);
+    let (texts, summaries) = (HashMap::new(), HashMap::new());
+    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk };
+    let options = identify::Options { logs: vec!["log".into()], ..identify::Options::default() };
+    let run = |stops: bool| {
+        let observer = Observer { stops, notes: Mutex::default() };
+        let done = identify::run(&model, &options, &Context { inputs: &inputs, progress: &observer });
+        (done, observer.notes.into_inner().unwrap())
+    };
+    let (done, notes) = run(false);
+    assert!(done.is_ok());
+    // How the log was filtered is told, by the name of the log.
+    assert!(notes.iter().any(|n| n.code() == "log" && n.to_string().starts_with("log: ")), "{notes:?}");
+    assert!(matches!(run(true).0, Err(Error::Interrupted)));
+}
+
+#[test]
+fn options_are_read_from_json_and_check_themselves() {
+    let text = r#"{"logs": ["a.csv"], "holdout": 0.3, "unknowns": {"friction": "coulomb+viscous", "offset": true},
+                   "estimate": {"estimator": "consistent", "solver": "manifold"}, "log": {"cutoff": 20}}"#;
+    let options: identify::Options = serde_json::from_str(text).unwrap();
+    assert_eq!(options.unknowns.friction, Friction::Both);
+    assert_eq!(options.estimate.estimator, Some(Estimator::Consistent));
+    let again: identify::Options = serde_json::from_str(&serde_json::to_string(&options).unwrap()).unwrap();
+    assert_eq!(again, options);
+    for wrong in
+        [r#"{"fricton": "none"}"#, r#"{"unknowns": {"friction": "much"}}"#, r#"{"log": {"cutoff": "soon"}}"#]
+    {
+        assert!(serde_json::from_str::<identify::Options>(wrong).is_err(), "{wrong}");
+    }
+    // The message spells the option as the caller's users know it.
+    let wrong = identify::Options { holdout: Some(1.5), ..identify::Options::default() };
+    let error = wrong.check().unwrap_err();
+    assert_eq!(error.message(&|name| format!("{name}=")), "holdout=: expected a fraction between 0 and 1");
+    let wrong = design::Options { duration: -1.0, ..design::Options::default() };
+    assert_eq!(wrong.check().unwrap_err().to_string(), "duration: -1: expected a number above zero");
+}
+
+#[test]
+fn an_impossible_body_is_corrected_in_the_model_text() {
+    let text = r#"<robot name="r"><link name="base"/><link name="a"><inertial><origin xyz="0 0 0"/><mass value="1"/>
+        <inertia ixx="1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+        <joint name="j" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/></joint></robot>"#;
+    let model = Model::from_text("r", text.to_owned(), inertial::mechanism::BuildOptions::default()).unwrap();
+    let options = check::Options::default();
+    let outcome = check::run(&model, &options).unwrap();
+    assert!(!outcome.consistent);
+    let corrected = outcome.corrected(&model, &options).unwrap();
+    let again = Model::from_text("r", corrected, model.options).unwrap();
+    assert!(check::run(&again, &options).unwrap().consistent);
+}

@@ -1,0 +1,131 @@
+//! The jobs of `inertial identify`: options to outcome, outcome to files and text.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use inertial::estimation::{Fleet, Summary};
+use inertial_app::disk::OutputFiles;
+use inertial_app::{
+    fleet as of_fleet, flight as of_flight, follow as of_stream, gains, identify as job,
+    payload as of_payload,
+};
+use inertial_report::{identification as text, momentum, page};
+use serde::Serialize;
+
+use super::Args;
+use crate::output::Answer;
+use crate::shell::Shell;
+
+/// Prints an outcome as JSON, or its text with what was drawn.
+fn show(
+    args: &Args,
+    shell: &Shell,
+    outcome: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<Answer> {
+    if args.json {
+        shell.print_json(outcome)?;
+    } else {
+        shell.print(&text())?;
+    }
+    Ok(Answer::Yes)
+}
+
+/// Adds a text to the files, where both are there.
+fn add(files: &mut OutputFiles, path: Option<&Path>, text: Option<&String>) -> Result<()> {
+    if let (Some(path), Some(text)) = (path, text) {
+        files.add(path, text)?;
+    }
+    Ok(())
+}
+
+/// From forces, with the gains of drives where they are asked for.
+pub fn identify(args: &Args, shell: &Shell) -> Result<Answer> {
+    let model = args.load(shell)?;
+    let context = shell.context();
+    let options = args.identify_options()?;
+    let mut outcome = match args.gains {
+        Some(spread) => gains::run(&model, &args.gains_options(spread)?, &context)?,
+        None => job::run(&model, &options, &context)?,
+    };
+    let mut files = OutputFiles::default();
+    if let Some(path) = &args.summary_out {
+        files.add(path, &(serde_json::to_string(&outcome.summary)? + "\n"))?;
+    }
+    add(&mut files, args.out.as_deref(), outcome.model.as_ref())?;
+    let mut inputs = options.files();
+    inputs.extend(args.loaded.iter().cloned());
+    let drawn = args.pictures.draw(shell, &inputs, &mut files, |origin| {
+        page::of_identification(&model, &mut outcome, &options, origin, &context)
+    })?;
+    shell.write(files, args.json)?;
+    show(args, shell, &outcome, || text::text(&outcome.result, shell.style()) + &drawn)
+}
+
+/// Only what a link carries.
+pub fn payload(args: &Args, link: &str, shell: &Shell) -> Result<Answer> {
+    let model = args.load(shell)?;
+    let context = shell.context();
+    let options = args.payload_options(link)?;
+    let mut outcome = of_payload::run(&model, &options, &context)?;
+    let mut files = OutputFiles::default();
+    add(&mut files, args.out.as_deref(), outcome.model.as_ref())?;
+    let drawn = args.pictures.draw(shell, &options.files(), &mut files, |origin| {
+        page::of_payload(&model, &mut outcome, origin, &context)
+    })?;
+    shell.write(files, args.json)?;
+    show(args, shell, &outcome, || text::text(&outcome.result, shell.style()) + &drawn)
+}
+
+/// From momentum.
+pub fn flight(args: &Args, shell: &Shell) -> Result<Answer> {
+    ensure!(args.summary_out.is_none(), "--summary-out: there are no summaries of momentum");
+    let model = args.load(shell)?;
+    let context = shell.context();
+    let options = args.flight_options()?;
+    let mut outcome = of_flight::run(&model, &options, &context)?;
+    let mut files = OutputFiles::default();
+    add(&mut files, args.out.as_deref(), outcome.model.as_ref())?;
+    let drawn = args.pictures.draw(shell, &options.files(), &mut files, |origin| {
+        page::of_momentum(&model, &mut outcome, origin, &context)
+    })?;
+    shell.write(files, args.json)?;
+    show(args, shell, &outcome, || momentum::text(&outcome.result, shell.style()) + &drawn)
+}
+
+/// While a stream grows.
+pub fn follow(args: &Args, stream: &str, shell: &Shell) -> Result<Answer> {
+    ensure!(!args.pictures.wanted(), "--follow draws nothing: a stream has no end");
+    ensure!(args.model != "-" || stream != "-", "the model and the stream cannot both be standard input");
+    let model = args.load(shell)?;
+    let context = shell.context();
+    let name = inertial_app::model::label(stream);
+    let input = inertial_app::Located::at(context.inputs.open(stream), &name)?;
+    let as_json = args.json || !std::io::stdout().is_terminal();
+    let mut failed = Ok(());
+    let mut print = |outcome: &of_stream::Outcome| -> inertial_app::Result<()> {
+        let line = if as_json {
+            serde_json::to_string(outcome)? + "\n"
+        } else {
+            text::stream_line(outcome.t, &outcome.result)
+        };
+        failed = shell.print(&line);
+        if failed.is_err() { Err(inertial_app::Error::Interrupted) } else { Ok(()) }
+    };
+    let done = of_stream::run(&model, input, &name, &args.follow_options()?, &context, &mut print);
+    failed?;
+    done?;
+    Ok(Answer::Yes)
+}
+
+/// Robots of one type, identified together; some carry something of their own on the link of `--payload`. `--out` takes what they
+/// have in common.
+pub fn fleet(args: &Args, robots: &[Summary], carries: &[bool], shell: &Shell) -> Result<Fleet> {
+    let model = args.load(shell)?;
+    let outcome = of_fleet::run(&model, robots, carries, &args.fleet_options()?, &shell.context())?;
+    if let (Some(path), Some(text)) = (&args.out, &outcome.model) {
+        shell.write_file(path, text)?;
+    }
+    Ok(outcome.result)
+}

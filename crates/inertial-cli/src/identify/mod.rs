@@ -1,0 +1,409 @@
+//! `inertial identify`: what are the parameters, given what was measured?
+
+mod jobs;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail, ensure};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use inertial::estimation::PriorKind;
+use inertial::identifiability::Measured;
+use inertial_app::choice::{Choice, Coupling, Estimator, Friction, Positions, Solver};
+use inertial_app::estimate::Estimate;
+use inertial_app::gains::Payload;
+use inertial_app::setting::Setting;
+use inertial_app::unknowns::Unknowns;
+use inertial_app::{Model, fleet, flight, follow, gains, identify, payload};
+
+use crate::options::{LogArgs, ModelArgs, OUTPUT, choice, fraction, positive};
+use crate::output::Answer;
+use crate::pictures::Pictures;
+use crate::shell::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  inertial identify robot.urdf log.csv.gz --friction coulomb+viscous --offset
+  inertial identify robot.urdf a.csv b.csv --validate c.csv --json
+  inertial identify robot.urdf log.csv --holdout 0.3 --out identified.urdf
+
+Other options (--help lists them all): payloads (--payload), drive gains (--gains), free-flying
+robots (--measured momentum), streams (--follow), summaries (--summary-out).";
+
+const DETAILS: &str = r#"LOG is CSV, CSV.gz, Parquet or MCAP (sensor_msgs/JointState), recognised by its content, or -
+for standard input. Columns: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where
+measured, dq.JOINT and ddq.JOINT; --columns MAP gives other names and units. Logs may be longer
+than memory. A file ending in .summary, written by --summary-out, replaces its logs.
+
+--estimator consistent (default) estimates physically consistent bodies: weighted least squares
+over positive semidefinite pseudo-inertias, with friction and rotor inertias not negative and a
+prior for what the motion does not excite. --solver barrier, manifold and log-cholesky find the
+same optimum. ols and wls are plain least squares (wls divides each joint's torque by its
+noise), irls gives outliers less weight (Huber; it reads the logs several times); their bodies
+can be physically impossible. lmi, manifold and log-cholesky as --estimator are the consistent
+estimator with that solver.
+
+--prior model (default) takes the inertias of the model as prior, and where it has none derives
+them from the distances between joints; another model file gives others. --prior-weight 1 means:
+known to about 100 %. A value that the data determine to 10 % moves by a tenth of its standard
+error. none leaves a small weight (0.01), so that undetermined values stay bounded.
+--prior-kind euclidean measures the distance to the prior quadratically: bodies may become rods,
+plates or points.
+
+--bounds links keeps each link's mass within the box around its collision shapes (boxes,
+cylinders, spheres), or within a ball around its joints where it has none; a TOML file gives
+other bounds:
+  [bodies.link1]
+  mass = [0.5, 4.0]
+  com = { min = [-0.1, -0.1, 0.0], max = [0.1, 0.1, 0.3] }
+  box = { min = [-0.1, -0.1, -0.05], max = [0.1, 0.1, 0.4] }
+  ellipsoid = { centre = [0, 0, 0.15], semi_axes = [0.2, 0.2, 0.3], rpy = [0, 0, 0] }
+
+--measured base-wrench (or both) reads wrench.fx ... wrench.tz: with a floating base the net
+external wrench on it, with a fixed base the wrench of the ground on the robot (a force plate),
+at the world's origin. Columns contact.LINK.fx ... tz are known wrenches on links, in their
+frames.
+
+Models with loops: the log needs the columns of the independent joints; the others follow.
+
+--rotors symmetric adds a reflected rotor inertia to each joint whose rotor the model does not
+have.
+
+--friction asymmetric has a Coulomb friction for each direction; stribeck adds friction at low
+speed, F exp(-(|v|/vs)^d), with vs and d (1 or 2) estimated from the data.
+
+--coupling auto looks for drives that turn with two neighbouring joints (as in many wrists) and
+adopts those that the data confirm; a note says so. --joint-model gives couplings, springs and
+other terms in TOML:
+  [[coupling]]
+  motor = "joint6"
+  turns_with = { joint5 = 1, joint6 = 1 }
+  [define]
+  angle = "q.joint2 - pi/2"
+  [[term]]                   # joint2's torque contains k * sin(angle), k unknown
+  joint = "joint2"
+  name = "spring"
+  formula = "sin(angle)"     # of q.J, dq.J, ddq.J, log.COLUMN
+
+--measured momentum is for robots that fly freely with reaction wheels: the log has q.JOINT,
+dq.JOINT, the base's twist base.vx ... base.wz, and momentum.lx momentum.ly momentum.lz (and
+px py pz where it is not zero): the momentum of the robot without its wheels, at the base's
+origin in its axes. --noise gives the standard deviations of the rates; with it --estimator eiv
+(default) is maximum likelihood with noise in the regressor, bcls is linear and nearly as good,
+ols is biased; consistent gives the most likely physically consistent bodies, with the prior as
+above. --positions trapezoid integrates positions from the rates, euler reproduces published
+results.
+
+--payload LINK identifies only what LINK carries. A log with ft.fx … ft.tz (a force/torque
+sensor whose frame is LINK's) gives the body beyond the sensor, its motion taken from the joints
+or from acc.x…, gyro.x… (alpha.x…) in the same frame; sensor offsets are eliminated. Otherwise
+the torques give the difference to the model, or to the logs of --unloaded. --out writes the
+model with the payload added to LINK. See docs/payload.md.
+
+--gains 0.2 takes the logged torques as currents times gains that are known to 20 % and
+estimates each joint's factor with all else. Logs with a known payload (--loaded LOG
+--known-payload LINK=2.5,0,0,0.1) or a measured base wrench determine the common factor; without
+them the result is as uncertain as the gains are together.
+
+--follow - reads CSV from standard input as it grows and prints an estimate (a line of JSON,
+or of text on a terminal) every --every seconds of its time.
+
+Examples:
+  inertial identify robot.urdf log.csv.gz --friction coulomb+viscous --offset
+  inertial identify robot.urdf a.csv b.csv --validate c.csv --json
+  inertial identify robot.urdf log.csv --holdout 0.3 --out identified.urdf
+  inertial identify robot.urdf long.csv --summary-out long.summary
+  inertial identify builtin:space-dual-arm flight.csv --measured momentum \
+    --noise dq=5e-5,base.v=5e-5,base.w=8e-5
+  inertial identify robot.urdf ft.csv --payload sensor_link --out with-tool.urdf
+  inertial identify robot.urdf loaded.csv --payload flange --unloaded empty.csv --offset
+  inertial identify robot.urdf ft.csv --payload sensor_link --holdout 0.3
+  inertial identify robot.urdf empty.csv --gains 0.5 --loaded loaded.csv \
+    --known-payload flange=2.5,0,0,0.1
+  stream | inertial identify robot.urdf --follow - --forget 30"#;
+
+/// Headings of the help.
+const UNKNOWNS: &str = "Unknowns";
+const ESTIMATION: &str = "Estimation";
+const VALIDATION: &str = "Validation";
+const PAYLOAD: &str = "Payload";
+const GAINS: &str = "Drive gains";
+const FLIGHT: &str = "Free-flying robots";
+const STREAM: &str = "Streams";
+
+/// What are the parameters, given what was measured?
+#[allow(clippy::struct_excessive_bools, reason = "a command has as many switches as it needs")]
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, after_long_help = DETAILS)]
+pub struct Args {
+    /// Model file, '-' for standard input, or builtin:NAME
+    #[arg(value_name = "MODEL")]
+    model: String,
+    /// Logs or summaries to identify from
+    #[arg(value_name = "LOG", required_unless_present = "follow")]
+    logs: Vec<String>,
+    /// Friction of the joints
+    #[arg(long, value_name = "FRICTION", value_parser = choice::<Friction>(), help_heading = UNKNOWNS,
+          default_value = Unknowns::default().friction.word())]
+    friction: Friction,
+    /// Estimate a constant offset of each joint's torque
+    #[arg(long, help_heading = UNKNOWNS)]
+    offset: bool,
+    /// What the sensors give besides the motion [default: joint-torques; with a floating base both]
+    #[arg(long, value_name = "WHAT", value_parser = choice::<Measured>(), help_heading = UNKNOWNS)]
+    measured: Option<Measured>,
+    /// Drives that turn with two neighbouring joints: looked for in the data, or only those of --joint-model
+    #[arg(long, value_name = "COUPLING", value_parser = choice::<Coupling>(), help_heading = UNKNOWNS,
+          hide_short_help = true, default_value = Unknowns::default().coupling.word())]
+    coupling: Coupling,
+    /// Couplings, springs, counterbalances and other terms of the joints, in TOML
+    #[arg(long, value_name = "PATH", help_heading = UNKNOWNS, hide_short_help = true)]
+    joint_model: Option<String>,
+    /// Estimator [default: consistent; from momentum eiv, without --noise ols]
+    #[arg(long, value_name = "ESTIMATOR", value_parser = estimator(), help_heading = ESTIMATION)]
+    estimator: Option<EstimatorWord>,
+    /// Solver of the consistent estimator [default: barrier]
+    #[arg(long, value_name = "SOLVER", value_parser = choice::<Solver>(), help_heading = ESTIMATION,
+          hide_short_help = true)]
+    solver: Option<Solver>,
+    /// Prior of the consistent estimator: model, none, or a model file
+    #[arg(long, value_name = "PATH", default_value_t = Estimate::default().prior, help_heading = ESTIMATION)]
+    prior: String,
+    /// Weight of the prior [default: 1]
+    #[arg(long, value_name = "W", value_parser = positive, help_heading = ESTIMATION, hide_short_help = true)]
+    prior_weight: Option<f64>,
+    /// How the distance to the prior is measured
+    #[arg(long, value_name = "KIND", value_parser = choice::<PriorKind>(), help_heading = ESTIMATION,
+          hide_short_help = true, default_value = Estimate::default().prior_kind.word())]
+    prior_kind: PriorKind,
+    /// Where the mass of bodies may be: links, or a TOML file
+    #[arg(long, value_name = "PATH", help_heading = ESTIMATION, hide_short_help = true)]
+    bounds: Option<String>,
+    /// Name the unknowns that are below the noise; ols, wls and irls take them as zero
+    #[arg(long, help_heading = ESTIMATION, hide_short_help = true)]
+    essential: bool,
+    /// Give the covariance of the base parameters in the JSON
+    #[arg(long, help_heading = ESTIMATION, hide_short_help = true)]
+    covariance: bool,
+    /// Logs to validate with
+    #[arg(long, value_name = "LOG", num_args = 1.., conflicts_with = "holdout", help_heading = VALIDATION)]
+    validate: Vec<String>,
+    /// Keep the last fraction of each log to validate with
+    #[arg(long, value_name = "F", value_parser = fraction, help_heading = VALIDATION)]
+    holdout: Option<f64>,
+    /// Write the model (URDF or mechanism file) with the identified values and nothing else changed, completely or not at all
+    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
+    out: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long, help_heading = OUTPUT)]
+    json: bool,
+    /// Write a summary of the logs, to be merged or identified from later
+    #[arg(long, value_name = "PATH", help_heading = OUTPUT, hide_short_help = true)]
+    summary_out: Option<PathBuf>,
+    #[command(flatten)]
+    pictures: Pictures,
+    /// Identify only what LINK carries: behind a force/torque sensor, or as a difference in torques
+    #[arg(long, value_name = "LINK", conflicts_with = "summary_out", help_heading = PAYLOAD, hide_short_help = true)]
+    payload: Option<String>,
+    /// With --payload: logs of the robot without it [default: the model is the robot without it]
+    #[arg(long, value_name = "LOG", num_args = 1.., requires = "payload", help_heading = PAYLOAD, hide_short_help = true)]
+    unloaded: Vec<String>,
+    /// Estimate the factor of each joint's torque, known beforehand to this share (0.2: 20 %)
+    #[arg(long, value_name = "SHARE", value_parser = positive, conflicts_with_all = ["payload", "follow", "summary_out"],
+          help_heading = GAINS, hide_short_help = true)]
+    gains: Option<f64>,
+    /// With --gains: logs of the robot with a known payload
+    #[arg(long, value_name = "LOG", num_args = 1.., requires_all = ["gains", "known_payload"], help_heading = GAINS,
+          hide_short_help = true)]
+    loaded: Vec<String>,
+    /// The payload of these logs: mass, centre of mass in the link's frame and, if known, inertia about it
+    #[arg(long, value_name = "LINK=M,X,Y,Z[,IXX,IYY,IZZ[,IXY,IXZ,IYZ]]", requires = "loaded", help_heading = GAINS,
+          hide_short_help = true)]
+    known_payload: Option<Payload>,
+    /// Standard deviations of measured rates and momenta, by column or group of columns
+    #[arg(long, value_name = "COLUMN=SD,…", value_delimiter = ',', help_heading = FLIGHT, hide_short_help = true)]
+    noise: Vec<Setting>,
+    /// Where positions come from
+    #[arg(long, value_name = "FROM", value_parser = choice::<Positions>(), help_heading = FLIGHT, hide_short_help = true,
+          default_value = flight::Options::default().positions.word())]
+    positions: Positions,
+    /// Read a growing CSV stream ('-' for standard input) and print an estimate at intervals
+    #[arg(long, value_name = "STREAM", help_heading = STREAM, hide_short_help = true,
+          conflicts_with_all = ["logs", "validate", "holdout", "summary_out", "out", "payload"])]
+    follow: Option<String>,
+    /// With --follow: seconds of the log between estimates
+    #[arg(long, value_name = "S", default_value_t = follow::Options::default().every, value_parser = positive,
+          help_heading = STREAM, hide_short_help = true)]
+    every: f64,
+    /// With --follow: seconds after which a sample has faded to 1/e [default: never]
+    #[arg(long, value_name = "S", value_parser = positive, help_heading = STREAM, hide_short_help = true)]
+    forget: Option<f64>,
+    /// With --follow: seconds over which motion and torques are smoothed; results lag by half of it
+    #[arg(long, value_name = "S", default_value_t = follow::Options::default().window, value_parser = positive,
+          help_heading = STREAM, hide_short_help = true)]
+    window: f64,
+    #[command(flatten)]
+    log: LogArgs,
+    #[command(flatten)]
+    options: ModelArgs,
+}
+
+/// An estimator as the command line names it: the consistent one also by its solver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct EstimatorWord {
+    estimator: Estimator,
+    solver: Option<Solver>,
+}
+
+/// Names of solvers as estimators, from before solvers had an option of their own.
+const SOLVERS: [(&str, Solver); 3] =
+    [("lmi", Solver::Barrier), ("manifold", Solver::Manifold), ("log-cholesky", Solver::LogCholesky)];
+
+fn estimator() -> impl TypedValueParser<Value = EstimatorWord> {
+    let own = Estimator::ALL.iter().map(|(_, word, about)| PossibleValue::new(*word).help(*about));
+    let solvers = SOLVERS.iter().map(|(word, _)| PossibleValue::new(*word).hide(true));
+    PossibleValuesParser::new(own.chain(solvers)).try_map(|word| {
+        let solver = SOLVERS.iter().find(|(own, _)| *own == word).map(|(_, solver)| *solver);
+        let estimator = solver.map(|_| Estimator::Consistent).or_else(|| Estimator::from_word(&word));
+        let known = estimator.map(|estimator| EstimatorWord { estimator, solver });
+        known.ok_or_else(|| format!("'{word}' is not an estimator"))
+    })
+}
+
+impl Args {
+    /// Loads the model.
+    pub fn load(&self, shell: &Shell) -> Result<Model> {
+        Ok(Model::load(&self.model, &self.options.options(), shell)?)
+    }
+
+    /// What the unknowns are.
+    pub fn unknowns(&self) -> Unknowns {
+        Unknowns {
+            measured: self.measured,
+            friction: self.friction,
+            coupling: self.coupling,
+            joint_model: self.joint_model.clone(),
+            offset: self.offset,
+        }
+    }
+
+    fn estimate(&self) -> Result<Estimate> {
+        let named = self.estimator.and_then(|e| e.solver);
+        let solver = match (named, self.solver) {
+            (Some(named), Some(solver)) if named != solver => {
+                bail!(
+                    "--solver {}: --estimator names another solver; use --estimator consistent",
+                    solver.word()
+                )
+            }
+            (named, solver) => named.or(solver).unwrap_or_default(),
+        };
+        let estimator = self.estimator.map(|e| e.estimator);
+        ensure!(
+            self.solver.is_none() || matches!(estimator, None | Some(Estimator::Consistent)),
+            "--solver: only --estimator consistent has solvers"
+        );
+        Ok(Estimate {
+            // A solver says which estimator is meant where momentum has another default.
+            estimator: estimator.or(self.solver.map(|_| Estimator::Consistent)),
+            solver,
+            prior: self.prior.clone(),
+            prior_weight: self.prior_weight,
+            prior_kind: self.prior_kind,
+            bounds: self.bounds.clone(),
+            essential: self.essential,
+            covariance: self.covariance,
+        })
+    }
+
+    /// Options of an identification from forces.
+    pub fn identify_options(&self) -> Result<identify::Options> {
+        Ok(identify::Options {
+            logs: self.logs.clone(),
+            validate: self.validate.clone(),
+            holdout: self.holdout,
+            unknowns: self.unknowns(),
+            estimate: self.estimate()?,
+            log: self.log.options(),
+            write: self.out.is_some(),
+            draw: self.pictures.wanted(),
+        })
+    }
+
+    /// Options of the identification of a fleet.
+    pub fn fleet_options(&self) -> Result<fleet::Options> {
+        Ok(fleet::Options {
+            unknowns: self.unknowns(),
+            estimate: self.estimate()?,
+            payload: self.payload.clone(),
+            write: self.out.is_some(),
+        })
+    }
+
+    fn payload_options(&self, link: &str) -> Result<payload::Options> {
+        Ok(payload::Options {
+            link: link.to_owned(),
+            logs: self.logs.clone(),
+            unloaded: self.unloaded.clone(),
+            validate: self.validate.clone(),
+            holdout: self.holdout,
+            unknowns: self.unknowns(),
+            estimate: self.estimate()?,
+            log: self.log.options(),
+            write: self.out.is_some(),
+            draw: self.pictures.wanted(),
+        })
+    }
+
+    fn flight_options(&self) -> Result<flight::Options> {
+        Ok(flight::Options {
+            logs: self.logs.clone(),
+            validate: self.validate.clone(),
+            holdout: self.holdout,
+            noise: self.noise.clone(),
+            positions: self.positions,
+            estimate: self.estimate()?,
+            log: self.log.options(),
+            write: self.out.is_some(),
+            draw: self.pictures.wanted(),
+        })
+    }
+
+    fn follow_options(&self) -> Result<follow::Options> {
+        Ok(follow::Options {
+            unknowns: self.unknowns(),
+            estimate: self.estimate()?,
+            log: self.log.options(),
+            every: self.every,
+            forget: self.forget,
+            window: self.window,
+        })
+    }
+
+    fn gains_options(&self, spread: f64) -> Result<gains::Options> {
+        Ok(gains::Options {
+            identify: self.identify_options()?,
+            spread,
+            loaded: self.loaded.clone(),
+            known_payload: self.known_payload.clone(),
+        })
+    }
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
+    if let Some(link) = &args.payload {
+        return jobs::payload(args, link, shell);
+    }
+    if let Some(stream) = &args.follow {
+        return jobs::follow(args, stream, shell);
+    }
+    if args.measured == Some(Measured::Momentum) {
+        return jobs::flight(args, shell);
+    }
+    ensure!(
+        args.noise.is_empty(),
+        "--noise: the noise of torques is estimated from the data; give it with --measured momentum"
+    );
+    jobs::identify(args, shell)
+}
+
+pub use jobs::fleet;

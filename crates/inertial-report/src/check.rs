@@ -1,0 +1,59 @@
+//! Text of a check.
+
+use std::fmt::Write as _;
+
+use inertial::consistency::significant;
+use inertial_app::Model;
+use inertial_app::check::Outcome;
+
+use crate::text::{Style, number, plural, table};
+
+/// A table of the bodies, and the reasons below it.
+pub fn text(outcome: &Outcome, model: &Model, style: Style) -> String {
+    let (label, name) = (&model.label, &model.builder.name);
+    let impossible: Vec<_> = outcome.bodies.iter().filter(|b| !b.consistent).collect();
+    let title =
+        if name.is_empty() || label.ends_with(name) { label.clone() } else { format!("{label} ({name})") };
+    if outcome.bodies.is_empty() {
+        return format!("{title}: no link has inertial parameters (--all lists them)\n");
+    }
+    let rows = outcome.bodies.iter().map(|body| {
+        let names: Vec<_> = body.violations.iter().map(|v| v.name()).collect();
+        let verdict = if body.consistent { "yes".into() } else { format!("no: {}", names.join(", ")) };
+        let eigenvalue = format!("{:.3e}", body.pseudo_inertia_min_eigenvalue);
+        [body.name.clone(), number(body.mass), eigenvalue, verdict]
+    });
+    let table = table(style, ["body", "mass (kg)", "smallest eigenvalue", "consistent"], 2, rows);
+    let mut out = format!("{title}\n\n{table}\n");
+    for body in &impossible {
+        for reason in &body.reasons {
+            let _ = writeln!(out, "{}: {reason}", body.name);
+        }
+        if let Some(n) = &body.nearest {
+            let t = &n.inertia;
+            let entries = [
+                ("ixx", t.ixx),
+                ("ixy", t.ixy),
+                ("ixz", t.ixz),
+                ("iyy", t.iyy),
+                ("iyz", t.iyz),
+                ("izz", t.izz),
+            ];
+            let entries = entries.map(|(name, x)| format!("{name} {}", significant(x, 4))).join(", ");
+            let _ = writeln!(
+                out,
+                "{}: nearest consistent values: mass {} kg, {entries} kg m²",
+                body.name, n.mass
+            );
+        }
+    }
+    let bodies = plural(outcome.bodies.len(), "body", "bodies");
+    let _ = match impossible.len() {
+        0 => writeln!(out, "{bodies}, all physically consistent"),
+        n => writeln!(
+            out,
+            "{bodies}, {n} physically impossible: 'inertial check --fix --out FILE' writes the nearest consistent values"
+        ),
+    };
+    out
+}

@@ -1,0 +1,63 @@
+//! Text of a design.
+
+use std::fmt::Write as _;
+
+use inertial::consistency::significant;
+use inertial::excitation::Expectation;
+use inertial_app::design::Outcome;
+
+use crate::text::{Style, plural, table};
+
+/// The verdict first, then every unknown with its expected error, and the limits that are used most.
+pub fn text(outcome: &Outcome, style: Style) -> String {
+    let c = &outcome.certificate;
+    let weak: Vec<_> = c.weak().collect();
+    let mut out = format!(
+        "{}: {} s at {} Hz excite {} of {} base parameters (measured: {})\n",
+        outcome.model.name, outcome.duration, outcome.rate, c.rank, c.structural_rank, outcome.measured
+    );
+    out += &match weak.len() {
+        0 => "All unknowns can be estimated well.\n".to_owned(),
+        n => format!("{} stay weak (listed below).\n", plural(n, "unknown", "unknowns")),
+    };
+    let _ = writeln!(
+        out,
+        "Criterion {}: {}; condition number {} (columns of equal length: {}), smallest singular value {}\n",
+        outcome.criterion.name,
+        significant(outcome.criterion.value, 6),
+        significant(c.condition, 4),
+        significant(c.scaled_condition, 4),
+        significant(c.smallest_singular_value, 4),
+    );
+    let row = |e: &Expectation| {
+        let percent =
+            if e.relative.is_finite() { format!("{:.2} %", 100.0 * e.relative) } else { "-".into() };
+        [e.name.clone(), significant(e.value, 5), significant(e.std_error, 2), percent]
+    };
+    let rows = c.base_parameters.iter().chain(&c.joint_terms).map(row);
+    out += &table(style, ["unknown", "model value", "expected standard error", "relative"], 3, rows);
+    out += "relative: to the model value, but at least to a hundredth of the largest of its kind\n";
+    if !weak.is_empty() {
+        let _ = writeln!(out, "\n{} stay weak:", plural(weak.len(), "unknown", "unknowns"));
+        for e in weak {
+            let _ = writeln!(out, "  {}: {}", e.name, e.reason.as_deref().unwrap_or_default());
+        }
+    }
+    let full = outcome.limits.iter().take(8).map(|u| {
+        let distance = u.limit.starts_with("the distance")
+            || u.limit.starts_with("the workspace")
+            || u.limit.starts_with("the ground");
+        let used = if distance {
+            format!("{} m left", significant(u.used, 3))
+        } else {
+            format!("{:.1} %", 100.0 * u.used)
+        };
+        [u.limit.clone(), used]
+    });
+    out += "\n";
+    out += &table(style, ["limits used most (margins subtracted)", "used"], 1, full);
+    for warning in &outcome.warnings {
+        let _ = writeln!(out, "note: {warning}");
+    }
+    out
+}

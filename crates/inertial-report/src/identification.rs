@@ -1,0 +1,146 @@
+//! Text of an identification and of a validation.
+
+use std::fmt::Write as _;
+
+use inertial::consistency::significant;
+use inertial::estimation::{BodyEstimate, Identification, JointEstimate, Residual};
+
+use crate::text::{self, Style, percent, percent_to, with_error};
+
+/// Tables of bodies, joints, base parameters and residuals.
+pub fn text(result: &Identification, style: Style) -> String {
+    let number = |x: f64| significant(x, 5);
+    let mut out = format!(
+        "{}: {} samples excite {} of {} base parameters ({})\n\n",
+        result.model.name, result.samples, result.excited, result.rank, result.estimator
+    );
+    out += &bodies(&result.bodies, style);
+    out += "\n";
+    out += &joints(&result.joints, style);
+    let relative = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| percent_to(x, 2));
+    let parameters = result.base_parameters.iter().map(|p| {
+        [p.name.clone(), number(p.value), significant(p.std_error, 2), relative(p.relative_std_error)]
+    });
+    out += "\n";
+    out += &text::table(style, ["base parameter", "value", "standard error", "relative"], 3, parameters);
+    if let Some(essential) = &result.essential {
+        let _ = writeln!(
+            out,
+            "\nessential: {} of {} unknowns; below the noise: {}",
+            essential.parameters.len(),
+            essential.parameters.len() + essential.dropped.len(),
+            if essential.dropped.is_empty() { "none".to_owned() } else { essential.dropped.join(", ") }
+        );
+    }
+    out += "\n";
+    out += &residuals("fit", &result.fit, result.fit_relative_rms, style);
+    if let Some(all) = result.validation_relative_rms {
+        out += "\n";
+        out += &residuals("validation", &result.validation, all, style);
+    }
+    for warning in &result.warnings {
+        let _ = writeln!(out, "note: {warning}");
+    }
+    out
+}
+
+/// A table of the bodies, with standard errors where the estimator has them.
+pub(crate) fn bodies(bodies: &[BodyEstimate], style: Style) -> String {
+    let errors = bodies.iter().any(|b| b.mass_std_error.is_some());
+    let point = |x: [f64; 3], digits: usize| x.map(|x| significant(x, digits)).join(" ");
+    let rows = bodies.iter().map(|b| {
+        let mass_error = b.mass_std_error.map_or("-".into(), |e| significant(e, 2));
+        let com_error = b.com_std_error.map_or("-".into(), |e| point(e, 2));
+        let verdict = if b.consistent { "yes" } else { "no" };
+        let [name, mass, com] = [b.name.clone(), significant(b.mass, 5), point(b.com, 3)];
+        if errors {
+            vec![name, mass, mass_error, com, com_error, verdict.to_owned()]
+        } else {
+            vec![name, mass, com, verdict.to_owned()]
+        }
+    });
+    if errors {
+        let header = ["body", "mass (kg)", "± (kg)", "centre of mass (m)", "± (m)", "consistent"];
+        text::wide_table(style, &header, rows)
+    } else {
+        text::wide_table(style, &["body", "mass (kg)", "centre of mass (m)", "consistent"], rows)
+    }
+}
+
+/// A table of the joints' own terms: those that were asked for.
+fn joints(joints: &[JointEstimate], style: Style) -> String {
+    type Read = fn(&JointEstimate) -> Option<f64>;
+    // With the name of its standard error.
+    let all: [(&str, &str, Read); 10] = [
+        ("viscous", "viscous", |j| j.viscous),
+        ("Coulomb", "coulomb", |j| j.coulomb),
+        ("forward", "coulomb_positive", |j| j.coulomb_positive),
+        ("backward", "coulomb_negative", |j| j.coulomb_negative),
+        ("Stribeck", "stribeck", |j| j.stribeck),
+        ("at speed", "", |j| j.stribeck_velocity),
+        ("exponent", "", |j| j.stribeck_exponent),
+        ("offset", "offset", |j| j.offset),
+        ("rotor inertia", "rotor_inertia", |j| j.rotor_inertia),
+        ("gain", "gain", |j| j.gain),
+    ];
+    let shown: Vec<_> =
+        all.into_iter().filter(|(_, _, read)| joints.iter().any(|j| read(j).is_some())).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let header: Vec<&str> = std::iter::once("joint").chain(shown.iter().map(|(title, ..)| *title)).collect();
+    let rows = joints.iter().map(|j| {
+        let error =
+            |name: &str| if name == "gain" { j.gain_std_error.as_ref() } else { j.std_errors.get(name) };
+        let values = shown
+            .iter()
+            .map(|(_, name, read)| read(j).map_or_else(|| "-".into(), |x| with_error(x, error(name))));
+        std::iter::once(j.name.clone()).chain(values).collect()
+    });
+    let mut out = text::wide_table(style, &header, rows);
+    for joint in joints {
+        for (name, value) in &joint.terms {
+            let _ =
+                writeln!(out, "{}.{name}: {}", joint.name, with_error(*value, joint.std_errors.get(name)));
+        }
+        if !joint.turns_with.is_empty() {
+            let parts: Vec<String> =
+                joint.turns_with.iter().map(|(name, x)| format!("{} {name}", text::number(*x))).collect();
+            let _ = writeln!(out, "the drive of {} turns with {}", joint.name, parts.join(" + "));
+        }
+    }
+    out
+}
+
+/// A table of residuals.
+pub fn residuals(title: &str, joints: &[Residual], all: f64, style: Style) -> String {
+    let rows = joints.iter().map(|r| {
+        let whiteness = r.durbin_watson.map_or_else(|| "-".to_owned(), |d| format!("{d:.2}"));
+        let chance = r.ljung_box_p.map_or_else(|| "-".to_owned(), |p| significant(p, 2));
+        [
+            r.joint.clone(),
+            significant(r.rms, 4),
+            percent(r.relative_rms),
+            significant(r.rms_raw, 4),
+            whiteness,
+            chance,
+        ]
+    });
+    // Joints that slide, and forces on a base, are in N.
+    let heads = [title, "rms (N m, N)", "of torque", "unfiltered", "Durbin-Watson", "Ljung-Box p"];
+    let table = text::table(style, heads, 5, rows);
+    format!("{table}all joints: {}\n", percent(all))
+}
+
+/// One line for an estimate of a stream.
+pub fn stream_line(t: f64, result: &Identification) -> String {
+    let masses: Vec<String> =
+        result.bodies.iter().map(|b| format!("{} {}", b.name, significant(b.mass, 4))).collect();
+    format!(
+        "t {t:.2} s  {} of {} excited  fit {}  masses (kg): {}\n",
+        result.excited,
+        result.rank,
+        percent(result.fit_relative_rms),
+        masses.join(", ")
+    )
+}

@@ -1,0 +1,196 @@
+//! The page of `design`: the motion within its limits, and what it will show.
+
+use inertial::consistency::significant;
+use inertial::dynamics::InverseDynamics;
+use inertial::excitation::{Motion as States, Trajectory as Course, flight_forces};
+use inertial::mechanism::Mechanism;
+use inertial::simulation::{FreeFlyer, PoseRule};
+use inertial_app::curves::{Floats, Motion, coordinate_units};
+use inertial_app::design::Outcome;
+use inertial_app::{Context, Model, Result};
+use serde::Serialize;
+
+use super::{Origin, Page, Robot};
+
+/// Points of each curve, at most: more than a screen is wide.
+const POINTS: f64 = 4000.0;
+
+/// A designed motion over time.
+#[derive(Debug, Serialize)]
+pub struct Trajectory {
+    /// Time between points (s).
+    pub step: f64,
+    /// Its coordinates.
+    pub joints: Vec<Joint>,
+}
+
+/// One coordinate of it.
+#[derive(Debug, Serialize)]
+pub struct Joint {
+    /// Its name.
+    pub joint: String,
+    /// Position, speed, acceleration, and where there are no loops the force by the model.
+    pub quantities: Vec<Quantity>,
+}
+
+/// A quantity with its limits, margins taken off.
+#[derive(Debug, Serialize)]
+pub struct Quantity {
+    /// What it is.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Over time.
+    pub values: Floats,
+    /// Where it must stay, where there is such.
+    pub limits: [Option<f64>; 2],
+}
+
+/// Creates the page of a design.
+pub fn of_design(model: &Model, outcome: &Outcome, origin: Origin, context: &Context<'_>) -> Result<Page> {
+    let (mechanism, certificate) = (&model.mechanism, &outcome.certificate);
+    let mut page = Page::new("Design", model, origin);
+    let weak = certificate.weak().count();
+    let duration = outcome.trajectory.duration();
+    page.lead = format!(
+        "A motion of {duration} s within the limits excites {} of the {} base parameters of this robot{}.",
+        certificate.rank,
+        certificate.structural_rank,
+        match weak {
+            0 => ", all of them well".to_owned(),
+            n => format!("; {n} of all unknowns stay weak (expected standard error above 30 %)"),
+        }
+    );
+    page.tile(&format!("{duration} s"), "duration");
+    page.tile(&format!("{} of {}", certificate.rank, certificate.structural_rank), "base parameters excited");
+    page.tile(&significant(certificate.scaled_condition, 4), "condition number, columns of equal length");
+    page.tile(&weak, "unknowns stay weak");
+    page.warnings = outcome.warnings.iter().map(|w| super::sentence(w)).collect();
+    page.fact("seed", outcome.seed.to_string());
+    page.design = Some(serde_json::to_value(outcome)?);
+    page.robot = Some(Robot::new(mechanism, None)?.shaped(model, context));
+    let (trajectory, motion) = sampled(mechanism, outcome)?;
+    (page.trajectory, page.motions) = (Some(trajectory), vec![motion]);
+    Ok(page)
+}
+
+/// Positions and forces where the whole motion is given.
+fn prescribed(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+    let [q, v, a] = States::new(mechanism, trajectory)?.sample(rate)?;
+    let (nq, nv) = (mechanism.nq().max(1), mechanism.nv().max(1));
+    let mut forces = vec![0.0; v.len()];
+    let dynamics = InverseDynamics::new(mechanism);
+    let mut scratch = dynamics.scratch();
+    for (s, tau) in forces.chunks_exact_mut(nv).enumerate() {
+        let (q, own) = (&q[s * nq..(s + 1) * nq], s * nv..(s + 1) * nv);
+        dynamics.rnea(&mut scratch, q, &v[own.clone()], &a[own], tau)?;
+    }
+    Ok((q, forces))
+}
+
+/// Positions and forces where the base answers the motion of joints and wheels.
+fn flown(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+    let (nv, wheels) = (mechanism.nv(), mechanism.wheels().len());
+    let mut flyer = FreeFlyer::new(mechanism)?.with_rule(PoseRule::Trapezoid);
+    let names = (mechanism.position_names(), mechanism.velocity_names());
+    let places: Vec<_> = trajectory
+        .joints()
+        .iter()
+        .map(|name| {
+            let at = |all: &[String]| all.iter().position(|n| n == name);
+            (at(&names.0), at(&names.1), mechanism.wheels().iter().position(|w| w.name == *name))
+        })
+        .collect();
+    let n = places.len();
+    let (mut x, mut dx, mut ddx) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+    let (mut q, mut all) = (mechanism.assembly().to_vec(), Vec::new());
+    let mut now = 0.0;
+    for i in 0..trajectory.samples(rate)? {
+        let next = i as f64 / rate;
+        flyer.advance(now, next, &mut q, |t, q, v, wheels| {
+            trajectory.evaluate(t, &mut x, &mut dx, &mut ddx);
+            for (k, place) in places.iter().enumerate() {
+                match *place {
+                    (Some(iq), Some(iv), _) => (q[iq], v[iv]) = (x[k], dx[k]),
+                    (_, _, Some(w)) => wheels[w] = dx[k],
+                    _ => {}
+                }
+            }
+        })?;
+        now = next;
+        all.extend_from_slice(&q);
+    }
+    // The wheels' own torques have no place in the list of coordinates.
+    let forces = flight_forces(mechanism, trajectory, rate)?;
+    let joints = forces.chunks_exact(nv + wheels).flat_map(|row| row[..nv].to_vec()).collect();
+    Ok((all, joints))
+}
+
+fn sampled(mechanism: &Mechanism, designed: &Outcome) -> Result<(Trajectory, Motion)> {
+    let trajectory = &designed.trajectory;
+    let rate = designed.rate.min(POINTS / trajectory.duration());
+    let (nq, nv) = (mechanism.nq().max(1), mechanism.nv().max(1));
+    let wheel = |name: &String| mechanism.wheels().iter().any(|w| w.name == *name);
+    let (q, forces) = if trajectory.joints().iter().any(wheel) {
+        flown(mechanism, trajectory, rate)?
+    } else {
+        prescribed(mechanism, trajectory, rate)?
+    };
+    let count = q.len() / nq;
+    let joints = trajectory.joints().len();
+    let mut states = vec![[vec![], vec![], vec![]]; joints];
+    let mut now = [vec![0.0; joints], vec![0.0; joints], vec![0.0; joints]];
+    for s in 0..count {
+        let [x, dx, ddx] = &mut now;
+        trajectory.evaluate(s as f64 / rate, x, dx, ddx);
+        for (j, state) in states.iter_mut().enumerate() {
+            state.iter_mut().zip(&now).for_each(|(to, from)| to.push(from[j] as f32));
+        }
+    }
+    let (names, units) = (mechanism.velocity_names(), coordinate_units(mechanism));
+    let joint = |(name, states): (&String, [Vec<f32>; 3])| {
+        let limits = designed.coordinates.iter().find(|c| c.name == *name);
+        let v = names.iter().position(|n| n == name);
+        let turns =
+            v.map_or(!matches!(name.as_str(), "base.x" | "base.y" | "base.z"), |v| units[v].0 == "N m");
+        let both = |x: Option<f64>| [x.map(|x| -x), x].map(|x| x.filter(|x| x.is_finite()));
+        let [position, velocity, acceleration] = states.map(Floats);
+        let finite = |x: Option<f64>| x.filter(|x| x.is_finite());
+        let unit = |turn, slide| if turns { turn } else { slide };
+        let mut quantities = vec![
+            Quantity {
+                name: "position",
+                unit: unit("rad", "m"),
+                values: position,
+                limits: [finite(limits.map(|l| l.lower)), finite(limits.map(|l| l.upper))],
+            },
+            Quantity {
+                name: "speed",
+                unit: unit("rad/s", "m/s"),
+                values: velocity,
+                limits: both(limits.map(|l| l.velocity)),
+            },
+            Quantity {
+                name: "acceleration",
+                unit: unit("rad/s²", "m/s²"),
+                values: acceleration,
+                limits: both(limits.map(|l| l.acceleration)),
+            },
+        ];
+        if let (Some(v), true) = (v, mechanism.loops().is_empty()) {
+            quantities.push(Quantity {
+                name: "force by the model",
+                unit: units[v].0,
+                values: Floats(forces.iter().skip(v).step_by(nv).map(|x| *x as f32).collect()),
+                limits: both(designed.effort.get(v).copied()),
+            });
+        }
+        Joint { joint: name.clone(), quantities }
+    };
+    let shown = trajectory.joints().iter().zip(states).map(joint).collect();
+    let positions = (0..nq).map(|k| Floats(q.iter().skip(k).step_by(nq).map(|x| *x as f32).collect()));
+    Ok((
+        Trajectory { step: 1.0 / rate, joints: shown },
+        Motion { name: "the motion".into(), step: 1.0 / rate, length: count, q: positions.collect() },
+    ))
+}

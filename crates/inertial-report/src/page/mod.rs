@@ -1,0 +1,311 @@
+//! Pages: one file each that shows the robot, the result and how it was obtained, without any network.
+//!
+//! [`Page`] is the data; the files in `page/` draw them in a browser. Numbers on the page are those of the JSON result,
+//! which is embedded as it is.
+
+mod design;
+mod identification;
+mod mesh;
+mod robot;
+mod shapes;
+
+use inertial::identifiability::Analysis;
+use inertial::identifiability::drng::picture;
+use inertial::mechanism::Mechanism;
+use inertial_app::curves::{Curve, Curves, Motion};
+use inertial_app::{Checksum, Context, Error, Model, Result, analyze, check};
+use serde::Serialize;
+
+pub use design::{Trajectory, of_design};
+pub use identification::{of_identification, of_momentum, of_payload, of_validation};
+pub use robot::Robot;
+
+/// Page of the server, without the style: `{{style}}` stands for it.
+pub const SERVE: &str = include_str!("../../page/serve.html");
+/// Style of all pages.
+pub const CSS: &str = include_str!("../../page/page.css");
+
+/// All that a page shows; what is absent leaves its part out.
+#[derive(Debug, Default, Serialize)]
+pub struct Page {
+    /// What the page is, in two words.
+    pub kind: &'static str,
+    /// The robot's name.
+    pub title: String,
+    /// The answer in a sentence.
+    pub lead: String,
+    /// The few numbers that matter most.
+    pub tiles: Vec<Tile>,
+    /// What people should know, each with what to do.
+    pub warnings: Vec<String>,
+    /// The robot to look at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub robot: Option<Robot>,
+    /// Measured and predicted forces or momenta.
+    pub curves: Vec<Curve>,
+    /// Motions to be played: those of the logs, or the designed one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub motions: Vec<Motion>,
+    /// Object of `identify --json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identification: Option<serde_json::Value>,
+    /// Unit and prior value of its base parameters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<Parameter>,
+    /// How well the data show the base parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub singular_values: Option<SingularValues>,
+    /// Object of `design --json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub design: Option<serde_json::Value>,
+    /// The designed motion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trajectory: Option<Trajectory>,
+    /// Object of `validate --json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation: Option<serde_json::Value>,
+    /// Object of `check --json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<serde_json::Value>,
+    /// Object of `analyze --json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<serde_json::Value>,
+    /// The mechanism's graph as SVG.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graph: Option<String>,
+    /// How it was obtained.
+    pub provenance: Provenance,
+}
+
+/// A number with its meaning.
+#[derive(Debug, Serialize)]
+pub struct Tile {
+    value: String,
+    label: String,
+    /// How good the number is: `good`, `fair` or `poor`; none where that cannot be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grade: Option<&'static str>,
+    /// What to do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'static str>,
+}
+
+/// Residuals, relative to the measured forces, up to which a model gets a grade, with the next step.
+const GRADES: [(f64, &str, Option<&str>); 3] = [
+    (0.1, "good", None),
+    (0.25, "fair", Some("Next: try other friction terms, offsets and rotor inertias.")),
+    (
+        f64::INFINITY,
+        "poor",
+        Some("Next: check units, signs and joint order of the log, then friction terms."),
+    ),
+];
+
+/// What a page says of a base parameter besides the result.
+#[derive(Debug, Serialize)]
+pub struct Parameter {
+    unit: &'static str,
+    /// Its value according to the model, where that says anything.
+    pub model: Option<f64>,
+}
+
+/// Of the data in base parameters, the greatest first.
+#[derive(Debug, Serialize)]
+pub struct SingularValues {
+    /// All of them.
+    pub values: Vec<f64>,
+    /// Number of directions that the motion shows.
+    pub excited: usize,
+    rank: usize,
+}
+
+/// How a result was obtained.
+#[derive(Debug, Default, Serialize)]
+pub struct Provenance {
+    command: String,
+    program: String,
+    inputs: Vec<Checksum>,
+    facts: Vec<Fact>,
+}
+
+#[derive(Debug, Serialize)]
+struct Fact {
+    label: &'static str,
+    value: String,
+}
+
+/// What the caller knows of how a result was obtained.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// The call, as it can be repeated; empty where there is none to show.
+    pub command: String,
+    /// Inputs beside the model.
+    pub inputs: Vec<Checksum>,
+}
+
+impl Page {
+    /// Creates a page of a model.
+    pub fn new(kind: &'static str, model: &Model, origin: Origin) -> Self {
+        let own = Checksum::of_text(&model.label, model.text.as_bytes());
+        let provenance = Provenance {
+            command: origin.command,
+            program: format!("inertial {}", env!("CARGO_PKG_VERSION")),
+            inputs: std::iter::once(own).chain(origin.inputs).collect(),
+            facts: Vec::new(),
+        };
+        Self { kind, title: model.mechanism.name().to_owned(), provenance, ..Self::default() }
+    }
+
+    /// Adds a number to the top.
+    pub fn tile(&mut self, value: &dyn std::fmt::Display, label: &str) {
+        self.tiles.push(Tile { value: value.to_string(), label: label.to_owned(), grade: None, hint: None });
+    }
+
+    /// Adds a relative residual to the top, coloured by how good it is.
+    fn residual_tile(&mut self, residual: f64, label: &str) {
+        let found = GRADES.iter().find(|(most, ..)| residual <= *most);
+        let (value, label) = (crate::text::percent(residual), label.to_owned());
+        self.tiles.push(Tile { value, label, grade: found.map(|g| g.1), hint: found.and_then(|g| g.2) });
+    }
+
+    /// Names a choice that the result depends on.
+    pub fn fact(&mut self, label: &'static str, value: impl Into<String>) {
+        self.provenance.facts.push(Fact { label, value: value.into() });
+    }
+
+    /// The curves and the motions of the logs.
+    pub fn set_curves(&mut self, curves: Curves) {
+        (self.curves, self.motions) = (curves.curves, curves.motions);
+    }
+
+    /// The part that `analyze` fills.
+    pub fn set_analysis(&mut self, mechanism: &Mechanism, analysis: &Analysis) -> Result<()> {
+        self.graph = Some(picture::svg(mechanism, &analysis.null_vectors));
+        self.analysis = Some(serde_json::to_value(analysis)?);
+        Ok(())
+    }
+
+    /// The page as one file.
+    pub fn html(&self) -> Result<String> {
+        // In a script element only the start of a tag could end the data.
+        let data = serde_json::to_string(self)?.replace('<', "\\u003c");
+        let script = [
+            include_str!("../../page/kinematics.js"),
+            include_str!("../../page/scene.js"),
+            include_str!("../../page/plot.js"),
+            include_str!("../../page/robot.js"),
+            include_str!("../../page/page.js"),
+        ];
+        let parts = [
+            ("{{title}}", escaped(&self.title)),
+            ("{{style}}", CSS.to_owned()),
+            ("{{script}}", format!("(() => {{\n\"use strict\";\n{}}})();", script.join("\n"))),
+            ("{{data}}", data),
+        ];
+        let mut out = String::new();
+        let mut rest = include_str!("../../page/page.html");
+        while let Some(at) = rest.find("{{") {
+            out += &rest[..at];
+            rest = &rest[at..];
+            let (mark, text) = parts
+                .iter()
+                .find(|(mark, _)| rest.starts_with(mark))
+                .ok_or_else(|| Error::Input("the page has a mark without text".into()))?;
+            out += text;
+            rest = &rest[mark.len()..];
+        }
+        Ok(out + rest)
+    }
+}
+
+/// Creates the page of an analysis.
+pub fn of_analysis(
+    model: &Model,
+    outcome: &analyze::Outcome,
+    origin: Origin,
+    context: &Context<'_>,
+) -> Result<Page> {
+    let (mechanism, analysis) = (&model.mechanism, &outcome.analysis);
+    let mut page = Page::new("Identifiability", model, origin);
+    page.lead = format!(
+        "{} of the {} inertial parameters of this robot, or combinations of them, can be identified from {}; {} cannot be identified by any experiment.",
+        analysis.rank,
+        analysis.parameters,
+        measured(analysis.measured),
+        analysis.nullity
+    );
+    page.tile(&analysis.rank, "base parameters");
+    page.tile(&analysis.parameters, "parameters");
+    page.tile(&analysis.model.dof, "degrees of freedom");
+    page.tile(&analysis.model.bodies, "bodies");
+    if analysis.model.loops > 0 {
+        page.tile(&analysis.model.loops, "loops");
+    }
+    if analysis.model.rotors > 0 {
+        page.tile(&analysis.model.rotors, "rotors");
+    }
+    page.tile(&if analysis.certificate.exact { "proved" } else { "bounded" }, "the rank is");
+    page.warnings.clone_from(&analysis.warnings);
+    page.robot = Some(Robot::new(mechanism, None)?.shaped(model, context));
+    page.fact("measured", analysis.measured);
+    page.fact("method", analysis.method);
+    page.set_analysis(mechanism, analysis)?;
+    Ok(page)
+}
+
+/// Creates the page of a check.
+pub fn of_check(
+    model: &Model,
+    outcome: &check::Outcome,
+    options: &check::Options,
+    origin: Origin,
+    context: &Context<'_>,
+) -> Result<Page> {
+    let mut page = Page::new("Check", model, origin);
+    let bad = outcome.bodies.iter().filter(|b| !b.consistent).count();
+    page.lead = match bad {
+        0 => "Every body of this model is physically consistent.".into(),
+        1 => {
+            "One body of this model is physically impossible: no mass distribution has its parameters.".into()
+        }
+        n => format!(
+            "{n} bodies of this model are physically impossible: no mass distribution has their parameters."
+        ),
+    };
+    if bad > 0 {
+        page.warnings.push(
+            "Simulators and controllers can become unstable with impossible bodies. 'inertial check --fix --out FILE' writes the nearest consistent values; 'inertial identify' estimates them from measurements."
+                .into(),
+        );
+    }
+    page.tile(&outcome.bodies.len(), "bodies checked");
+    page.tile(&bad, "physically impossible");
+    page.fact("tolerance", format!("{:e} of the largest principal moment", options.tolerance));
+    // A model whose loops cannot be assembled can still be judged.
+    page.robot = Robot::new(&model.mechanism, None).ok().map(|robot| robot.shaped(model, context));
+    page.check = Some(serde_json::to_value(outcome)?);
+    Ok(page)
+}
+
+/// What was measured, in words.
+fn measured(choice: &str) -> String {
+    match choice {
+        "both" => "joint torques and the base wrench".into(),
+        other => other.replace('-', " "),
+    }
+}
+
+/// A note with a capital letter, unless it begins with a name.
+fn sentence(text: &str) -> String {
+    let first = text.split(' ').next().unwrap_or_default();
+    match first.chars().next() {
+        Some(letter) if first.chars().all(|c| c.is_ascii_lowercase()) => {
+            letter.to_ascii_uppercase().to_string() + &text[1..]
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
