@@ -255,24 +255,21 @@ fn analyze_closed(
         )));
     }
     let loops = Loops::new(question, geometry, options.snap)?;
-    let (finding, explanation) = match options.method {
-        Method::Rpna => {
-            return Err(Error::Numeric(
-                "the recursion (RPNA) is for open chains: use drng, exact or numeric".into(),
-            ));
-        }
-        Method::Numeric => question.by_extended_precision(&loops)?,
-        Method::Auto | Method::Drng => question.by_lifting(&loops, true)?,
-        Method::Exact => question.by_lifting(&loops, false)?,
-    };
+    if options.method == Method::Rpna {
+        return Err(Error::Numeric(
+            "the recursion (RPNA) is for open chains: use drng, exact or numeric".into(),
+        ));
+    }
+    let numeric = options.method == Method::Numeric;
+    let explained = matches!(options.method, Method::Auto | Method::Drng);
+    let (finding, explanation) = question.with_loops(&loops, numeric, explained)?;
     let rank = |geometry: &ExactGeometry| {
         let literal = Loops::new(question, geometry, 0.0).ok()?;
-        literal.rows.map(|found| found.rows.rank())
+        question.rank_with_loops(&literal).ok()
     };
     let mut analysis = report(question, options, geometry, &rank, loops.closed.dof(), finding)?;
     analysis.null_vectors = explanation.reasons;
-    let numeric = options.method == Method::Numeric;
-    analysis.warnings.extend(question.on_other_motions(&loops, geometry, numeric, analysis.rank)?);
+    analysis.warnings.extend(question.on_other_motions(&loops, geometry, analysis.rank)?);
     Ok(analysis)
 }
 

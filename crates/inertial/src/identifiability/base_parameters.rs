@@ -1,6 +1,6 @@
 //! Base parameters: a choice of parameters that stand for all that can be known, and what each stands for.
 
-use crate::linalg::{Gf, Number, Shadow};
+use crate::linalg::{Gf, Number, Shadow, Wide};
 use crate::{Error, Result};
 
 /// More coefficients than this fill memory and help nobody.
@@ -42,6 +42,12 @@ pub trait Written: Number {
 impl Written for f64 {
     fn written(self) -> f64 {
         self
+    }
+}
+
+impl<const N: usize> Written for Wide<N> {
+    fn written(self) -> f64 {
+        self.into()
     }
 }
 
@@ -162,6 +168,15 @@ impl Regrouping {
     /// Number of base parameters.
     pub fn rank(&self) -> usize {
         self.base.len()
+    }
+
+    /// Changes the units of the parameters: those of the combinations times `factors` are the new ones.
+    pub fn rescale(&mut self, factors: &[f64]) {
+        for (combination, &own) in self.combinations.iter_mut().zip(&self.base) {
+            for (column, x) in combination.iter_mut() {
+                *x *= factors[own] / factors[*column];
+            }
+        }
     }
 
     /// The base parameters' values, given all parameters.

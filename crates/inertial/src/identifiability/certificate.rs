@@ -19,15 +19,34 @@ const MOST_SAMPLED: usize = 1000;
 /// zero: rounding leaves 1e-15 and a little more.
 const NUMERIC_TOLERANCE: f64 = 1e-12;
 
+/// What an answer rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CertificateKind {
+    /// A proof without chance.
+    Proved,
+    /// Exact computation at random points: wrong with a stated probability.
+    Randomised,
+    /// Numbers of limited precision, with a margin.
+    Numeric,
+}
+
 /// Bounds of the rank and what proves them.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Certificate {
     /// At least so many combinations can be known.
     pub rank_lower: usize,
     /// At most so many.
     pub rank_upper: usize,
-    /// Whether the bounds meet and both are proven.
+    /// Whether the bounds meet, both are proved or randomised, and the combinations are those of the proved row space.
     pub exact: bool,
+    /// What the answer rests on.
+    pub kind: CertificateKind,
+    /// Bound of the probability that the answer is wrong; absent for numeric answers.
+    pub error_probability: Option<f64>,
+    /// Smallest pivot that was kept over the largest that was dropped, where numbers of limited precision decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
     /// What proves the lower bound.
     pub lower_by: String,
     /// What proves the upper bound.
@@ -142,6 +161,9 @@ impl Question<'_> {
             rank_lower: lower,
             rank_upper: upper,
             exact: lower == upper && agreed,
+            kind: CertificateKind::Randomised,
+            error_probability: Some(1e-15),
+            margin: None,
             lower_by: if sampled {
                 "independent rows of the energy regressor at random configurations, modulo a prime of 61 bits".into()
             } else {
@@ -208,6 +230,9 @@ impl Question<'_> {
             rank_lower: rank.max(second),
             rank_upper: rank.max(second),
             exact: rank == second,
+            kind: CertificateKind::Randomised,
+            error_probability: Some(1e-15),
+            margin: None,
             lower_by:
                 "independent rows of the regressor at random configurations, modulo two primes of 61 bits"
                     .into(),
@@ -244,6 +269,9 @@ impl Question<'_> {
             rank_lower: rank.rank,
             rank_upper: rank.rank,
             exact: false,
+            kind: CertificateKind::Numeric,
+            error_probability: None,
+            margin: Some(rank.kept / rank.dropped.max(f64::MIN_POSITIVE)),
             lower_by: by.clone(),
             upper_by: by,
         };

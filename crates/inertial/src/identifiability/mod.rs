@@ -10,6 +10,7 @@ pub mod closed;
 mod compare;
 pub mod drng;
 pub mod extended;
+mod family;
 mod joined;
 pub mod lifting;
 mod literal;

@@ -76,6 +76,11 @@ impl<T: Number> BodyGeometry<T> {
         &self.modes[..self.pivoting.freedoms()]
     }
 
+    /// The free modes in a frame whose third axis is the joint's, without the ratio.
+    pub fn modes_about_z(&self) -> Vec<Motion<T>> {
+        modes(self.pivoting, &Matrix3::identity(), self.pitch)[..self.pivoting.freedoms()].to_vec()
+    }
+
     /// The joint's axis in the body's frame.
     #[inline]
     pub fn axis(&self) -> Vector3<T> {
