@@ -246,7 +246,8 @@ fn identifiability(closed: &ClosedMechanism<'_>, states: &[State]) -> Result<Vec
         if tree {
             black_box(question.sampled_rank::<First>(&geometry));
         } else {
-            black_box(Loops::new(&question, &geometry, DEFAULT_SNAP)?.rows);
+            let loops = Loops::new(&question, &geometry, DEFAULT_SNAP)?;
+            black_box(question.rank_with_loops(&loops)?);
         }
         Ok(())
     })?);

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::base_parameters::{Regrouping, Status};
 use super::certificate::{Certificate, Finding, JointTransfers, Question};
-use super::closed::Loops;
+use super::closed::{LoopAnswer, Loops};
 use super::drng::Reason;
 use super::literal::literal_rank;
 use super::rpna::{Regime, Rpna};
@@ -262,13 +262,22 @@ fn analyze_closed(
     }
     let numeric = options.method == Method::Numeric;
     let explained = matches!(options.method, Method::Auto | Method::Drng);
-    let (finding, explanation) = question.with_loops(&loops, numeric, explained)?;
+    let LoopAnswer { finding, explanation, repaired } = question.with_loops(&loops, numeric, explained)?;
     let rank = |geometry: &ExactGeometry| {
         let literal = Loops::new(question, geometry, 0.0).ok()?;
         question.rank_with_loops(&literal).ok()
     };
     let mut analysis = report(question, options, geometry, &rank, loops.closed.dof(), finding)?;
     analysis.null_vectors = explanation.reasons;
+    if let Some(moved) = repaired {
+        let literal = rank(&ExactGeometry::new(question.mechanism, 0.0));
+        analysis.rank_literal = literal.unwrap_or(0);
+        let as_written = literal.map_or_else(|| "the loops do not move".into(), |r| format!("the rank is {r}"));
+        analysis.warnings.push(format!(
+            "the numbers of the file are rounded: relations between joint axes were restored by moving numbers by at most {moved:.1e}; \
+             as written {as_written}"
+        ));
+    }
     analysis.warnings.extend(question.on_other_motions(&loops, geometry, analysis.rank)?);
     Ok(analysis)
 }

@@ -6,18 +6,27 @@
 
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
 use super::drng::{Explanation, explain};
-use super::extended::Extended;
-use super::family::Family;
+use super::extended::{Extended, Site};
+use super::family::{Family, Survey};
 use super::lifting::{Start, Stuck};
 use super::probe::{Inquiry, Lifted, lift, shared_points};
 use crate::dynamics::ClosedMechanism;
 use crate::linalg::{First, Gf, Number, Pivot, Second, SplitMix, Wide};
-use crate::mechanism::{Base, ExactAssembly, ExactGeometry};
+use crate::mechanism::{Assembled, Base, ExactAssembly, ExactGeometry};
 use crate::{Error, Result};
 
 /// Relations of numbers of many digits hold to this, in units of the mechanism's size: exact ones hold to 1e-50 and better, and no file
 /// has numbers that differ by so little.
 const RELATED: f64 = 1e-30;
+
+/// Relations between numbers of double precision hold to this, after a few rotations.
+const DOUBLES: f64 = 1e-11;
+
+/// Loops that are open by no more than this (rad, or relative to their length) are closed as the file is written.
+const AS_WRITTEN: f64 = 1e-9;
+
+/// Loops that are open by more than this are not meant to be closed in the configuration that the file gives.
+const GUESSED: f64 = 3e-3;
 
 /// Points that two bodies share are followed for so many orders in time: away from special configurations the first few tell.
 const ORDERS_OF_POINTS: usize = 6;
@@ -31,6 +40,25 @@ pub struct Loops<'m> {
     assembly: ExactAssembly,
     /// The tolerance of the geometry; zero where the last digit of every number counts.
     snap: f64,
+}
+
+/// The answer for a mechanism with loops.
+#[derive(Debug)]
+pub struct LoopAnswer {
+    /// The answer itself.
+    pub finding: Finding,
+    /// The null vectors with their reasons.
+    pub explanation: Explanation,
+    /// How far numbers were moved (rad, or relative to the mechanism's size) to restore the relations that rounding had spoilt.
+    pub repaired: Option<f64>,
+}
+
+/// A mechanism sampled at closed configurations, with the relations that hold there.
+struct Sampled<const N: usize> {
+    found: Extended<N>,
+    views: Vec<Assembled<Wide<N>>>,
+    survey: Survey<N>,
+    repaired: Option<f64>,
 }
 
 /// An upper bound of the rank from one random member of a family.
@@ -65,6 +93,44 @@ impl<'m> Loops<'m> {
         }
         let assembly = ExactAssembly::new(question.mechanism, geometry, closed.assembled(), snap);
         Ok(Self { closed, assembly, snap })
+    }
+
+    /// The tolerance within which relations were meant: the rounding of doubles, or that of the file where its numbers do not close the
+    /// loops.
+    fn rounding(&self) -> f64 {
+        let mut workspace = self.closed.workspace();
+        let open = self.closed.residual(&mut workspace, self.closed.mechanism().assembly());
+        match open {
+            Ok(open) if self.snap > 0.0 && open > AS_WRITTEN && open < GUESSED => {
+                (10.0 * open).min(5.0 * self.snap).max(DOUBLES)
+            }
+            _ => DOUBLES,
+        }
+    }
+
+    /// Samples the mechanism, with the relations restored that rounding has spoilt.
+    fn sampled<const N: usize>(&self, question: &Question<'_>) -> Result<Sampled<N>> {
+        let base = self.assembly.to::<Wide<N>>();
+        let mut site = Site::new(&self.closed, &self.assembly, base, self.closed.assembled().to_vec());
+        let (mut views, q) = site.views(question.seed)?;
+        let mut survey = Survey::new(&views, &site.geometry, RELATED);
+        let mut repaired = None;
+        let rounding = self.rounding();
+        let meant = Survey::new(&views, &site.geometry, rounding);
+        if meant.count() > survey.count()
+            && let Some((nearest, moved)) = meant.nearest(&views[0], &site.geometry)
+        {
+            let base = site.in_file_units(&nearest);
+            let restored = Site::new(&self.closed, &self.assembly, base, q);
+            let (seen, _) = restored.views(question.seed)?;
+            let again = Survey::new(&seen, &site.geometry, RELATED);
+            if again.count() >= survey.count() {
+                (site, views, survey) = (restored, seen, again);
+                repaired = (rounding > DOUBLES).then_some(moved);
+            }
+        }
+        let found = Extended::new(question, &site, self.snap)?;
+        Ok(Sampled { found, views, survey, repaired })
     }
 
     /// The rank of a random member of the family over GF(p).
@@ -110,39 +176,30 @@ impl Question<'_> {
 
     /// The rank of a mechanism with loops, in as many digits as it takes.
     pub fn rank_with_loops(&self, loops: &Loops<'_>) -> Result<usize> {
-        let found = Extended::<4>::new(self, &loops.closed, &loops.assembly, loops.snap)?;
+        let found = loops.sampled::<4>(self)?.found;
         if found.is_clear() {
             return Ok(found.rank.rank);
         }
-        Ok(Extended::<8>::new(self, &loops.closed, &loops.assembly, loops.snap)?.rank.rank)
+        Ok(loops.sampled::<12>(self)?.found.rank.rank)
     }
 
     /// The answer for a mechanism with loops; certified unless `numeric` is asked for, with the null vectors explained on demand.
-    pub fn with_loops(
-        &self,
-        loops: &Loops<'_>,
-        numeric: bool,
-        explained: bool,
-    ) -> Result<(Finding, Explanation)> {
-        let found = Extended::<4>::new(self, &loops.closed, &loops.assembly, loops.snap)?;
-        if found.is_clear() {
-            return Ok(self.written(loops, found, numeric, explained));
+    pub fn with_loops(&self, loops: &Loops<'_>, numeric: bool, explained: bool) -> Result<LoopAnswer> {
+        let sampled = loops.sampled::<4>(self)?;
+        if sampled.found.is_clear() {
+            return Ok(self.written(loops, sampled, numeric, explained));
         }
-        let found = Extended::<8>::new(self, &loops.closed, &loops.assembly, loops.snap)?;
-        if found.is_clear() {
-            return Ok(self.written(loops, found, numeric, explained));
-        }
-        let found = Extended::<16>::new(self, &loops.closed, &loops.assembly, loops.snap)?;
-        Ok(self.written(loops, found, numeric, explained))
+        Ok(self.written(loops, loops.sampled::<12>(self)?, numeric, explained))
     }
 
     fn written<const N: usize>(
         &self,
         loops: &Loops<'_>,
-        found: Extended<N>,
+        sampled: Sampled<N>,
         numeric: bool,
         explained: bool,
-    ) -> (Finding, Explanation) {
+    ) -> LoopAnswer {
+        let Sampled { found, views, survey, repaired } = sampled;
         let rank = found.rank;
         let mut warnings = loops.closed.warnings().to_vec();
         let digits = 19 * N;
@@ -163,8 +220,7 @@ impl Question<'_> {
         };
         let mut velocities = found.velocities.clone();
         if !numeric && found.is_clear() {
-            let geometry = loops.assembly.geometry().to::<Wide<N>>();
-            let family = Family::new(&found.configuration, &geometry, RELATED);
+            let family = survey.family();
             let bounds = loops
                 .bound::<{ First::PRIME }>(self, &family, 1)
                 .and_then(|first| Ok((first, loops.bound::<{ Second::PRIME }>(self, &family, 2)?)));
@@ -196,14 +252,14 @@ impl Question<'_> {
         let mut rows = found.rows.clone();
         let null_space = rows.null_space();
         let explanation = if explained || numeric {
-            let mut dependent = vec![true; found.configuration.nv];
+            let mut dependent = vec![true; self.mechanism.nv()];
             loops.closed.independent().iter().for_each(|&v| dependent[v] = false);
-            let start = Start::new(&found.configuration, &dependent);
+            let start = Start::new(&views[0], &dependent);
             let shared = || {
                 let points = start.as_ref().map(|start| shared_points(start, ORDERS_OF_POINTS, self.seed));
                 points.ok().and_then(Result::ok).unwrap_or_default()
             };
-            explain(self.mechanism, &found.configuration, &null_space, |x| found.annihilates(x), shared)
+            explain(self.mechanism, &views[0], &null_space, |x| found.annihilates(x), shared)
         } else {
             Explanation::default()
         };
@@ -212,7 +268,7 @@ impl Question<'_> {
             regrouping.rescale(&found.lengths);
         }
         finding.warnings.append(&mut warnings);
-        (finding, explanation.rescaled(&found.lengths))
+        LoopAnswer { finding, explanation: explanation.rescaled(&found.lengths), repaired }
     }
 
     /// A warning about the motions that meet in a singular assembly configuration: the `rank` of the one that is followed and

@@ -6,7 +6,7 @@
 //! grows until the last pivot that counts stands clear of rounding. Constraints that contradict each other a little (rounded
 //! overconstrained machines) are met in the least-squares sense; what they leave open sets the tolerance.
 
-use nalgebra::{DVector, Matrix3, Vector3};
+use nalgebra::{DVector, Matrix3, Rotation3, UnitQuaternion, Vector3};
 use num_traits::{One, Zero};
 
 use super::certificate::Question;
@@ -31,6 +31,9 @@ const MAGNIFIED: f64 = 100.0;
 /// true pivots fall off in smaller steps. So dimensions written with 12 decimals or more are recognised as equal.
 const CLEAR_STEP: f64 = 1e5;
 
+/// Relations are looked for in so many configurations: one may be special by accident.
+const VIEWS: usize = 3;
+
 /// Configurations are added until so many in a row bring nothing new.
 const QUIET: usize = 4;
 
@@ -54,8 +57,6 @@ pub struct Extended<const N: usize> {
     pub rows: Echelon<Wide<N>>,
     /// Dimension of the velocities that each body attains, gravity included.
     pub velocities: Vec<usize>,
-    /// One of the configurations, away from the assembled one.
-    pub configuration: Assembled<Wide<N>>,
     /// Factors from parameters in units of the mechanism's size to those of the file.
     pub lengths: Vec<f64>,
     /// All rows, each with a largest entry of one.
@@ -63,24 +64,18 @@ pub struct Extended<const N: usize> {
 }
 
 impl<const N: usize> Extended<N> {
-    /// Samples a mechanism whose loops `closed` has assembled; `assembly` says its geometry. With a tolerance `snap` of zero the last
-    /// digit of every number counts; otherwise what it alone reveals does not.
-    pub fn new(
-        question: &Question<'_>,
-        closed: &ClosedMechanism<'_>,
-        assembly: &ExactAssembly,
-        snap: f64,
-    ) -> Result<Self> {
+    /// Samples a mechanism. With a tolerance `snap` of zero the last digit of every number counts; otherwise what it alone reveals does
+    /// not.
+    pub fn new(question: &Question<'_>, site: &Site<'_, '_, N>, snap: f64) -> Result<Self> {
         let inquiry = question.inquiry();
         let width = question.mechanism.parameter_count();
-        let site = Site::<N>::new(closed, assembly);
-        let mut walk = Walk::new(closed, site.size, question.seed);
+        let mut walk = Walk::new(site.closed, site.size, question.seed);
         let mut source = SplitMix::new(question.seed);
         let orders = if inquiry.needs_accelerations() { 2 } else { 1 };
         let mut matrix: Vec<Wide<N>> = Vec::new();
         let mut span = Echelon::new(width, Pivot::Largest);
         let mut spans = vec![Echelon::<Wide<N>>::new(6, Pivot::Largest); question.mechanism.bodies().len()];
-        let (mut open, mut quiet, mut configuration) = (0.0f64, 0, None);
+        let (mut open, mut quiet) = (0.0f64, 0);
         // More rows than columns, so that no pivot is small by accident.
         for _ in 0..width + 30 {
             walk.step()?;
@@ -107,7 +102,6 @@ impl<const N: usize> Extended<N> {
             });
             open = open.max(left).max(probe.slack());
             quiet = if span.rank() > before { 0 } else { quiet + 1 };
-            configuration = Some(assembled);
             if quiet == QUIET {
                 break;
             }
@@ -139,8 +133,7 @@ impl<const N: usize> Extended<N> {
         rows.reduce();
         let velocities = spans.iter().map(Echelon::rank).collect();
         let lengths = lengths(question, site.unit);
-        let configuration = configuration.ok_or_else(dead_point)?;
-        Ok(Self { rank, open, tolerance, rows, velocities, configuration, lengths, samples })
+        Ok(Self { rank, open, tolerance, rows, velocities, lengths, samples })
     }
 
     /// Whether the loops close to the last digit and the last pivot that counts stands clear of rounding.
@@ -181,10 +174,12 @@ fn lengths(question: &Question<'_>, unit: f64) -> Vec<f64> {
 }
 
 /// A mechanism's geometry in many digits, to be set up at any configuration.
-pub(super) struct Site<'a, 'm, const N: usize> {
+pub struct Site<'a, 'm, const N: usize> {
     closed: &'a ClosedMechanism<'m>,
-    geometry: Geometry<Wide<N>>,
-    assembled: Assembled<Wide<N>>,
+    pub geometry: Geometry<Wide<N>>,
+    /// The configuration that others are reached from, and its coordinates.
+    base: Assembled<Wide<N>>,
+    q: Vec<f64>,
     dependent: Vec<bool>,
     columns: Vec<usize>,
     size: f64,
@@ -197,12 +192,13 @@ pub(super) struct Site<'a, 'm, const N: usize> {
 }
 
 impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
-    fn new(closed: &'a ClosedMechanism<'m>, assembly: &ExactAssembly) -> Self {
+    /// The mechanism as it stands in the configuration `base` at the coordinates `q`.
+    pub fn new(closed: &'a ClosedMechanism<'m>, assembly: &ExactAssembly, base: Assembled<Wide<N>>, q: Vec<f64>) -> Self {
         let nv = closed.mechanism().nv();
         let dependent: Vec<bool> = (0..nv).map(|v| !closed.independent().contains(&v)).collect();
         let columns = (0..nv).filter(|&v| dependent[v]).collect();
         let size = if assembly.size() > 0.0 { assembly.size() } else { 1.0 };
-        let (geometry, assembled) = (assembly.geometry().to(), assembly.to());
+        let geometry = assembly.geometry().to();
         let mut is_length = vec![false; nv];
         let bodies = closed.mechanism().bodies().iter();
         // The joint that a coordinate belongs to has the ratio one; it comes before its followers and rotors.
@@ -215,18 +211,42 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         closed.mechanism().bodies().iter().for_each(|b| moved[b.drive.v] += 1);
         let shared = moved.into_iter().map(|n| n > 1).collect();
         let unit = size.log2().round().exp2();
-        Self { closed, geometry, assembled, dependent, columns, size, unit, is_length, shared }
+        Self { closed, geometry, base, q, dependent, columns, size, unit, is_length, shared }
+    }
+
+    /// A few closed configurations (lengths in units of the mechanism's size), with the coordinates of the first.
+    pub fn views(&self, seed: u64) -> Result<(Vec<Assembled<Wide<N>>>, Vec<f64>)> {
+        let mut walk = Walk::new(self.closed, self.size, seed);
+        let (mut views, mut q) = (Vec::with_capacity(VIEWS), Vec::new());
+        for _ in 0..VIEWS {
+            walk.step()?;
+            walk.step()?;
+            views.push(self.in_own_units(&self.refine(&walk.q)?.0));
+            if q.is_empty() {
+                q.clone_from(&walk.q);
+            }
+        }
+        Ok((views, q))
     }
 
     /// The same configuration with lengths in units of the mechanism's size.
     fn in_own_units(&self, at: &Assembled<Wide<N>>) -> Assembled<Wide<N>> {
-        let factor = Wide::from(self.unit.recip());
+        self.rescaled(at, self.unit.recip())
+    }
+
+    /// The same configuration, from units of the mechanism's size to those of the file.
+    pub fn in_file_units(&self, at: &Assembled<Wide<N>>) -> Assembled<Wide<N>> {
+        self.rescaled(at, self.unit)
+    }
+
+    fn rescaled(&self, at: &Assembled<Wide<N>>, factor: f64) -> Assembled<Wide<N>> {
+        let (factor, back) = (Wide::from(factor), Wide::from(factor.recip()));
         let scaled = |pose: &Pose<Wide<N>>| Pose::new(pose.rotation, pose.translation * factor);
         let mut out = at.clone();
         for body in &mut out.bodies {
             body.pose = scaled(&body.pose);
             for (k, mode) in body.modes.iter_mut().enumerate() {
-                let rate = if self.is_length[body.v + k] { Wide::from(self.unit) } else { Wide::one() };
+                let rate = if self.is_length[body.v + k] { back } else { Wide::one() };
                 *mode = Motion::new(mode.angular * rate, mode.linear * (factor * rate));
             }
         }
@@ -274,13 +294,14 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
 
     /// The mechanism at `q`, as good as `q` closes its loops.
     fn place(&self, q: &[f64]) -> Assembled<Wide<N>> {
-        let mut out = self.assembled.clone();
+        let mut out = self.base.clone();
         let bodies = self.closed.mechanism().bodies().iter();
         for ((body, exact), to) in bodies.zip(&self.geometry.bodies).zip(&mut out.bodies) {
-            let q = &q[body.drive.q..body.drive.q + body.joint_type.nq()];
-            // Coordinates that several bodies share must agree to the last digit, so must a screw's turn and advance.
-            let position = |k: usize| Wide::from(q[k]) * exact.ratio;
+            let range = body.drive.q..body.drive.q + body.joint_type.nq();
+            let (then, now) = (&self.q[range.clone()], &q[range]);
             let shared = self.shared[body.drive.v];
+            // Coordinates that several bodies share must agree to the last digit, so must a screw's turn and advance.
+            let position = |k: usize| (Wide::from(now[k]) - Wide::from(then[k])) * exact.ratio;
             let turned = |x: Wide<N>| {
                 // Any angle near that of `q` will do, unless several joints share it: rational in the tangent of its half.
                 let (c, s) = if shared || exact.pivoting == Pivoting::Helical {
@@ -291,39 +312,34 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
                     let scale = (Wide::one() + t * t).inverse().unwrap_or_else(Wide::one);
                     ((Wide::one() - t * t) * scale, t * scale.scaled(1))
                 };
-                let (c0, s0) = exact.rest.0;
-                exact.frame * turn_about(2, (c * c0 - s * s0, s * c0 + c * s0)) * exact.frame.transpose()
+                exact.frame * turn_about(2, (c, s)) * exact.frame.transpose()
             };
             let slid = |x: Wide<N>| exact.axis() * x;
             let pose = match exact.pivoting {
                 Pivoting::Revolute => Pose::new(turned(position(0)), Vector3::zeros()),
-                Pivoting::Prismatic => Pose::from_translation(slid(position(0) + exact.rest.1)),
+                Pivoting::Prismatic => Pose::from_translation(slid(position(0))),
                 Pivoting::Helical => {
                     let x = position(0);
-                    Pose::new(turned(x), slid(exact.pitch * (x + exact.rest.1)))
+                    Pose::new(turned(x), slid(exact.pitch * x))
                 }
                 Pivoting::Cylindrical => Pose::new(turned(position(0)), slid(position(1))),
                 Pivoting::Planar | Pivoting::Spherical | Pivoting::Floating => {
                     // Free in their motion: the nearest number of each coordinate is as good as any.
-                    let rough = body.joint_type.pose(q);
-                    let rotation = match (exact.pivoting, q) {
-                        (Pivoting::Planar, _) => turned(position(2)),
-                        (_, &[.., x, y, z, w]) => {
-                            let [x, y, z, w] = [x, y, z, w].map(Wide::from);
-                            rotation_from_quaternion(x, y, z, w).unwrap_or_else(Matrix3::identity)
-                        }
-                        _ => Matrix3::identity(),
-                    };
-                    let shift = if exact.pivoting == Pivoting::Planar {
+                    let rough = body.joint_type.pose(then).inverse() * body.joint_type.pose(now);
+                    if exact.pivoting == Pivoting::Planar {
                         let across = exact.frame.map(f64::from).tr_mul(&rough.translation);
-                        exact.frame * Vector3::new(across.x.into(), across.y.into(), Wide::zero())
+                        let shift = exact.frame * Vector3::new(across.x.into(), across.y.into(), Wide::zero());
+                        Pose::new(turned(position(2)), shift)
                     } else {
-                        rough.translation.map(Wide::from)
-                    };
-                    Pose::new(rotation, shift)
+                        let shift = match exact.pivoting {
+                            Pivoting::Floating => rough.translation.map(Wide::from),
+                            _ => Vector3::zeros(),
+                        };
+                        Pose::new(exact_rotation(&rough.rotation), shift)
+                    }
                 }
             };
-            to.pose = exact.placement * pose;
+            to.pose = to.pose * pose;
         }
         out
     }
@@ -375,6 +391,13 @@ fn angle<const N: usize>(c: Wide<N>, s: Wide<N>, advanced: Wide<N>) -> Wide<N> {
         found += s * c0 - c * s0;
     }
     found + Wide::pi() * Wide::from(2.0 * turns)
+}
+
+/// The rotation whose rational quaternion is nearest to that of a rounded rotation.
+fn exact_rotation<const N: usize>(r: &Matrix3<f64>) -> Matrix3<Wide<N>> {
+    let q = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(*r));
+    let [x, y, z, w] = [q.i, q.j, q.k, q.w].map(Wide::from);
+    rotation_from_quaternion(x, y, z, w).unwrap_or_else(Matrix3::identity)
 }
 
 /// The pose after a small twist: the exponential's own series.

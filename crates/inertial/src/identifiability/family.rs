@@ -12,11 +12,12 @@
 use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
 
+use super::lifting::inverse;
 use crate::linalg::{Echelon, Gf, Number, Pivot, SplitMix, Wide};
 use crate::mechanism::{
     Assembled, AssembledBody, AssembledLoop, Closing, ExactAssembly, Geometry, Pivoting,
 };
-use crate::spatial::{Field, Pose, rotation_from_quaternion};
+use crate::spatial::{Field, Pose, rotation_from_quaternion, skew};
 
 /// With more joints than this, points on different bodies are not searched for common lines and ratios: the search grows with the cube.
 const MOST_TRIPLES: usize = 40;
@@ -91,18 +92,97 @@ pub(super) struct Family {
     freedoms: usize,
 }
 
-/// The relations being collected, with the mechanism's own directions and points.
-struct Survey<const N: usize> {
+/// A mechanism's directions and points in one closed configuration.
+#[derive(Debug, Clone)]
+struct View<const N: usize> {
+    /// One unit vector for each class of parallel directions: that of its first member.
     directions: Vec<Vector3<Wide<N>>>,
+    /// One for each item.
     points: Vec<Vector3<Wide<N>>>,
+}
+
+/// The relations that hold in several closed configurations, with the mechanism's own directions and points there.
+#[derive(Debug, Clone)]
+pub(super) struct Survey<const N: usize> {
+    views: Vec<View<N>>,
     items: Vec<Item>,
+    gravity: Option<Oriented>,
     equations: Vec<Equation>,
     ratios: Vec<[Wide<N>; 2]>,
     /// What counts as zero.
     tolerance: f64,
 }
 
+type Vectors<const N: usize> = Vec<Vector3<Wide<N>>>;
+
 impl<const N: usize> Survey<N> {
+    /// The relations of a mechanism that hold in all of some closed configurations (lengths in units of its size), to `tolerance`.
+    pub fn new(configurations: &[Assembled<Wide<N>>], geometry: &Geometry<Wide<N>>, tolerance: f64) -> Self {
+        let mut survey = Self {
+            views: configurations.iter().map(|_| View { directions: Vec::new(), points: Vec::new() }).collect(),
+            items: Vec::new(),
+            gravity: None,
+            equations: Vec::new(),
+            ratios: Vec::new(),
+            tolerance,
+        };
+        let Some(first) = configurations.first() else { return survey };
+        if !first.gravity.iter().all(Zero::is_zero) {
+            let directions = configurations.iter().map(|at| at.gravity).collect();
+            survey.gravity = Some(survey.oriented(directions));
+        }
+        let poses: Vec<Vec<Pose<Wide<N>>>> = configurations.iter().map(Assembled::world_poses).collect();
+        let mut slides = Vec::new();
+        let mut note = |pivoting: Pivoting, axis: Option<Oriented>| {
+            if matches!(pivoting, Pivoting::Prismatic | Pivoting::Planar | Pivoting::Cylindrical) {
+                slides.extend(axis.map(|a| a.class));
+            }
+        };
+        for (i, (body, exact)) in first.bodies.iter().zip(&geometry.bodies).enumerate() {
+            let axes = poses.iter().map(|p| p[i].rotation * exact.axis()).collect();
+            let axis = exact.pivoting.has_axis().then(|| survey.oriented(axes));
+            note(exact.pivoting, axis);
+            let bodies = [body.parent.map_or(0, |p| p + 1), i + 1];
+            survey.items.push(Item { locus: locus(exact.pivoting), axis, second: None, bodies });
+            for (view, p) in survey.views.iter_mut().zip(&poses) {
+                view.points.push(p[i].translation);
+            }
+        }
+        let ends = |l: usize, k: usize| {
+            let joint = &configurations[k].loops[l];
+            let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[k][i]);
+            [world(joint.predecessor) * joint.ends[0], world(joint.successor) * joint.ends[1]]
+        };
+        let count = configurations.len();
+        for (l, joint) in first.loops.iter().enumerate() {
+            let (locus, axis, second) = match &joint.closing {
+                Closing::Fixed => (Locus::Nowhere, None, None),
+                Closing::Free(pivoting, frame, _) => {
+                    let axes = (0..count).map(|k| ends(l, k)[1].rotation * frame.column(2)).collect();
+                    let axis = pivoting.has_axis().then(|| survey.oriented(axes));
+                    note(*pivoting, axis);
+                    (locus(*pivoting), axis, None)
+                }
+                Closing::Universal(axes) => {
+                    let first = (0..count).map(|k| ends(l, k)[0].rotation * axes[0]).collect();
+                    let second = (0..count).map(|k| ends(l, k)[1].rotation * axes[1]).collect();
+                    (Locus::Point, Some(survey.oriented(first)), Some(survey.oriented(second)))
+                }
+            };
+            let bodies = [joint.predecessor, joint.successor].map(|b| b.map_or(0, |b| b + 1));
+            survey.items.push(Item { locus, axis, second, bodies });
+            for (k, view) in survey.views.iter_mut().enumerate() {
+                view.points.push(ends(l, k)[1].translation);
+            }
+        }
+        slides.sort_unstable();
+        slides.dedup();
+        survey.incidences(&slides);
+        survey.parallelograms();
+        survey.ratios();
+        survey
+    }
+
     fn zero(&self, x: Wide<N>) -> bool {
         x.weight() <= self.tolerance
     }
@@ -111,32 +191,28 @@ impl<const N: usize> Survey<N> {
         v.iter().all(|&x| self.zero(x))
     }
 
-    /// The class of a unit direction.
-    fn oriented(&mut self, direction: Vector3<Wide<N>>) -> Oriented {
-        for (class, known) in self.directions.iter().enumerate() {
-            if self.vanishes(&known.cross(&direction)) {
-                return Oriented { class, against: f64::from(known.dot(&direction)) < 0.0 };
+    /// The class of a unit direction, given in every configuration.
+    fn oriented(&mut self, directions: Vectors<N>) -> Oriented {
+        let classes = self.views.first().map_or(0, |v| v.directions.len());
+        for class in 0..classes {
+            let mut all = self.views.iter().zip(&directions);
+            if all.all(|(view, d)| self.vanishes(&view.directions[class].cross(d))) {
+                let against = f64::from(self.views[0].directions[class].dot(&directions[0])) < 0.0;
+                return Oriented { class, against };
             }
         }
-        self.directions.push(direction);
-        Oriented { class: self.directions.len() - 1, against: false }
+        for (view, direction) in self.views.iter_mut().zip(directions) {
+            view.directions.push(direction);
+        }
+        Oriented { class: classes, against: false }
     }
 
     fn class(&self, item: usize) -> usize {
         self.items[item].axis.map_or(usize::MAX, |a| a.class)
     }
 
-    /// The part of a vector along which two places of these loci can be compared.
-    fn seen(&self, along: Along, v: Vector3<Wide<N>>) -> Vector3<Wide<N>> {
-        match along {
-            Along::Space => v,
-            Along::Axis(c) => self.directions[c] * self.directions[c].dot(&v),
-            Along::Across(c) => v - self.directions[c] * self.directions[c].dot(&v),
-            Along::Normal(a, b) => {
-                let normal = self.directions[a].cross(&self.directions[b]);
-                normal * normal.dot(&v)
-            }
-        }
+    fn at_right_angles(&self, a: usize, b: usize) -> bool {
+        self.views.iter().all(|v| self.zero(v.directions[a].dot(&v.directions[b])))
     }
 
     /// How two items of one kind on one body are compared; `None` where they are of different kinds.
@@ -150,8 +226,8 @@ impl<const N: usize> Survey<N> {
         }
     }
 
-    fn difference(&self, along: Along, from: usize, to: usize) -> Vector3<Wide<N>> {
-        self.seen(along, self.points[to] - self.points[from])
+    fn coincide(&self, along: Along, a: usize, b: usize) -> bool {
+        self.views.iter().all(|view| self.vanishes(&view.difference(along, a, b)))
     }
 
     /// Axes and points that coincide or meet.
@@ -168,7 +244,7 @@ impl<const N: usize> Survey<N> {
                     }
                     (Locus::Line, Locus::Line) => Along::Normal(self.class(a), self.class(b)),
                 };
-                if self.vanishes(&self.difference(along, a, b)) {
+                if self.coincide(along, a, b) {
                     self.equate(a, b, along);
                 } else if !matches!(along, Along::Normal(..)) {
                     self.level(a, b, slides);
@@ -188,20 +264,20 @@ impl<const N: usize> Survey<N> {
             let directions = match line {
                 None => vec![Along::Axis(slide), Along::Across(slide)],
                 Some(axis) if axis == slide => continue,
-                Some(axis) if self.zero(self.directions[axis].dot(&self.directions[slide])) => {
+                Some(axis) if self.at_right_angles(axis, slide) => {
                     vec![Along::Axis(slide), Along::Normal(axis, slide)]
                 }
                 Some(axis) => vec![Along::Normal(axis, slide)],
             };
             for along in directions {
-                if self.vanishes(&self.difference(along, a, b)) {
+                if self.coincide(along, a, b) {
                     self.equate(a, b, along);
                 }
             }
         }
     }
 
-    /// Pairs of items on one body that can be compared, with the vector between them.
+    /// Pairs of items on one body that can be compared.
     fn links(&self) -> Vec<(usize, usize, usize, Along)> {
         let mut out = Vec::new();
         let most = self.items.iter().flat_map(|i| i.bodies).max().unwrap_or(0);
@@ -220,25 +296,39 @@ impl<const N: usize> Survey<N> {
 
     /// Links that are equal as vectors: the sides of parallelograms.
     fn parallelograms(&mut self) {
-        let links = self.links();
-        let mut vectors: Vec<_> =
-            links.iter().map(|&(body, a, b, along)| (body, a, b, along, self.difference(along, a, b))).collect();
-        vectors.retain(|v| !self.vanishes(&v.4));
+        let mut links: Vec<_> = self.links();
+        links.retain(|&(_, a, b, along)| !self.coincide(along, a, b));
+        let vectors: Vec<Vectors<N>> = links
+            .iter()
+            .map(|&(_, a, b, along)| self.views.iter().map(|view| view.difference(along, a, b)).collect())
+            .collect();
         let mut found = Vec::new();
-        for (n, (body, a, b, along, v)) in vectors.iter().enumerate() {
-            for (other, c, d, as_well, w) in &vectors[..n] {
+        for (n, &(body, a, b, along)) in links.iter().enumerate() {
+            for (m, &(other, c, d, as_well)) in links[..n].iter().enumerate() {
                 if along != as_well || body == other || (a == c && b == d) {
                     continue;
                 }
-                for (sign, difference) in [(1, v - w), (-1, v + w)] {
-                    if self.vanishes(&difference) {
-                        let terms = vec![(*b, 1, 0), (*a, -1, 0), (*d, -sign, 0), (*c, sign, 0)];
-                        found.push(Equation { terms, ratio: None, along: *along });
+                for (sign, factor) in [(1, -Wide::one()), (-1, Wide::one())] {
+                    if vectors[n].iter().zip(&vectors[m]).all(|(v, w)| self.vanishes(&(v + w * factor))) {
+                        let terms = vec![(b, 1, 0), (a, -1, 0), (d, -sign, 0), (c, sign, 0)];
+                        found.push(Equation { terms, ratio: None, along });
                     }
                 }
             }
         }
         self.equations.extend(found);
+    }
+
+    /// The ratio of `P_j − P_i` to `P_k − P_i` in one configuration, along and across, and whether they lie on one line.
+    fn ratio(&self, view: &View<N>, along: Along, [i, j, k]: [usize; 3]) -> Option<([Wide<N>; 2], bool)> {
+        let (v, w) = (view.difference(along, i, j), view.difference(along, i, k));
+        let scale = w.dot(&w).inverse()?;
+        let straight = self.vanishes(&v.cross(&w));
+        let turned = match along {
+            Along::Across(c) if !straight => view.directions[c].cross(&w).dot(&v) * scale,
+            _ => Wide::zero(),
+        };
+        Some(([v.dot(&w) * scale, turned], straight))
     }
 
     /// Three items on one line, and triangles of the same shape on several bodies.
@@ -247,33 +337,24 @@ impl<const N: usize> Survey<N> {
             return;
         }
         let mut triples = Vec::new();
-        let n = self.items.len();
-        for k in 0..n {
+        for k in 0..self.items.len() {
             for j in 0..k {
                 for i in 0..j {
                     let (Some(along), Some(other)) = (self.common(i, j), self.common(i, k)) else { continue };
-                    if along != other {
+                    let apart = |a, b| !self.coincide(along, a, b);
+                    if along != other || !apart(i, j) || !apart(i, k) || !apart(j, k) {
                         continue;
                     }
-                    let (v, w) = (self.difference(along, i, j), self.difference(along, i, k));
-                    if self.vanishes(&v) || self.vanishes(&w) || self.vanishes(&(v - w)) {
-                        continue;
-                    }
-                    let Some(scale) = w.dot(&w).inverse() else { continue };
-                    let straight = self.vanishes(&v.cross(&w));
-                    let turned = match along {
-                        Along::Across(c) => self.directions[c].cross(&w).dot(&v) * scale,
-                        // Of triangles in space only straight ones are compared.
-                        _ if straight => Wide::zero(),
-                        _ => continue,
-                    };
+                    let mut all = self.views.iter().map(|view| self.ratio(view, along, [i, j, k]));
+                    let Some(Some((value, mut straight))) = all.next() else { continue };
+                    straight &= all.all(|r| r.is_some_and(|r| r.1));
                     let rigid = (0..2).any(|s| {
                         let body = self.items[i].bodies[s];
                         self.items[j].bodies.contains(&body) && self.items[k].bodies.contains(&body)
                     });
-                    // Points of different bodies keep to a line now and then; no other shape is of interest there.
-                    if rigid || straight {
-                        triples.push(([i, j, k], along, straight, rigid, [v.dot(&w) * scale, turned]));
+                    // Of points on different bodies, and of points in space, only straight lines are of interest.
+                    if straight || (rigid && along != Along::Space) {
+                        triples.push(([i, j, k], along, straight, rigid, value));
                     }
                 }
             }
@@ -288,95 +369,173 @@ impl<const N: usize> Survey<N> {
             let known = self.ratios.iter().position(|o| rigid && alike(o));
             let ratio = known.unwrap_or(self.ratios.len());
             if known.is_none() {
-                self.ratios.push(if rigid { value } else { [value[0], Wide::zero()] });
+                self.ratios.push(value);
             }
             let terms = vec![(j, 1, 0), (i, -1, 1), (k, 0, -1)];
             self.equations.push(Equation { terms, ratio: Some(ratio), along });
         }
     }
-}
 
-impl Family {
-    /// The relations of a mechanism in the closed configuration `at` (lengths in units of its size), to `tolerance`.
-    pub fn new<const N: usize>(
-        at: &Assembled<Wide<N>>,
-        geometry: &Geometry<Wide<N>>,
-        tolerance: f64,
-    ) -> Self {
-        let poses = at.world_poses();
-        let mut survey = Survey {
-            directions: Vec::new(),
-            points: Vec::new(),
-            items: Vec::new(),
-            equations: Vec::new(),
-            ratios: Vec::new(),
-            tolerance,
-        };
-        let heavy = !at.gravity.iter().all(Zero::is_zero);
-        let gravity = heavy.then(|| survey.oriented(at.gravity));
-        let mut slides = Vec::new();
-        let mut note = |pivoting: Pivoting, axis: Option<Oriented>| {
-            if matches!(pivoting, Pivoting::Prismatic | Pivoting::Planar | Pivoting::Cylindrical) {
-                slides.extend(axis.map(|a| a.class));
-            }
-        };
-        for ((body, exact), pose) in at.bodies.iter().zip(&geometry.bodies).zip(&poses) {
-            let axis = exact.pivoting.has_axis().then(|| survey.oriented(pose.rotation * exact.axis()));
-            note(exact.pivoting, axis);
-            let bodies = [body.parent.map_or(0, |p| p + 1), survey.items.len() + 1];
-            survey.items.push(Item { locus: locus(exact.pivoting), axis, second: None, bodies });
-            survey.points.push(pose.translation);
-        }
-        let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
-        for joint in &at.loops {
-            let end = world(joint.successor) * joint.ends[1];
-            let outer = world(joint.predecessor) * joint.ends[0];
-            let (locus, axis, second) = match &joint.closing {
-                Closing::Fixed => (Locus::Nowhere, None, None),
-                Closing::Free(pivoting, frame, _) => {
-                    let axis = end.rotation * frame.column(2);
-                    let axis = pivoting.has_axis().then(|| survey.oriented(axis));
-                    note(*pivoting, axis);
-                    (locus(*pivoting), axis, None)
-                }
-                Closing::Universal(axes) => {
-                    let first = survey.oriented(outer.rotation * axes[0]);
-                    (Locus::Point, Some(first), Some(survey.oriented(end.rotation * axes[1])))
-                }
-            };
-            let bodies = [joint.predecessor, joint.successor].map(|b| b.map_or(0, |b| b + 1));
-            survey.items.push(Item { locus, axis, second, bodies });
-            survey.points.push(end.translation);
-        }
-        slides.sort_unstable();
-        slides.dedup();
-        survey.incidences(&slides);
-        survey.parallelograms();
-        survey.ratios();
-        let classes = survey.directions.len();
+    /// The family of all mechanisms with these relations.
+    pub fn family(&self) -> Family {
+        let classes = self.views.first().map_or(0, |v| v.directions.len());
         let mut perpendicular = Vec::new();
         for b in 0..classes {
             for a in 0..b {
-                if survey.zero(survey.directions[a].dot(&survey.directions[b])) {
+                if self.at_right_angles(a, b) {
                     perpendicular.push((a, b));
                 }
             }
         }
-        let order = drawing_order(classes, &perpendicular);
-        let ratios: Vec<bool> = survey.ratios.iter().map(|r| survey.zero(r[1])).collect();
-        let mut out = Self {
-            items: survey.items,
-            gravity,
+        let mut out = Family {
+            items: self.items.clone(),
+            gravity: self.gravity,
             classes,
+            order: drawing_order(classes, &perpendicular),
             perpendicular,
-            order,
-            equations: survey.equations,
-            ratios,
+            equations: self.equations.clone(),
+            ratios: self.ratios.iter().map(|r| self.zero(r[1])).collect(),
             freedoms: 0,
         };
-        let frames: Vec<Matrix3<Wide<N>>> = survey.directions.iter().map(frame_about).collect();
-        out.freedoms = 3 * out.items.len() - out.rows(&frames, &survey.ratios).rank();
+        if let Some(view) = self.views.first() {
+            let frames: Vec<Matrix3<Wide<N>>> = out.nearest_frames(&view.directions);
+            out.freedoms = 3 * out.items.len() - out.rows(&frames, &self.ratios).rank();
+        }
         out
+    }
+
+    /// Number of relations: the fewer classes and the more equations, the more.
+    pub fn count(&self) -> usize {
+        let family = self.family();
+        let directions: usize = self.items.iter().map(|i| usize::from(i.axis.is_some())).sum();
+        2 * (directions - family.classes.min(directions)) + family.perpendicular.len() + 3 * self.items.len()
+            - family.freedoms
+    }
+
+    /// The member of the family nearest to the mechanism in the first configuration `at`, and how far it moved.
+    pub fn nearest(&self, at: &Assembled<Wide<N>>, geometry: &Geometry<Wide<N>>) -> Option<(Assembled<Wide<N>>, f64)> {
+        let (family, view) = (self.family(), self.views.first()?);
+        let frames = family.nearest_frames(&view.directions);
+        let mut equations = family.rows(&frames, &self.ratios);
+        equations.reduce();
+        let width = equations.width();
+        let own: Vec<Wide<N>> = view.points.iter().flat_map(|p| p.iter().copied()).collect();
+        let rows: Vec<&[Wide<N>]> = equations.rows().collect();
+        let dot = |a: &[Wide<N>], b: &[Wide<N>]| a.iter().zip(b).fold(Wide::zero(), |sum, (&x, &y)| sum + x * y);
+        let gram = rows.iter().flat_map(|a| rows.iter().map(move |b| dot(a, b))).collect();
+        let inverse = inverse(gram, rows.len())?;
+        let defect: Vec<Wide<N>> = rows.iter().map(|a| dot(a, &own)).collect();
+        let mut points = own.clone();
+        for (i, row) in rows.iter().enumerate() {
+            let factor = dot(&inverse[i * rows.len()..(i + 1) * rows.len()], &defect);
+            for k in 0..width {
+                points[k] -= row[k] * factor;
+            }
+        }
+        let moved = points.iter().zip(&own).map(|(&a, &b)| (a - b).weight()).fold(0.0, f64::max);
+        let points: Vectors<N> = points.chunks_exact(3).map(|p| Vector3::new(p[0], p[1], p[2])).collect();
+        let axis = |o: Oriented| {
+            let u = frames[o.class].column(2).into_owned();
+            if o.against { -u } else { u }
+        };
+        let poses = at.world_poses();
+        let mut turned = 0.0f64;
+        let mut aligned = |rotation: Matrix3<Wide<N>>, from: Vector3<Wide<N>>, to: Option<Oriented>| {
+            let Some(to) = to.map(&axis) else { return rotation };
+            turned = turned.max((from - to).iter().map(|x| x.weight()).fold(0.0, f64::max));
+            between(&from, &to) * rotation
+        };
+        let mut world: Vec<Pose<Wide<N>>> = Vec::with_capacity(poses.len());
+        let mut out = at.clone();
+        for (i, (body, exact)) in out.bodies.iter_mut().zip(&geometry.bodies).enumerate() {
+            let from = poses[i].rotation * exact.axis();
+            let rotation = orthonormal(aligned(poses[i].rotation, from, self.items[i].axis));
+            let pose = Pose::new(rotation, points[i]);
+            body.pose = body.parent.map_or(pose, |p: usize| world[p].inverse() * pose);
+            world.push(pose);
+        }
+        if let Some(gravity) = self.gravity {
+            out.gravity = axis(gravity);
+        }
+        let of = |list: &[Pose<Wide<N>>], body: Option<usize>| body.map_or_else(Pose::identity, |i| list[i]);
+        for (l, joint) in out.loops.iter_mut().enumerate() {
+            let item = &self.items[world.len() + l];
+            let sides = [joint.predecessor, joint.successor];
+            let olds = [of(&poses, sides[0]) * joint.ends[0], of(&poses, sides[1]) * joint.ends[1]];
+            let old = olds[1].rotation;
+            let (rotation, closing) = match joint.closing {
+                Closing::Fixed => (old, Closing::Fixed),
+                Closing::Free(pivoting, frame, pitch) => {
+                    (aligned(old, old * frame.column(2), item.axis), Closing::Free(pivoting, frame, pitch))
+                }
+                Closing::Universal(axes) => {
+                    let rotation = aligned(old, old * axes[1], item.second);
+                    let first = item.axis.map_or(old * axes[0], &axis);
+                    (rotation, Closing::Universal([rotation.tr_mul(&first), axes[1]]))
+                }
+            };
+            let at = Pose::new(orthonormal(rotation), points[world.len() + l]);
+            let ends = sides.map(|side| of(&world, side).inverse() * at);
+            *joint = AssembledLoop::new(sides[0], sides[1], ends, closing);
+        }
+        Some((out, moved.max(turned)))
+    }
+}
+
+impl<const N: usize> View<N> {
+    /// The difference of two places, as far as `along` sees it.
+    fn difference(&self, along: Along, from: usize, to: usize) -> Vector3<Wide<N>> {
+        let v = self.points[to] - self.points[from];
+        match along {
+            Along::Space => v,
+            Along::Axis(c) => self.directions[c] * self.directions[c].dot(&v),
+            Along::Across(c) => v - self.directions[c] * self.directions[c].dot(&v),
+            Along::Normal(a, b) => {
+                let normal = self.directions[a].cross(&self.directions[b]);
+                normal * normal.dot(&v)
+            }
+        }
+    }
+}
+
+/// A rotation matrix without the rounding of its entries (Newton's method for the polar factor).
+fn orthonormal<const N: usize>(mut r: Matrix3<Wide<N>>) -> Matrix3<Wide<N>> {
+    let (half, three) = (Wide::one().scaled(-1), Wide::from_i64(3));
+    // Each step doubles the digits, from fifteen (or the few of a rounded file).
+    for _ in 0..10 {
+        r = r * (Matrix3::identity() * three - r.tr_mul(&r)) * half;
+    }
+    r
+}
+
+/// The smallest rotation from one unit vector to another that is near.
+fn between<T: Number>(from: &Vector3<T>, to: &Vector3<T>) -> Matrix3<T> {
+    let w = skew(&from.cross(to));
+    let scale = (T::one() + from.dot(to)).inverse().unwrap_or_else(T::zero);
+    Matrix3::identity() + w + w * w * scale
+}
+
+impl Family {
+    /// Orthonormal frames along the directions nearest to the given ones that are at right angles where they should be.
+    fn nearest_frames<const N: usize>(&self, directions: &[Vector3<Wide<N>>]) -> Vec<Matrix3<Wide<N>>> {
+        let unit = |v: Vector3<Wide<N>>| {
+            let scale = v.dot(&v).sqrt().inverse().unwrap_or_else(Wide::one);
+            v * scale
+        };
+        let mut placed: Vec<Option<Vector3<Wide<N>>>> = vec![None; directions.len()];
+        for &class in &self.order {
+            let across: Vectors<N> = self.across(class).filter_map(|other| placed[other]).take(2).collect();
+            let own = unit(directions[class]);
+            placed[class] = Some(match across.as_slice() {
+                [] => own,
+                [one] => unit(own - one * one.dot(&own)),
+                [one, two, ..] => {
+                    let normal = unit(one.cross(two));
+                    if f64::from(normal.dot(&own)) < 0.0 { -normal } else { normal }
+                }
+            });
+        }
+        placed.into_iter().zip(directions).map(|(u, &d)| frame_about(&u.unwrap_or(d))).collect()
     }
 
     /// The equations of the points, with these frames (third axis along each class) and ratios.

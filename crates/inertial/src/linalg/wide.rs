@@ -1,7 +1,8 @@
 //! Floating-point numbers of fixed, large precision: `N` limbs of 64 bits, about `19 N` decimal digits.
 //!
 //! The generic recursions need a `Copy` number of fixed size. Arbitrary-precision crates allocate on every operation and are some
-//! ten times as slow at these sizes, so this small type is written here.
+//! ten times as slow at these sizes, so this small type is written here. Operations are not inlined: they take longer than a call, and
+//! unrolled matrix products of them would multiply the size of the program.
 
 use std::cmp::Ordering;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -42,6 +43,7 @@ impl<const N: usize> Wide<N> {
     pub const NEGLIGIBLE: f64 = power_of_two(48 - Self::BITS);
 
     /// A normalised number from a mantissa that may have leading zeros.
+    #[inline(never)]
     fn normal(mut limbs: [u64; N], mut exponent: i64, sign: i8) -> Self {
         let Some(top) = limbs.iter().rposition(|&l| l != 0) else { return Self::ZERO };
         let (whole, bits) = (N - 1 - top, limbs[top].leading_zeros());
@@ -94,6 +96,7 @@ impl<const N: usize> Wide<N> {
     }
 
     /// The square root, zero for negative numbers.
+    #[inline(never)]
     pub fn sqrt(self) -> Self {
         if self.sign <= 0 {
             return Self::ZERO;
@@ -139,6 +142,7 @@ impl<const N: usize> Wide<N> {
     }
 
     /// Sine and cosine.
+    #[inline(never)]
     pub fn sin_cos(self) -> (Self, Self) {
         /// Halvings of the argument before the series.
         const HALVINGS: i64 = 12;
@@ -234,6 +238,7 @@ impl<const N: usize> PartialOrd for Wide<N> {
 impl<const N: usize> Add for Wide<N> {
     type Output = Self;
 
+    #[inline(never)]
     fn add(self, o: Self) -> Self {
         let (large, small) =
             if self.compare_magnitudes(&o) == Ordering::Less { (o, self) } else { (self, o) };
@@ -290,6 +295,7 @@ impl<const N: usize> Mul for Wide<N> {
     type Output = Self;
 
     /// The upper half of the product, with one limb more against rounding.
+    #[inline(never)]
     fn mul(self, o: Self) -> Self {
         if self.sign == 0 || o.sign == 0 {
             return Self::ZERO;
@@ -367,6 +373,7 @@ impl<const N: usize> Field for Wide<N> {
         Self::normal(limbs, 64, n.signum() as i8)
     }
 
+    #[inline(never)]
     fn inverse(self) -> Option<Self> {
         if self.sign == 0 {
             return None;
@@ -391,6 +398,7 @@ impl<const N: usize> Number for Wide<N> {
         f64::from(self).abs()
     }
 
+    #[inline(never)]
     fn from_decimal(n: i64, d: i64, e: i32) -> Self {
         let ten = (0..e.unsigned_abs()).fold(Self::one(), |x, _| x * Self::from(10.0));
         let (n, d) = (Self::from_i64(n), Self::from_i64(d));

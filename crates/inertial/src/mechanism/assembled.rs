@@ -128,14 +128,12 @@ impl ExactAssembly {
                 stand(&body.joint_type, exact.pivoting, &exact.frame, &position)
             })
             .collect();
-        let (length, slack) = (snap * geometry.size(), slack(mechanism, geometry.size()));
+        let slack = slack(mechanism, geometry.size());
         let loops = mechanism
             .loops()
             .iter()
             .map(|l| {
-                let exact = |x: f64| {
-                    if x.abs() <= length { Surd::ZERO } else { Surd::recognise_within(x, slack) }
-                };
+                let exact = |x: f64| Surd::recognise_within(x, slack);
                 let end = |end: &LoopFrame| EndPlan {
                     turns: recognise_rotation(&end.pose.rotation, snap),
                     offset: end.pose.translation.data.0[0].map(exact),

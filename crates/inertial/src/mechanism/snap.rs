@@ -232,7 +232,8 @@ impl Planner<'_> {
             rest: (Angle::recognise(body.drive.offset, tolerance), Surd::recognise(body.drive.offset)),
         };
         plan.align = self.align(index, &plan, tolerance);
-        let length = tolerance * self.size;
+        // Small features of machines with loops count; what rounding spoils there is restored by the analysis of loops.
+        let length = if self.mechanism.loops().is_empty() { tolerance } else { ROUNDING } * self.size;
         let slack = slack(self.mechanism, self.size);
         let snapped = |x: f64| if x.abs() <= length { Surd::ZERO } else { Surd::recognise_within(x, slack) };
         plan.offset = Offset::Plain(body.placement.translation.data.0[0].map(snapped));
