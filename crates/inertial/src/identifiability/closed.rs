@@ -28,6 +28,9 @@ const AS_WRITTEN: f64 = 1e-9;
 /// Loops that are open by more than this are not meant to be closed in the configuration that the file gives.
 const GUESSED: f64 = 3e-3;
 
+/// Numbers with at least so many digits are doubles, not rounded for people.
+const DOUBLE_DIGITS: usize = 12;
+
 /// Points that two bodies share are followed for so many orders in time: away from special configurations the first few tell.
 const ORDERS_OF_POINTS: usize = 6;
 
@@ -57,7 +60,7 @@ pub struct LoopAnswer {
 struct Sampled<const N: usize> {
     found: Extended<N>,
     views: Vec<Assembled<Wide<N>>>,
-    survey: Survey<N>,
+    bound: Result<Bound, &'static str>,
     repaired: Option<f64>,
 }
 
@@ -65,8 +68,8 @@ struct Sampled<const N: usize> {
 struct Bound {
     rank: usize,
     velocities: Vec<usize>,
-    /// Bound of the degree, in the random numbers, of the determinants that must not vanish.
-    degree: f64,
+    /// Bound of the probability that the rank of a generic member is larger.
+    error_probability: f64,
 }
 
 impl<'m> Loops<'m> {
@@ -101,11 +104,20 @@ impl<'m> Loops<'m> {
         let mut workspace = self.closed.workspace();
         let open = self.closed.residual(&mut workspace, self.closed.mechanism().assembly());
         match open {
-            Ok(open) if self.snap > 0.0 && open > AS_WRITTEN && open < GUESSED => {
+            Ok(open) if self.snap > 0.0 && open > AS_WRITTEN && open < GUESSED && self.is_rounded() => {
                 (10.0 * open).min(5.0 * self.snap).max(DOUBLES)
             }
             _ => DOUBLES,
         }
+    }
+
+    /// Whether the lengths of the file have fewer digits than doubles.
+    fn is_rounded(&self) -> bool {
+        let mechanism = self.closed.mechanism();
+        let tree = mechanism.bodies().iter().map(|b| &b.placement);
+        let ends = mechanism.loops().iter().flat_map(|l| [&l.predecessor.pose, &l.successor.pose]);
+        let mut lengths = tree.chain(ends).flat_map(|pose| pose.translation.iter());
+        lengths.all(|x| format!("{x:e}").bytes().take_while(|&c| c != b'e').filter(u8::is_ascii_digit).count() < DOUBLE_DIGITS)
     }
 
     /// Samples the mechanism, with the relations restored that rounding has spoilt.
@@ -129,8 +141,31 @@ impl<'m> Loops<'m> {
                 repaired = (rounding > DOUBLES).then_some(moved);
             }
         }
-        let found = Extended::new(question, &site, self.snap)?;
-        Ok(Sampled { found, views, survey, repaired })
+        let bound = self.bounds(question, &survey);
+        let mut found = Extended::new(question, &site, self.snap, bound.as_ref().ok().map(|b| b.rank))?;
+        if bound.as_ref().is_ok_and(|b| b.rank > found.rank.rank) {
+            found = Extended::new(question, &site, self.snap, None)?;
+        }
+        Ok(Sampled { found, views, bound, repaired })
+    }
+
+    /// The upper bound of the rank that the relations give: that of two random mechanisms with the same relations.
+    fn bounds<const N: usize>(&self, question: &Question<'_>, survey: &Survey<N>) -> Result<Bound, &'static str> {
+        let mut out = Err("no relations");
+        for family in survey.families() {
+            out = self
+                .bound::<{ First::PRIME }>(question, &family, 1)
+                .and_then(|first| Ok((first, self.bound::<{ Second::PRIME }>(question, &family, 2)?)))
+                .map(|(first, second)| Bound {
+                    rank: first.rank.max(second.rank),
+                    velocities: first.velocities,
+                    error_probability: first.error_probability * second.error_probability,
+                });
+            if out.is_ok() {
+                break;
+            }
+        }
+        out
     }
 
     /// The rank of a random member of the family over GF(p).
@@ -160,7 +195,7 @@ impl<'m> Loops<'m> {
         let (rank, order) = (found.rows.rank(), found.order + 1);
         let constraints = member.nv - start.mobility() + 1;
         let degree = (rank * (2 * order + 1) * constraints * 4 * member.bodies.len()) as f64;
-        Ok(Bound { rank, velocities: found.velocities, degree })
+        Ok(Bound { rank, velocities: found.velocities, error_probability: degree / P as f64 })
     }
 }
 
@@ -199,7 +234,7 @@ impl Question<'_> {
         numeric: bool,
         explained: bool,
     ) -> LoopAnswer {
-        let Sampled { found, views, survey, repaired } = sampled;
+        let Sampled { found, views, bound, repaired } = sampled;
         let rank = found.rank;
         let mut warnings = loops.closed.warnings().to_vec();
         let digits = 19 * N;
@@ -220,24 +255,21 @@ impl Question<'_> {
         };
         let mut velocities = found.velocities.clone();
         if !numeric && found.is_clear() {
-            let family = survey.family();
-            let bounds = loops
-                .bound::<{ First::PRIME }>(self, &family, 1)
-                .and_then(|first| Ok((first, loops.bound::<{ Second::PRIME }>(self, &family, 2)?)));
-            match bounds {
-                Ok((first, second)) if first.rank == rank.rank && second.rank == rank.rank => {
-                    let chance = |bound: &Bound, p: u64| bound.degree / p as f64;
-                    certificate.error_probability = Some(chance(&first, First::PRIME) * chance(&second, Second::PRIME));
+            match bound {
+                Ok(bound) if bound.rank == rank.rank => {
+                    certificate.error_probability = Some(bound.error_probability);
                     certificate.kind = CertificateKind::Randomised;
                     certificate.exact = true;
-                    certificate.upper_by = "random mechanisms with the same geometric relations, modulo two primes of 61 bits".into();
-                    velocities = first.velocities;
+                    certificate.upper_by =
+                        "random mechanisms with the same geometric relations, modulo two primes of 61 bits".into();
+                    velocities = bound.velocities;
                 }
-                Ok((first, second)) => {
-                    certificate.rank_upper = first.rank.max(second.rank).max(rank.rank);
+                Ok(bound) => {
+                    certificate.rank_upper = bound.rank.max(rank.rank);
                     certificate.upper_by = format!(
-                        "random mechanisms with the same geometric relations have rank {}: the mechanism has relations that were not recognised",
-                        first.rank.max(second.rank)
+                        "random mechanisms with the same geometric relations have rank {}: the mechanism has relations that were \
+                         not recognised",
+                        bound.rank
                     );
                 }
                 Err(why) => certificate.upper_by = format!("{}; no proof: {why}", certificate.upper_by),

@@ -37,6 +37,9 @@ const VIEWS: usize = 3;
 /// Configurations are added until so many in a row bring nothing new.
 const QUIET: usize = 4;
 
+/// Rows beyond the expected rank, so that no pivot is small by accident.
+const SPARE_ROWS: usize = 8;
+
 /// How far a joint moves from one configuration to the next (rad, or sizes of the mechanism).
 const LONGEST_STEP: f64 = 0.2;
 
@@ -66,7 +69,14 @@ pub struct Extended<const N: usize> {
 impl<const N: usize> Extended<N> {
     /// Samples a mechanism. With a tolerance `snap` of zero the last digit of every number counts; otherwise what it alone reveals does
     /// not.
-    pub fn new(question: &Question<'_>, site: &Site<'_, '_, N>, snap: f64) -> Result<Self> {
+    ///
+    /// Where an upper bound of the rank is known (`expected`), no more rows are drawn than it takes to reach it.
+    pub fn new(
+        question: &Question<'_>,
+        site: &Site<'_, '_, N>,
+        snap: f64,
+        expected: Option<usize>,
+    ) -> Result<Self> {
         let inquiry = question.inquiry();
         let width = question.mechanism.parameter_count();
         let mut walk = Walk::new(site.closed, site.size, question.seed);
@@ -74,10 +84,11 @@ impl<const N: usize> Extended<N> {
         let orders = if inquiry.needs_accelerations() { 2 } else { 1 };
         let mut matrix: Vec<Wide<N>> = Vec::new();
         let mut span = Echelon::new(width, Pivot::Largest);
+        let enough = expected.map(|rank| (rank + SPARE_ROWS) * width);
         let mut spans = vec![Echelon::<Wide<N>>::new(6, Pivot::Largest); question.mechanism.bodies().len()];
         let (mut open, mut quiet) = (0.0f64, 0);
         // More rows than columns, so that no pivot is small by accident.
-        for _ in 0..width + 30 {
+        for _ in 0..expected.map_or(width, |r| 4 * r) + 30 {
             walk.step()?;
             let (assembled, left) = site.refine(&walk.q)?;
             let assembled = site.in_own_units(&assembled);
@@ -91,7 +102,9 @@ impl<const N: usize> Extended<N> {
                     if size > Wide::<N>::TOLERANCE {
                         let scale = Wide::from(size.recip());
                         let row: Vec<Wide<N>> = row.iter().map(|&x| x * scale).collect();
-                        span.insert(&row);
+                        if enough.is_none() {
+                            span.insert(&row);
+                        }
                         matrix.extend(row);
                     }
                 });
@@ -102,7 +115,7 @@ impl<const N: usize> Extended<N> {
             });
             open = open.max(left).max(probe.slack());
             quiet = if span.rank() > before { 0 } else { quiet + 1 };
-            if quiet == QUIET {
+            if enough.map_or(quiet == QUIET, |enough| matrix.len() >= enough) {
                 break;
             }
         }

@@ -15,12 +15,12 @@ use num_traits::{One, Zero};
 use super::lifting::inverse;
 use crate::linalg::{Echelon, Gf, Number, Pivot, SplitMix, Wide};
 use crate::mechanism::{
-    Assembled, AssembledBody, AssembledLoop, Closing, ExactAssembly, Geometry, Pivoting,
+    Assembled, AssembledBody, AssembledLoop, BodyKind, Closing, ExactAssembly, Geometry, Pivoting,
 };
 use crate::spatial::{Field, Pose, rotation_from_quaternion, skew};
 
-/// With more joints than this, points on different bodies are not searched for common lines and ratios: the search grows with the cube.
-const MOST_TRIPLES: usize = 40;
+/// Lengths are made equal by so many steps, each of which doubles the digits.
+const NEWTON_STEPS: usize = 8;
 
 /// Directions are redrawn at most so often where a root does not exist in the field.
 const REDRAWS: usize = 64;
@@ -143,7 +143,11 @@ impl<const N: usize> Survey<N> {
             let axis = exact.pivoting.has_axis().then(|| survey.oriented(axes));
             note(exact.pivoting, axis);
             let bodies = [body.parent.map_or(0, |p| p + 1), i + 1];
-            survey.items.push(Item { locus: locus(exact.pivoting), axis, second: None, bodies });
+            // The second axis of a universal joint stands for its centre.
+            let centre = body.parent.is_some_and(|p| first.bodies[p].kind == BodyKind::Massless)
+                && exact.pivoting == Pivoting::Revolute;
+            let locus = if centre { Locus::Point } else { locus(exact.pivoting) };
+            survey.items.push(Item { locus, axis, second: None, bodies });
             for (view, p) in survey.views.iter_mut().zip(&poses) {
                 view.points.push(p[i].translation);
             }
@@ -331,42 +335,35 @@ impl<const N: usize> Survey<N> {
         Some(([v.dot(&w) * scale, turned], straight))
     }
 
-    /// Three items on one line, and triangles of the same shape on several bodies.
+    /// Items on one line, and items that stand alike on several bodies.
     fn ratios(&mut self) {
-        if self.items.len() > MOST_TRIPLES {
-            return;
-        }
-        let mut triples = Vec::new();
-        for k in 0..self.items.len() {
-            for j in 0..k {
-                for i in 0..j {
-                    let (Some(along), Some(other)) = (self.common(i, j), self.common(i, k)) else { continue };
-                    let apart = |a, b| !self.coincide(along, a, b);
-                    if along != other || !apart(i, j) || !apart(i, k) || !apart(j, k) {
-                        continue;
-                    }
-                    let mut all = self.views.iter().map(|view| self.ratio(view, along, [i, j, k]));
-                    let Some(Some((value, mut straight))) = all.next() else { continue };
-                    straight &= all.all(|r| r.is_some_and(|r| r.1));
-                    let rigid = (0..2).any(|s| {
-                        let body = self.items[i].bodies[s];
-                        self.items[j].bodies.contains(&body) && self.items[k].bodies.contains(&body)
-                    });
-                    // Of points on different bodies, and of points in space, only straight lines are of interest.
-                    if straight || (rigid && along != Along::Space) {
-                        triples.push(([i, j, k], along, straight, rigid, value));
-                    }
-                }
-            }
-        }
-        for (n, &([i, j, k], along, straight, rigid, value)) in triples.iter().enumerate() {
-            let alike = |o: &[Wide<N>; 2]| self.zero(o[0] - value[0]) && self.zero(o[1] - value[1]);
-            let repeated = rigid
-                && triples.iter().enumerate().any(|(m, t)| m != n && t.1 == along && t.3 && alike(&t.4));
-            if !straight && !repeated {
+        let links = self.links();
+        // On each body, items are compared with the first two of their kind.
+        let mut found: Vec<([usize; 3], Along, bool, [Wide<N>; 2])> = Vec::new();
+        let mut pair: Option<(usize, usize, usize, Along)> = None;
+        for &(body, a, b, along) in &links {
+            if self.coincide(along, a, b) {
                 continue;
             }
-            let known = self.ratios.iter().position(|o| rigid && alike(o));
+            match pair {
+                Some((on, first, last, of)) if on == body && of == along && first == a => {
+                    let mut all = self.views.iter().map(|view| self.ratio(view, along, [a, b, last]));
+                    let apart = !self.coincide(along, b, last);
+                    if let (Some(Some((value, straight))), true) = (all.next(), apart) {
+                        found.push(([a, b, last], along, straight && all.all(|r| r.is_some_and(|r| r.1)), value));
+                    }
+                }
+                Some((on, _, _, of)) if on == body && of == along => {}
+                _ => pair = Some((body, a, b, along)),
+            }
+        }
+        for (n, &([i, j, k], along, straight, value)) in found.iter().enumerate() {
+            let alike = |o: &[Wide<N>; 2]| self.zero(o[0] - value[0]) && self.zero(o[1] - value[1]);
+            let repeated = found.iter().enumerate().any(|(m, t)| m != n && t.1 == along && alike(&t.3));
+            if !straight && !(repeated && along != Along::Space) {
+                continue;
+            }
+            let known = self.ratios.iter().position(alike);
             let ratio = known.unwrap_or(self.ratios.len());
             if known.is_none() {
                 self.ratios.push(value);
@@ -376,8 +373,56 @@ impl<const N: usize> Survey<N> {
         }
     }
 
+    /// Pairs of links of equal length: the first of each group with the others.
+    fn equal_lengths(&self) -> Vec<[(usize, usize, Along); 2]> {
+        let Some(view) = self.views.first() else { return Vec::new() };
+        let mut links: Vec<(f64, usize, usize, Along, Wide<N>)> = Vec::new();
+        for (_, a, b, along) in self.links() {
+            let v = view.difference(along, a, b);
+            let square = v.dot(&v);
+            if f64::from(square).sqrt() > self.tolerance {
+                links.push((f64::from(square), a, b, along, square));
+            }
+        }
+        links.sort_by(|x, y| x.0.total_cmp(&y.0));
+        let mut out = Vec::new();
+        let mut head = 0;
+        for k in 1..links.len() {
+            let (first, this) = (&links[head], &links[k]);
+            // The difference of squares is twice the length times that of the lengths.
+            if (this.4 - first.4).weight() <= 2.0 * self.tolerance * first.0.sqrt().max(self.tolerance) {
+                if (first.1, first.2) != (this.1, this.2) {
+                    out.push([(first.1, first.2, first.3), (this.1, this.2, this.3)]);
+                }
+            } else {
+                head = k;
+            }
+        }
+        out
+    }
+
+    /// Families that the mechanism belongs to, the smallest first: with all relations, without ratios, and with those of neighbouring
+    /// joints only.
+    pub fn families(&self) -> impl Iterator<Item = Family> + '_ {
+        let near = |a: usize, b: usize| {
+            self.items[a].bodies.iter().any(|body| self.items[b].bodies.contains(body))
+        };
+        let neighbours = move |e: &Equation| e.terms.len() > 2 || near(e.terms[0].0, e.terms[1].0);
+        let keeps: [Box<dyn Fn(&Equation) -> bool + '_>; 4] = [
+            Box::new(|_| true),
+            Box::new(|e| e.ratio.is_none()),
+            Box::new(move |e| e.ratio.is_none() && neighbours(e)),
+            Box::new(move |e| e.ratio.is_none() && neighbours(e) && e.terms.len() == 2),
+        ];
+        keeps.into_iter().map(|keep| self.family_of(self.equations.iter().filter(|e| keep(e)).cloned().collect()))
+    }
+
     /// The family of all mechanisms with these relations.
-    pub fn family(&self) -> Family {
+    fn family(&self) -> Family {
+        self.family_of(self.equations.clone())
+    }
+
+    fn family_of(&self, equations: Vec<Equation>) -> Family {
         let classes = self.views.first().map_or(0, |v| v.directions.len());
         let mut perpendicular = Vec::new();
         for b in 0..classes {
@@ -393,7 +438,7 @@ impl<const N: usize> Survey<N> {
             classes,
             order: drawing_order(classes, &perpendicular),
             perpendicular,
-            equations: self.equations.clone(),
+            equations,
             ratios: self.ratios.iter().map(|r| self.zero(r[1])).collect(),
             freedoms: 0,
         };
@@ -408,28 +453,58 @@ impl<const N: usize> Survey<N> {
     pub fn count(&self) -> usize {
         let family = self.family();
         let directions: usize = self.items.iter().map(|i| usize::from(i.axis.is_some())).sum();
-        2 * (directions - family.classes.min(directions)) + family.perpendicular.len() + 3 * self.items.len()
-            - family.freedoms
+        let parallel = 2 * (directions - family.classes.min(directions));
+        parallel + family.perpendicular.len() + 3 * self.items.len() - family.freedoms + self.equal_lengths().len()
     }
 
     /// The member of the family nearest to the mechanism in the first configuration `at`, and how far it moved.
     pub fn nearest(&self, at: &Assembled<Wide<N>>, geometry: &Geometry<Wide<N>>) -> Option<(Assembled<Wide<N>>, f64)> {
         let (family, view) = (self.family(), self.views.first()?);
         let frames = family.nearest_frames(&view.directions);
-        let mut equations = family.rows(&frames, &self.ratios);
-        equations.reduce();
-        let width = equations.width();
+        let linear = family.rows(&frames, &self.ratios);
         let own: Vec<Wide<N>> = view.points.iter().flat_map(|p| p.iter().copied()).collect();
-        let rows: Vec<&[Wide<N>]> = equations.rows().collect();
-        let dot = |a: &[Wide<N>], b: &[Wide<N>]| a.iter().zip(b).fold(Wide::zero(), |sum, (&x, &y)| sum + x * y);
-        let gram = rows.iter().flat_map(|a| rows.iter().map(move |b| dot(a, b))).collect();
-        let inverse = inverse(gram, rows.len())?;
-        let defect: Vec<Wide<N>> = rows.iter().map(|a| dot(a, &own)).collect();
+        let lengths = self.equal_lengths();
         let mut points = own.clone();
-        for (i, row) in rows.iter().enumerate() {
-            let factor = dot(&inverse[i * rows.len()..(i + 1) * rows.len()], &defect);
-            for k in 0..width {
-                points[k] -= row[k] * factor;
+        // Newton's method: one step suffices for the linear equations, a few for the lengths.
+        for _ in 0..if lengths.is_empty() { 1 } else { NEWTON_STEPS } {
+            let mut equations = linear.clone();
+            let mut rows: Vec<(Vec<Wide<N>>, Wide<N>)> = Vec::new();
+            for pair in &lengths {
+                let mut row = vec![Wide::zero(); own.len()];
+                let mut value = Wide::zero();
+                for (&(a, b, along), sign) in pair.iter().zip([Wide::one(), -Wide::one()]) {
+                    let at = |i: usize| Vector3::new(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
+                    let difference = at(b) - at(a);
+                    let v = match along {
+                        Along::Across(c) => {
+                            let u = frames[c].column(2).into_owned();
+                            difference - u * u.dot(&difference)
+                        }
+                        _ => difference,
+                    };
+                    value += v.dot(&v).scaled(-1) * sign;
+                    for k in 0..3 {
+                        row[3 * b + k] += v[k] * sign;
+                        row[3 * a + k] -= v[k] * sign;
+                    }
+                }
+                // What depends on the equations before, to rounding, is no equation of its own.
+                if independent(&mut equations, &row, self.tolerance.sqrt().min(1e-4)) {
+                    rows.push((row, value));
+                }
+            }
+            let linear_rows: Vec<&[Wide<N>]> = linear.rows().collect();
+            let all: Vec<&[Wide<N>]> =
+                linear_rows.iter().copied().chain(rows.iter().map(|(row, _)| row.as_slice())).collect();
+            let gram = all.iter().flat_map(|a| all.iter().map(move |b| dot(a, b))).collect();
+            let inverse = inverse(gram, all.len())?;
+            let mut defect: Vec<Wide<N>> = linear_rows.iter().map(|a| dot(a, &points)).collect();
+            defect.extend(rows.iter().map(|&(_, value)| value));
+            for (i, row) in all.iter().enumerate() {
+                let factor = dot(&inverse[i * all.len()..(i + 1) * all.len()], &defect);
+                for (x, &r) in points.iter_mut().zip(*row) {
+                    *x -= r * factor;
+                }
             }
         }
         let moved = points.iter().zip(&own).map(|(&a, &b)| (a - b).weight()).fold(0.0, f64::max);
@@ -480,6 +555,20 @@ impl<const N: usize> Survey<N> {
         }
         Some((out, moved.max(turned)))
     }
+}
+
+fn dot<const N: usize>(a: &[Wide<N>], b: &[Wide<N>]) -> Wide<N> {
+    a.iter().zip(b).fold(Wide::zero(), |sum, (&x, &y)| if x.weight() == 0.0 { sum } else { sum + x * y })
+}
+
+/// Adds a row to a span unless what is new in it is smaller than `tolerance`, relative to the row.
+fn independent<const N: usize>(span: &mut Echelon<Wide<N>>, row: &[Wide<N>], tolerance: f64) -> bool {
+    let size = row.iter().map(|x| x.weight()).fold(0.0, f64::max);
+    let left = span.remainder(row);
+    if left.iter().all(|x| x.weight() <= tolerance * size) {
+        return false;
+    }
+    span.insert(&left)
 }
 
 impl<const N: usize> View<N> {
