@@ -206,7 +206,7 @@ fn criterion(m: &Mechanism, inverse: &InverseDynamics, states: &[State]) -> Resu
         states.iter().cycle().take(SAMPLES).flat_map(part).copied().collect()
     };
     let motion = States { count: SAMPLES, q: stacked(|s| &s.q), v: stacked(|s| &s.v), a: stacked(|s| &s.a) };
-    let regrouping = analyze(m, &AnalyzeOptions::default())?.regrouping;
+    let regrouping = analyze(m, &AnalyzeOptions::default())?.regrouping.listed()?;
     let columns = Columns::new(m, inverse, &regrouping, &[], &vec![1.0; m.nv()])?;
     let (mut evaluator, scales) = (Evaluator::new(inverse, &columns), columns.scales());
     let zeros = vec![0.0; SAMPLES * m.nv()];

@@ -64,7 +64,7 @@ pub fn design(args: &Args, mechanism: &Mechanism, watcher: &Watcher) -> Result<D
         steps: args.iterations,
         seed: args.seed,
     };
-    Ok(design_flight(mechanism, &analysis.regrouping, &options, &|p| watcher.step(p))?)
+    Ok(design_flight(mechanism, &analysis.regrouping.listed()?, &options, &|p| watcher.step(p))?)
 }
 
 /// What else the robot may be.

@@ -296,9 +296,7 @@ impl Question<'_> {
             Explanation::default()
         };
         let mut finding = self.finish(method, rows, certificate, velocities, tolerance);
-        if let Ok(regrouping) = &mut finding.regrouping {
-            regrouping.rescale(&found.lengths);
-        }
+        finding.regrouping.rescale(&found.lengths);
         finding.warnings.append(&mut warnings);
         LoopAnswer { finding, explanation: explanation.rescaled(&found.lengths), repaired }
     }

@@ -123,7 +123,9 @@ impl ExactAssembly {
                 let q = &q[body.drive.q..body.drive.q + body.joint_type.nq()];
                 let mut position = q.to_vec();
                 if let [p] = position.as_mut_slice() {
-                    *p = body.drive.ratio * *p + body.drive.offset;
+                    // An open chain's geometry stands at its offsets already.
+                    let offset = if geometry.chain.is_some() { 0.0 } else { body.drive.offset };
+                    *p = body.drive.ratio * *p + offset;
                 }
                 stand(&body.joint_type, exact.pivoting, &exact.frame, &position)
             })
