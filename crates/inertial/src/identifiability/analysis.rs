@@ -339,10 +339,10 @@ fn scope(mechanism: &Mechanism, experiment: &Experiment) -> Option<Scope> {
         (Measured::Momentum | Measured::BaseWrench | Measured::Both, Base::Floating) if moving && single => {
             everything
         }
-        (Measured::BaseWrench, Base::Fixed) if one_root => {
+        (Measured::BaseWrench, Base::Fixed) if one_root && single => {
             Some(Scope { regime, torques: false, wrench: true })
         }
-        (Measured::Both, Base::Fixed) if all && one_root => {
+        (Measured::Both, Base::Fixed) if all && one_root && single => {
             Some(Scope { regime, torques: true, wrench: true })
         }
         (Measured::Both, Base::Fixed) if moving && single && one_root => {

@@ -85,15 +85,11 @@ impl Question<'_> {
         let upper = width - nullity;
         let mut warnings = Vec::new();
         let second = Rpna::new(&geometry.to::<Second>(), topology, scope).nullity(topology);
-        let numbers = geometry.to::<Digits>();
-        let digits = Rpna::new(&numbers, topology, scope).nullity(topology);
-        for (other, how) in [(second, "modulo another prime"), (digits, "in 77 digits")] {
-            if other != nullity {
-                warnings.push(format!(
-                    "the recursion gives rank {upper} modulo one prime and {} {how}: the answer is not certain",
-                    width - other
-                ));
-            }
+        if second != nullity {
+            warnings.push(format!(
+                "the recursion gives rank {upper} modulo one prime and {} modulo another: the answer is not certain",
+                width - second
+            ));
         }
         let field = geometry.to::<First>();
         let mut sampler = Sampler::new(self.mechanism, &field, self.experiment, self.seed);
@@ -138,12 +134,12 @@ impl Question<'_> {
                 (format!("transfer across joint {joint}"), values)
             })
             .collect();
-        let holds = self.check(&regrouping, &null_space, &numbers, &mut warnings);
+        let holds = self.check(&regrouping, &null_space, &geometry.to::<Digits>(), &mut warnings);
         let restricted = found.restricted as f64;
         let certificate = Certificate {
             rank_lower: lower,
             rank_upper: upper,
-            exact: lower == upper && second == nullity && digits == nullity && holds,
+            exact: lower == upper && second == nullity && holds,
             kind: if found.restricted == 0 { CertificateKind::Proved } else { CertificateKind::Randomised },
             // Three spans of at most 20 columns for each joint, of numbers from the joints before it.
             error_probability: Some(error_probability(60.0 * restricted, 20.0 * (1.0 + restricted))),
@@ -231,7 +227,8 @@ impl Question<'_> {
             sampler.row(&mut row);
             let values: Vec<f64> = row.iter().map(|&x| x.into()).collect();
             worst = worst.max(missed_by_combinations(regrouping, &values));
-            let vectors = null_space.iter().map(|(_, v)| missed_by_vector(v, &values));
+            let all = values.iter().fold(SMALLEST_ROW, |a: f64, b| a.max(b.abs()));
+            let vectors = null_space.iter().map(|(_, v)| missed_by_vector(v, &values, NOTHING * all));
             worst = vectors.fold(worst, f64::max);
         }
         if worst > RESIDUAL {
@@ -315,13 +312,12 @@ fn missed_by_combinations(regrouping: &Regrouping, row: &[f64]) -> f64 {
     missed.fold(0.0, f64::max)
 }
 
-/// How far a null vector is from annihilating a row, relative to its terms.
-fn missed_by_vector(vector: &[(usize, f64)], row: &[f64]) -> f64 {
-    let all = row.iter().fold(SMALLEST_ROW, |a: f64, b| a.max(b.abs()));
+/// How far a null vector is from annihilating a row, relative to its terms; terms up to `nothing` are zero.
+fn missed_by_vector(vector: &[(usize, f64)], row: &[f64], nothing: f64) -> f64 {
     let (mut sum, mut size) = (0.0, 0.0);
     for &(column, x) in vector {
         sum += x * row[column];
         size += (x * row[column]).abs();
     }
-    if size > NOTHING * all { sum.abs() / size } else { 0.0 }
+    if size > nothing { sum.abs() / size } else { 0.0 }
 }

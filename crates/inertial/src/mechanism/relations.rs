@@ -20,6 +20,9 @@ pub(super) const SAME_DIRECTION: f64 = 1e-14;
 /// Offsets smaller than this part of the lengths that they are the difference of are zero.
 pub(super) const SAME_POINT: f64 = 1e-14;
 
+/// Smaller moves (radians, metres) are rounding of double precision.
+const NOT_WORTH_A_WORD: f64 = 1e-12;
+
 /// The rounding of a length may reach so many times the snapping tolerance, relative to the lengths on the path: with five
 /// decimals, a length of 3 cm is known to 3e-4 of itself.
 const LENGTH_CAP: f64 = 100.0;
@@ -414,6 +417,10 @@ impl Planner<'_> {
         moved: f64,
         unit: &'static str,
     ) {
+        // What double precision leaves is no assumption.
+        if moved <= NOT_WORTH_A_WORD {
+            return;
+        }
         let bodies = self.mechanism.bodies();
         let joint = |b: usize| self.mechanism.joints()[bodies[b].joint].name.clone();
         let other = match with {
