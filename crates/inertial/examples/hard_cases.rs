@@ -37,7 +37,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn judge(case: &Value) -> Result<bool, String> {
     let (mut build, mut options) = (BuildOptions::default(), AnalyzeOptions::default());
-    let words: Vec<&str> = case["options"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let words: Vec<&str> =
+        case["options"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let mut at = 0;
     while at < words.len() {
         let value = words.get(at + 1).copied().unwrap_or_default();

@@ -292,7 +292,8 @@ fn analyze_closed(
     if let Some(moved) = repaired {
         let literal = rank(&ExactGeometry::new(question.mechanism, 0.0));
         analysis.rank_literal = literal.unwrap_or(0);
-        let as_written = literal.map_or_else(|| "the loops do not move".into(), |r| format!("the rank is {r}"));
+        let as_written =
+            literal.map_or_else(|| "the loops do not move".into(), |r| format!("the rank is {r}"));
         analysis.warnings.push(format!(
             "the numbers of the file are rounded: relations between joint axes were restored by moving numbers by at most {moved:.1e}; \
              as written {as_written}"

@@ -62,6 +62,8 @@ struct Sampled<const N: usize> {
     views: Vec<Assembled<Wide<N>>>,
     bound: Result<Bound, &'static str>,
     repaired: Option<f64>,
+    /// Whether relations hold to the rounding of the file that could not be restored exactly.
+    unresolved: bool,
 }
 
 /// An upper bound of the rank from one random member of a family.
@@ -117,7 +119,10 @@ impl<'m> Loops<'m> {
         let tree = mechanism.bodies().iter().map(|b| &b.placement);
         let ends = mechanism.loops().iter().flat_map(|l| [&l.predecessor.pose, &l.successor.pose]);
         let mut lengths = tree.chain(ends).flat_map(|pose| pose.translation.iter());
-        lengths.all(|x| format!("{x:e}").bytes().take_while(|&c| c != b'e').filter(u8::is_ascii_digit).count() < DOUBLE_DIGITS)
+        lengths.all(|x| {
+            format!("{x:e}").bytes().take_while(|&c| c != b'e').filter(u8::is_ascii_digit).count()
+                < DOUBLE_DIGITS
+        })
     }
 
     /// Samples the mechanism, with the relations restored that rounding has spoilt.
@@ -129,16 +134,17 @@ impl<'m> Loops<'m> {
         let mut repaired = None;
         let rounding = self.rounding();
         let meant = Survey::new(&views, &site.geometry, rounding);
-        if meant.count() > survey.count()
-            && let Some((nearest, moved)) = meant.nearest(&views[0], &site.geometry)
-        {
+        let mut unresolved = meant.count() > survey.count();
+        if unresolved && let Some((nearest, moved)) = meant.nearest(&views[0], &site.geometry) {
             let base = site.in_file_units(&nearest);
             let restored = Site::new(&self.closed, &self.assembly, base, q);
-            let (seen, _) = restored.views(question.seed)?;
-            let again = Survey::new(&seen, &site.geometry, RELATED);
-            if again.count() >= survey.count() {
-                (site, views, survey) = (restored, seen, again);
-                repaired = (rounding > DOUBLES).then_some(moved);
+            if let Ok((seen, _)) = restored.views(question.seed) {
+                let again = Survey::new(&seen, &site.geometry, RELATED);
+                if again.count() > survey.count() {
+                    unresolved = Survey::new(&seen, &site.geometry, DOUBLES).count() > again.count();
+                    (site, views, survey) = (restored, seen, again);
+                    repaired = (rounding > DOUBLES).then_some(moved);
+                }
             }
         }
         let bound = self.bounds(question, &survey);
@@ -146,11 +152,15 @@ impl<'m> Loops<'m> {
         if bound.as_ref().is_ok_and(|b| b.rank > found.rank.rank) {
             found = Extended::new(question, &site, self.snap, None)?;
         }
-        Ok(Sampled { found, views, bound, repaired })
+        Ok(Sampled { found, views, bound, repaired, unresolved })
     }
 
     /// The upper bound of the rank that the relations give: that of two random mechanisms with the same relations.
-    fn bounds<const N: usize>(&self, question: &Question<'_>, survey: &Survey<N>) -> Result<Bound, &'static str> {
+    fn bounds<const N: usize>(
+        &self,
+        question: &Question<'_>,
+        survey: &Survey<N>,
+    ) -> Result<Bound, &'static str> {
         let mut out = Err("no relations");
         for family in survey.families() {
             out = self
@@ -176,9 +186,8 @@ impl<'m> Loops<'m> {
         seed: u64,
     ) -> Result<Bound, &'static str> {
         let mut source = SplitMix::new(seed);
-        let member = family
-            .member::<P>(&self.assembly, &mut source)
-            .ok_or("the relations have no generic member")?;
+        let member =
+            family.member::<P>(&self.assembly, &mut source).ok_or("the relations have no generic member")?;
         let mut dependent = vec![true; member.nv];
         self.closed.independent().iter().for_each(|&v| dependent[v] = false);
         let stuck = |stuck: Stuck| match stuck {
@@ -189,8 +198,7 @@ impl<'m> Loops<'m> {
         if start.mobility() != self.closed.dof() {
             return Err("mechanisms with the same relations have other freedoms");
         }
-        let found: Lifted<Gf<P>> =
-            lift(&start, question.inquiry(), Pivot::First, seed).map_err(stuck)?;
+        let found: Lifted<Gf<P>> = lift(&start, question.inquiry(), Pivot::First, seed).map_err(stuck)?;
         // Each order of a curve solves the constraints once more; each row of a determinant is as good as the last.
         let (rank, order) = (found.rows.rank(), found.order + 1);
         let constraints = member.nv - start.mobility() + 1;
@@ -215,7 +223,7 @@ impl Question<'_> {
         if found.is_clear() {
             return Ok(found.rank.rank);
         }
-        Ok(loops.sampled::<12>(self)?.found.rank.rank)
+        Ok(loops.sampled::<8>(self)?.found.rank.rank)
     }
 
     /// The answer for a mechanism with loops; certified unless `numeric` is asked for, with the null vectors explained on demand.
@@ -224,7 +232,7 @@ impl Question<'_> {
         if sampled.found.is_clear() {
             return Ok(self.written(loops, sampled, numeric, explained));
         }
-        Ok(self.written(loops, loops.sampled::<12>(self)?, numeric, explained))
+        Ok(self.written(loops, loops.sampled::<8>(self)?, numeric, explained))
     }
 
     fn written<const N: usize>(
@@ -234,7 +242,7 @@ impl Question<'_> {
         numeric: bool,
         explained: bool,
     ) -> LoopAnswer {
-        let Sampled { found, views, bound, repaired } = sampled;
+        let Sampled { found, views, bound, repaired, unresolved } = sampled;
         let rank = found.rank;
         let mut warnings = loops.closed.warnings().to_vec();
         let digits = 19 * N;
@@ -256,12 +264,19 @@ impl Question<'_> {
         let mut velocities = found.velocities.clone();
         if !numeric && found.is_clear() {
             match bound {
+                Ok(bound) if bound.rank == rank.rank && unresolved => {
+                    certificate.upper_by = format!(
+                        "{}; no proof: joint axes are nearly in special positions that could not be restored",
+                        certificate.upper_by
+                    );
+                }
                 Ok(bound) if bound.rank == rank.rank => {
                     certificate.error_probability = Some(bound.error_probability);
                     certificate.kind = CertificateKind::Randomised;
                     certificate.exact = true;
                     certificate.upper_by =
-                        "random mechanisms with the same geometric relations, modulo two primes of 61 bits".into();
+                        "random mechanisms with the same geometric relations, modulo two primes of 61 bits"
+                            .into();
                     velocities = bound.velocities;
                 }
                 Ok(bound) => {
@@ -280,7 +295,8 @@ impl Question<'_> {
             (false, true) => "drng",
             (false, false) => "exact",
         };
-        let tolerance = if found.is_clear() { Wide::<N>::TOLERANCE } else { found.tolerance.max(f64::TOLERANCE) };
+        let tolerance =
+            if found.is_clear() { Wide::<N>::TOLERANCE } else { found.tolerance.max(f64::TOLERANCE) };
         let mut rows = found.rows.clone();
         let null_space = rows.null_space();
         let explanation = if explained || numeric {

@@ -189,6 +189,7 @@ fn lengths(question: &Question<'_>, unit: f64) -> Vec<f64> {
 /// A mechanism's geometry in many digits, to be set up at any configuration.
 pub struct Site<'a, 'm, const N: usize> {
     closed: &'a ClosedMechanism<'m>,
+    /// Types, axes and ratios of the joints.
     pub geometry: Geometry<Wide<N>>,
     /// The configuration that others are reached from, and its coordinates.
     base: Assembled<Wide<N>>,
@@ -206,7 +207,12 @@ pub struct Site<'a, 'm, const N: usize> {
 
 impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
     /// The mechanism as it stands in the configuration `base` at the coordinates `q`.
-    pub fn new(closed: &'a ClosedMechanism<'m>, assembly: &ExactAssembly, base: Assembled<Wide<N>>, q: Vec<f64>) -> Self {
+    pub fn new(
+        closed: &'a ClosedMechanism<'m>,
+        assembly: &ExactAssembly,
+        base: Assembled<Wide<N>>,
+        q: Vec<f64>,
+    ) -> Self {
         let nv = closed.mechanism().nv();
         let dependent: Vec<bool> = (0..nv).map(|v| !closed.independent().contains(&v)).collect();
         let columns = (0..nv).filter(|&v| dependent[v]).collect();
@@ -341,7 +347,8 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
                     let rough = body.joint_type.pose(then).inverse() * body.joint_type.pose(now);
                     if exact.pivoting == Pivoting::Planar {
                         let across = exact.frame.map(f64::from).tr_mul(&rough.translation);
-                        let shift = exact.frame * Vector3::new(across.x.into(), across.y.into(), Wide::zero());
+                        let shift =
+                            exact.frame * Vector3::new(across.x.into(), across.y.into(), Wide::zero());
                         Pose::new(turned(position(2)), shift)
                     } else {
                         let shift = match exact.pivoting {

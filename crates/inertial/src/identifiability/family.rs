@@ -19,6 +19,12 @@ use crate::mechanism::{
 };
 use crate::spatial::{Field, Pose, rotation_from_quaternion, skew};
 
+/// An equation whose new part is smaller than this, relative to its size, follows from those before it.
+const NOISE: f64 = 1e-5;
+
+/// A mechanism that would have to move farther than so many tolerances was not meant.
+const MOST_MOVED: f64 = 100.0;
+
 /// Lengths are made equal by so many steps, each of which doubles the digits.
 const NEWTON_STEPS: usize = 8;
 
@@ -119,7 +125,10 @@ impl<const N: usize> Survey<N> {
     /// The relations of a mechanism that hold in all of some closed configurations (lengths in units of its size), to `tolerance`.
     pub fn new(configurations: &[Assembled<Wide<N>>], geometry: &Geometry<Wide<N>>, tolerance: f64) -> Self {
         let mut survey = Self {
-            views: configurations.iter().map(|_| View { directions: Vec::new(), points: Vec::new() }).collect(),
+            views: configurations
+                .iter()
+                .map(|_| View { directions: Vec::new(), points: Vec::new() })
+                .collect(),
             items: Vec::new(),
             gravity: None,
             equations: Vec::new(),
@@ -286,7 +295,8 @@ impl<const N: usize> Survey<N> {
         let mut out = Vec::new();
         let most = self.items.iter().flat_map(|i| i.bodies).max().unwrap_or(0);
         for body in 0..=most {
-            let on: Vec<usize> = (0..self.items.len()).filter(|&i| self.items[i].bodies.contains(&body)).collect();
+            let on: Vec<usize> =
+                (0..self.items.len()).filter(|&i| self.items[i].bodies.contains(&body)).collect();
             for (n, &b) in on.iter().enumerate() {
                 for &a in &on[..n] {
                     if let Some(along) = self.common(a, b) {
@@ -350,7 +360,12 @@ impl<const N: usize> Survey<N> {
                     let mut all = self.views.iter().map(|view| self.ratio(view, along, [a, b, last]));
                     let apart = !self.coincide(along, b, last);
                     if let (Some(Some((value, straight))), true) = (all.next(), apart) {
-                        found.push(([a, b, last], along, straight && all.all(|r| r.is_some_and(|r| r.1)), value));
+                        found.push((
+                            [a, b, last],
+                            along,
+                            straight && all.all(|r| r.is_some_and(|r| r.1)),
+                            value,
+                        ));
                     }
                 }
                 Some((on, _, _, of)) if on == body && of == along => {}
@@ -404,9 +419,8 @@ impl<const N: usize> Survey<N> {
     /// Families that the mechanism belongs to, the smallest first: with all relations, without ratios, and with those of neighbouring
     /// joints only.
     pub fn families(&self) -> impl Iterator<Item = Family> + '_ {
-        let near = |a: usize, b: usize| {
-            self.items[a].bodies.iter().any(|body| self.items[b].bodies.contains(body))
-        };
+        let near =
+            |a: usize, b: usize| self.items[a].bodies.iter().any(|body| self.items[b].bodies.contains(body));
         let neighbours = move |e: &Equation| e.terms.len() > 2 || near(e.terms[0].0, e.terms[1].0);
         let keeps: [Box<dyn Fn(&Equation) -> bool + '_>; 4] = [
             Box::new(|_| true),
@@ -414,7 +428,9 @@ impl<const N: usize> Survey<N> {
             Box::new(move |e| e.ratio.is_none() && neighbours(e)),
             Box::new(move |e| e.ratio.is_none() && neighbours(e) && e.terms.len() == 2),
         ];
-        keeps.into_iter().map(|keep| self.family_of(self.equations.iter().filter(|e| keep(e)).cloned().collect()))
+        keeps
+            .into_iter()
+            .map(|keep| self.family_of(self.equations.iter().filter(|e| keep(e)).cloned().collect()))
     }
 
     /// The family of all mechanisms with these relations.
@@ -444,7 +460,7 @@ impl<const N: usize> Survey<N> {
         };
         if let Some(view) = self.views.first() {
             let frames: Vec<Matrix3<Wide<N>>> = out.nearest_frames(&view.directions);
-            out.freedoms = 3 * out.items.len() - out.rows(&frames, &self.ratios).rank();
+            out.freedoms = 3 * out.items.len() - out.span(&frames, &self.ratios).rank();
         }
         out
     }
@@ -454,22 +470,46 @@ impl<const N: usize> Survey<N> {
         let family = self.family();
         let directions: usize = self.items.iter().map(|i| usize::from(i.axis.is_some())).sum();
         let parallel = 2 * (directions - family.classes.min(directions));
-        parallel + family.perpendicular.len() + 3 * self.items.len() - family.freedoms + self.equal_lengths().len()
+        parallel + family.perpendicular.len() + 3 * self.items.len() - family.freedoms
+            + self.equal_lengths().len()
     }
 
     /// The member of the family nearest to the mechanism in the first configuration `at`, and how far it moved.
-    pub fn nearest(&self, at: &Assembled<Wide<N>>, geometry: &Geometry<Wide<N>>) -> Option<(Assembled<Wide<N>>, f64)> {
-        let (family, view) = (self.family(), self.views.first()?);
+    pub fn nearest(
+        &self,
+        at: &Assembled<Wide<N>>,
+        geometry: &Geometry<Wide<N>>,
+    ) -> Option<(Assembled<Wide<N>>, f64)> {
+        self.nearest_with(at, geometry, &self.equal_lengths())
+            .filter(|(_, moved)| *moved <= MOST_MOVED * self.tolerance)
+            .or_else(|| self.nearest_with(at, geometry, &[]))
+            .filter(|(_, moved)| *moved <= MOST_MOVED * self.tolerance)
+    }
+
+    fn nearest_with(
+        &self,
+        at: &Assembled<Wide<N>>,
+        geometry: &Geometry<Wide<N>>,
+        lengths: &[[(usize, usize, Along); 2]],
+    ) -> Option<(Assembled<Wide<N>>, f64)> {
+        // Ratios are known to rounding only, and what they say of rigid bodies need not be restored.
+        let plain = self.equations.iter().filter(|e| e.ratio.is_none()).cloned().collect();
+        let (family, view) = (self.family_of(plain), self.views.first()?);
         let frames = family.nearest_frames(&view.directions);
-        let linear = family.rows(&frames, &self.ratios);
+        let mut linear = Echelon::new(3 * self.items.len(), Pivot::Largest);
+        let mut linear_rows: Vec<Vec<Wide<N>>> = Vec::new();
+        for row in family.rows(&frames, &self.ratios) {
+            if independent(&mut linear, &row, NOISE) {
+                linear_rows.push(row);
+            }
+        }
         let own: Vec<Wide<N>> = view.points.iter().flat_map(|p| p.iter().copied()).collect();
-        let lengths = self.equal_lengths();
         let mut points = own.clone();
         // Newton's method: one step suffices for the linear equations, a few for the lengths.
         for _ in 0..if lengths.is_empty() { 1 } else { NEWTON_STEPS } {
             let mut equations = linear.clone();
             let mut rows: Vec<(Vec<Wide<N>>, Wide<N>)> = Vec::new();
-            for pair in &lengths {
+            for pair in lengths {
                 let mut row = vec![Wide::zero(); own.len()];
                 let mut value = Wide::zero();
                 for (&(a, b, along), sign) in pair.iter().zip([Wide::one(), -Wide::one()]) {
@@ -489,13 +529,15 @@ impl<const N: usize> Survey<N> {
                     }
                 }
                 // What depends on the equations before, to rounding, is no equation of its own.
-                if independent(&mut equations, &row, self.tolerance.sqrt().min(1e-4)) {
+                if independent(&mut equations, &row, NOISE) {
                     rows.push((row, value));
                 }
             }
-            let linear_rows: Vec<&[Wide<N>]> = linear.rows().collect();
-            let all: Vec<&[Wide<N>]> =
-                linear_rows.iter().copied().chain(rows.iter().map(|(row, _)| row.as_slice())).collect();
+            let all: Vec<&[Wide<N>]> = linear_rows
+                .iter()
+                .map(Vec::as_slice)
+                .chain(rows.iter().map(|(row, _)| row.as_slice()))
+                .collect();
             let gram = all.iter().flat_map(|a| all.iter().map(move |b| dot(a, b))).collect();
             let inverse = inverse(gram, all.len())?;
             let mut defect: Vec<Wide<N>> = linear_rows.iter().map(|a| dot(a, &points)).collect();
@@ -627,11 +669,9 @@ impl Family {
         placed.into_iter().zip(directions).map(|(u, &d)| frame_about(&u.unwrap_or(d))).collect()
     }
 
-    /// The equations of the points, with these frames (third axis along each class) and ratios.
-    fn rows<T: Number>(&self, frames: &[Matrix3<T>], ratios: &[[T; 2]]) -> Echelon<T> {
-        let width = 3 * self.items.len();
-        let mut span = Echelon::new(width, Pivot::Largest);
-        let mut row = vec![T::zero(); width];
+    /// The equations of the points as rows, with these frames (third axis along each class) and ratios.
+    fn rows<T: Number>(&self, frames: &[Matrix3<T>], ratios: &[[T; 2]]) -> Vec<Vec<T>> {
+        let mut rows = Vec::new();
         for equation in &self.equations {
             let column = |c: usize, k: usize| frames[c].column(k).into_owned();
             let directions: Vec<Vector3<T>> = match equation.along {
@@ -641,7 +681,7 @@ impl Family {
                 Along::Normal(a, b) => vec![column(a, 2).cross(&column(b, 2))],
             };
             for u in directions {
-                row.fill(T::zero());
+                let mut row = vec![T::zero(); 3 * self.items.len()];
                 for &(item, a, b) in &equation.terms {
                     let mut v = u * T::from_i64(a);
                     if let (Some(r), true) = (equation.ratio, b != 0) {
@@ -656,8 +696,17 @@ impl Family {
                         row[3 * item + k] += v[k];
                     }
                 }
-                span.insert(&row);
+                rows.push(row);
             }
+        }
+        rows
+    }
+
+    /// The span of the equations of the points.
+    fn span<T: Number>(&self, frames: &[Matrix3<T>], ratios: &[[T; 2]]) -> Echelon<T> {
+        let mut span = Echelon::new(3 * self.items.len(), Pivot::Largest);
+        for row in self.rows(frames, ratios) {
+            span.insert(&row);
         }
         span
     }
@@ -669,8 +718,9 @@ impl Family {
         source: &mut SplitMix,
     ) -> Option<Assembled<Gf<P>>> {
         let frames = (0..REDRAWS).find_map(|_| self.frames::<P>(source))?;
-        let ratios: Vec<[Gf<P>; 2]> = self.ratios.iter().map(|_| [0; 2].map(|_| Gf::random(source))).collect();
-        let mut equations = self.rows(&frames, &ratios);
+        let ratios: Vec<[Gf<P>; 2]> =
+            self.ratios.iter().map(|_| [0; 2].map(|_| Gf::random(source))).collect();
+        let mut equations = self.span(&frames, &ratios);
         // With the mechanism's own directions the points are as free as with these: it is a member of this family.
         if 3 * self.items.len() - equations.rank() != self.freedoms {
             return None;
@@ -800,14 +850,19 @@ fn random_rotation<const P: u64>(source: &mut SplitMix) -> Option<Matrix3<Gf<P>>
 }
 
 /// Random points that obey the equations.
-fn random_solution<const P: u64>(equations: &mut Echelon<Gf<P>>, source: &mut SplitMix) -> Vec<Vector3<Gf<P>>> {
+fn random_solution<const P: u64>(
+    equations: &mut Echelon<Gf<P>>,
+    source: &mut SplitMix,
+) -> Vec<Vector3<Gf<P>>> {
     equations.reduce();
     let mut x: Vec<Gf<P>> = (0..equations.width()).map(|_| Gf::random(source)).collect();
     for &p in equations.pivots() {
         x[p] = Gf::zero();
     }
-    let solved: Vec<Gf<P>> =
-        equations.rows().map(|row| row.iter().zip(&x).fold(Gf::zero(), |sum, (&a, &b)| sum - a * b)).collect();
+    let solved: Vec<Gf<P>> = equations
+        .rows()
+        .map(|row| row.iter().zip(&x).fold(Gf::zero(), |sum, (&a, &b)| sum - a * b))
+        .collect();
     for (&p, value) in equations.pivots().iter().zip(solved) {
         x[p] = value;
     }

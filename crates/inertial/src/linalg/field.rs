@@ -209,7 +209,8 @@ impl<const P: u64> Gf<P> {
         let twos = (P - 1).trailing_zeros();
         let odd = (P - 1) >> twos;
         let other = (2..).map(Self::new).find(|x| x.pow((P - 1) / 2) == minus_one)?;
-        let (mut power, mut root, mut rest, mut order) = (other.pow(odd), self.pow(odd.div_ceil(2)), self.pow(odd), twos);
+        let (mut power, mut root, mut rest, mut order) =
+            (other.pow(odd), self.pow(odd.div_ceil(2)), self.pow(odd), twos);
         while rest != Self::one() {
             let mut square = rest;
             let mut least = 0;
