@@ -208,7 +208,7 @@ fn criterion(m: &Mechanism, inverse: &InverseDynamics, states: &[State]) -> Resu
         states.iter().cycle().take(SAMPLES).flat_map(part).copied().collect()
     };
     let motion = States { count: SAMPLES, q: stacked(|s| &s.q), v: stacked(|s| &s.v), a: stacked(|s| &s.a) };
-    let regrouping = analyze(m, &AnalyzeOptions::default())?.regrouping;
+    let regrouping = analyze(m, &AnalyzeOptions::default())?.regrouping.listed()?;
     let columns = Columns::new(m, inverse, &regrouping, &[], &vec![1.0; m.nv()])?;
     let (mut evaluator, scales) = (Evaluator::new(inverse, &columns), columns.scales());
     let zeros = vec![0.0; SAMPLES * m.nv()];
@@ -248,7 +248,8 @@ fn identifiability(closed: &ClosedMechanism<'_>, states: &[State]) -> Result<Vec
         if tree {
             black_box(question.sampled_rank::<First>(&geometry));
         } else {
-            black_box(Loops::new(&question, &geometry, DEFAULT_SNAP)?.rows);
+            let loops = Loops::new(&question, &geometry, DEFAULT_SNAP)?;
+            black_box(question.rank_with_loops(&loops)?);
         }
         Ok(())
     })?);

@@ -62,7 +62,7 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
         steps: own.iterations,
         seed: own.seed,
     };
-    Ok(design_flight(mechanism, &analysis.regrouping, &options, &|step| search.step(&step))?)
+    Ok(design_flight(mechanism, &analysis.regrouping.listed()?, &options, &|step| search.step(&step))?)
 }
 
 /// What else the robot may be.

@@ -50,8 +50,8 @@ pub fn subject<'m>(
         },
     )?;
     let regrouping = match plate {
-        Some(plate) => carried(analysis.regrouping, mechanism, plate)?,
-        None => analysis.regrouping,
+        Some(plate) => carried(analysis.regrouping.listed()?, mechanism, plate)?,
+        None => analysis.regrouping.listed()?,
     };
     let mechanism = plate.unwrap_or(mechanism);
     let mut subject = Subject {

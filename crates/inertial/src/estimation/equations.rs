@@ -88,7 +88,7 @@ impl<'m> Equations<'m> {
         let mut out = Self {
             mechanism,
             dynamics: InverseDynamics::new(mechanism),
-            regrouping: analysis.regrouping,
+            regrouping: analysis.regrouping.listed()?,
             absorbed: Vec::new(),
             effects: Vec::new(),
             names: base_names,

@@ -7,14 +7,16 @@ use serde::{Serialize, Serializer};
 
 use super::base_parameters::{Regrouping, Status};
 use super::certificate::{Certificate, Finding, JointTransfers, Question};
-use super::closed::Loops;
+use super::closed::{LoopAnswer, Loops};
 use super::drng::Reason;
 use super::literal::literal_rank;
-use super::rpna::{Regime, Rpna};
+use super::rpna::{Regime, Rpna, Scope};
 use super::sampling::{Experiment, Measured};
 use super::topology::Topology;
 use crate::linalg::First;
-use crate::mechanism::{Base, BodyKind, DEFAULT_SNAP, ExactGeometry, LoopJoint, Mechanism};
+use crate::mechanism::{
+    AssumedRelation, Base, BodyKind, DEFAULT_SNAP, ExactGeometry, LoopJoint, Mechanism,
+};
 use crate::spatial::PARAMETER_NAMES;
 use crate::{Error, Place, Result, nearest_hint};
 
@@ -119,9 +121,19 @@ pub struct BodyReport {
 pub struct BaseParameter {
     /// `BODY.NAME`.
     pub name: String,
-    /// Coefficients; one on its own name.
+    /// Coefficients; one on its own name. Left out where all combinations together are too many to list.
+    #[serde(serialize_with = "as_map", skip_serializing_if = "Vec::is_empty")]
+    pub combination: Vec<(String, f64)>,
+}
+
+/// A combination of changes of parameters that no experiment notices.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NullCombination {
+    /// The change of each parameter.
     #[serde(serialize_with = "as_map")]
     pub combination: Vec<(String, f64)>,
+    /// Why nobody notices it.
+    pub reason: String,
 }
 
 /// The result of [`analyze`]; serialises to the object of `analyze --json`.
@@ -152,6 +164,12 @@ pub struct Analysis {
     /// Null vectors with their reasons (mechanisms with loops).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub null_vectors: Vec<Reason>,
+    /// Changes of parameters that no experiment notices; they span all such changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub null_space: Vec<NullCombination>,
+    /// Relations between joints that the numbers satisfy only to rounding and that were taken as meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumed: Vec<AssumedRelation>,
     /// Why the rank is certain.
     pub certificate: Certificate,
     /// What people should know.
@@ -215,9 +233,11 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
     if !mechanism.loops().is_empty() || options.method == Method::Drng {
         return analyze_closed(&question, options, &geometry);
     }
-    let topology = recursion_applies(mechanism, &experiment, &geometry);
-    let finding = match (options.method, &topology) {
-        (Method::Auto | Method::Rpna, Ok(topology)) => question.by_recursion(&geometry, topology),
+    let recursion = recursion_applies(mechanism, &experiment, &geometry);
+    let finding = match (options.method, &recursion) {
+        (Method::Auto | Method::Rpna, Ok((topology, scope))) => {
+            question.by_recursion(&geometry, topology, *scope)
+        }
         (Method::Rpna, Err(why)) => {
             return Err(Error::Numeric(format!(
                 "the recursion (RPNA) does not apply: {why}; use the exact method"
@@ -231,9 +251,9 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
         (Method::Exact | Method::Drng, _) => question.by_sampling(&geometry)?,
         (Method::Numeric, _) => question.by_singular_values(&geometry)?,
     };
-    let rank = |geometry: &ExactGeometry| match &topology {
-        Ok(topology) => {
-            let found = Rpna::new(&geometry.to::<First>(), topology, options.regime);
+    let rank = |geometry: &ExactGeometry| match &recursion {
+        Ok((topology, scope)) => {
+            let found = Rpna::new(&geometry.to::<First>(), topology, *scope);
             Some(mechanism.parameter_count() - found.nullity(topology))
         }
         Err(_) => Some(question.sampled_rank::<First>(geometry)),
@@ -255,50 +275,82 @@ fn analyze_closed(
         )));
     }
     let loops = Loops::new(question, geometry, options.snap)?;
-    let (finding, explanation) = match options.method {
-        Method::Rpna => {
-            return Err(Error::Numeric(
-                "the recursion (RPNA) is for open chains: use drng, exact or numeric".into(),
-            ));
-        }
-        Method::Numeric => question.by_extended_precision(&loops)?,
-        Method::Auto | Method::Drng => question.by_lifting(&loops, true)?,
-        Method::Exact => question.by_lifting(&loops, false)?,
-    };
+    if options.method == Method::Rpna {
+        return Err(Error::Numeric(
+            "the recursion (RPNA) is for open chains: use drng, exact or numeric".into(),
+        ));
+    }
+    let numeric = options.method == Method::Numeric;
+    let explained = matches!(options.method, Method::Auto | Method::Drng);
+    let LoopAnswer { finding, explanation, repaired } = question.with_loops(&loops, numeric, explained)?;
     let rank = |geometry: &ExactGeometry| {
         let literal = Loops::new(question, geometry, 0.0).ok()?;
-        literal.rows.map(|found| found.rows.rank())
+        question.rank_with_loops(&literal).ok()
     };
     let mut analysis = report(question, options, geometry, &rank, loops.closed.dof(), finding)?;
     analysis.null_vectors = explanation.reasons;
-    let numeric = options.method == Method::Numeric;
-    analysis.warnings.extend(question.on_other_motions(&loops, geometry, numeric, analysis.rank)?);
+    if let Some(moved) = repaired {
+        let literal = rank(&ExactGeometry::new(question.mechanism, 0.0));
+        analysis.rank_literal = literal.unwrap_or(0);
+        let as_written =
+            literal.map_or_else(|| "the loops do not move".into(), |r| format!("the rank is {r}"));
+        analysis.warnings.push(format!(
+            "the numbers of the file are rounded: relations between joint axes were restored by moving numbers by at most {moved:.1e}; \
+             as written {as_written}"
+        ));
+    }
+    analysis.warnings.extend(question.on_other_motions(&loops, geometry, analysis.rank)?);
     Ok(analysis)
 }
 
-/// The topology where the recursion answers the question; otherwise why not.
+/// The topology where the recursion answers the question, and what the experiment shows of it; otherwise why not.
 fn recursion_applies(
     mechanism: &Mechanism,
     experiment: &Experiment,
     geometry: &ExactGeometry,
-) -> Result<Topology, &'static str> {
-    let floating = mechanism.base() == Base::Floating;
-    if !experiment.is_complete(floating) && !momentum_suffices(mechanism, experiment, floating) {
-        return Err("not every generalised force is measured, or not every motion is possible");
-    }
-    Topology::new(&geometry.to::<First>())
+) -> Result<(Topology, Scope), &'static str> {
+    let scope = scope(mechanism, experiment)
+        .ok_or("not every generalised force is measured, or not every motion is possible")?;
+    Ok((Topology::new(&geometry.to::<First>())?, scope))
 }
 
-/// Whether the momentum shows as much as the energy. With `Ic` the inertia of all that a joint carries and `s` its motion,
-/// no momentum of the base means `Ic s = 0` for every joint, and the joints' own energies are `sᵀ Ic s`: what no momentum
-/// shows, no energy shows. One coordinate that moves several bodies shows sums of such momenta only.
-fn momentum_suffices(mechanism: &Mechanism, experiment: &Experiment, floating: bool) -> bool {
+/// What an experiment shows, where the recursion covers it.
+///
+/// With `Ic` the inertia of all that a joint carries and `s` its motion, the wrench on the base (or its momentum) shows `Ic s`
+/// of every joint. The joints' own energies are `sᵀ Ic s`: what no momentum shows, no energy shows. One coordinate that
+/// moves several bodies shows sums of such momenta only.
+fn scope(mechanism: &Mechanism, experiment: &Experiment) -> Option<Scope> {
+    let Experiment { regime, measured, ref torques, ballistic } = *experiment;
     let mut moved = vec![0; mechanism.nv()];
     mechanism.bodies().iter().for_each(|b| moved[b.drive.v] += 1);
-    floating
-        && experiment.measured == Measured::Momentum
-        && experiment.regime != Regime::Static
-        && moved.iter().all(|&n| n <= 1)
+    let single = moved.iter().all(|&n| n <= 1);
+    let all = torques.iter().all(|&t| t);
+    let moving = regime != Regime::Static;
+    let everything = Some(Scope::from(regime));
+    // Between joints on the ground, parameters could be exchanged that the recursion does not see.
+    let mut roots = mechanism.bodies().iter().filter(|b| b.parent.is_none()).map(|b| b.drive.v);
+    let first = roots.next();
+    let one_root = roots.all(|v| Some(v) == first);
+    if ballistic {
+        return None;
+    }
+    match (measured, mechanism.base()) {
+        (Measured::JointTorques, Base::Fixed) if all => everything,
+        (Measured::Both, Base::Floating) if all => everything,
+        (Measured::Momentum | Measured::BaseWrench | Measured::Both, Base::Floating) if moving && single => {
+            everything
+        }
+        (Measured::BaseWrench, Base::Fixed) if one_root && single => {
+            Some(Scope { regime, torques: false, wrench: true })
+        }
+        (Measured::Both, Base::Fixed) if all && one_root && single => {
+            Some(Scope { regime, torques: true, wrench: true })
+        }
+        (Measured::Both, Base::Fixed) if moving && single && one_root => {
+            Some(Scope { regime, torques: false, wrench: true })
+        }
+        _ => None,
+    }
 }
 
 fn checked_snap(snap: f64) -> Result<f64> {
@@ -377,7 +429,7 @@ fn report(
     finding: Finding,
 ) -> Result<Analysis> {
     let mechanism = question.mechanism;
-    let regrouping = finding.regrouping?;
+    let regrouping = finding.regrouping;
     let rank = regrouping.rank();
     let names = mechanism.parameter_names();
     let mut warnings = mechanism.warnings().to_vec();
@@ -413,10 +465,20 @@ fn report(
             base_parameters: regrouping.base[first..last].iter().map(|c| own[c - block.offset]).collect(),
         }
     });
-    let base_parameters = regrouping.base.iter().zip(&regrouping.combinations).map(|(&c, combination)| {
-        let combination = combination.iter().map(|&(k, x)| (names[k].clone(), x)).collect();
+    let named = |vector: &[(usize, f64)]| vector.iter().map(|&(k, x)| (names[k].clone(), x)).collect();
+    let base_parameters = regrouping.base.iter().enumerate().map(|(i, &c)| {
+        let combination = regrouping.combinations.get(i).map(|v| named(v)).unwrap_or_default();
         BaseParameter { name: names[c].clone(), combination }
     });
+    if !regrouping.is_listed() {
+        warnings.push(format!(
+            "the combinations of {rank} base parameters are too many to list; null_space says what they depend on"
+        ));
+    }
+    let null_space = finding.null_space.iter();
+    let null_space = null_space
+        .map(|(reason, vector)| NullCombination { combination: named(vector), reason: reason.clone() })
+        .collect();
     let rotors = mechanism.bodies().len() - mechanism.link_bodies();
     Ok(Analysis {
         schema: "inertial/analysis/1",
@@ -443,6 +505,8 @@ fn report(
         bodies: bodies.collect(),
         base_parameters: base_parameters.collect(),
         null_vectors: Vec::new(),
+        null_space,
+        assumed: geometry.assumed().to_vec(),
         certificate: finding.certificate,
         warnings,
         regrouping,

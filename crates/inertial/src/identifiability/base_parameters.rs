@@ -1,10 +1,10 @@
 //! Base parameters: a choice of parameters that stand for all that can be known, and what each stands for.
 
-use crate::linalg::{Gf, Number, Shadow};
+use crate::linalg::{Gf, Number, Shadow, Wide};
 use crate::{Error, Result};
 
-/// More coefficients than this fill memory and help nobody.
-const MOST_COEFFICIENTS: usize = 20_000_000;
+/// Combinations with more coefficients than this in all are not listed: null vectors say the same in few numbers.
+const MOST_COEFFICIENTS: usize = 1_000_000;
 
 /// What can be known of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -28,6 +28,7 @@ pub struct Regrouping {
     /// Columns of the base parameters, ascending.
     pub base: Vec<usize>,
     /// For each base parameter the columns of its combination and their coefficients; its own column first, with one.
+    /// Empty where there are too many to list.
     pub combinations: Vec<Vec<(usize, f64)>>,
     /// For each column what can be known of it.
     pub status: Vec<Status>,
@@ -42,6 +43,12 @@ pub trait Written: Number {
 impl Written for f64 {
     fn written(self) -> f64 {
         self
+    }
+}
+
+impl<const N: usize> Written for Wide<N> {
+    fn written(self) -> f64 {
+        self.into()
     }
 }
 
@@ -116,8 +123,9 @@ impl<T: Written> Dependence<T> {
         (0..self.order.len()).filter(|&c| self.vectors[self.place[c]].is_none()).collect()
     }
 
-    /// What each base parameter stands for.
-    pub fn regrouping(mut self) -> Result<Regrouping> {
+    /// What each base parameter stands for; without combinations where they are too many. `silent` says whether a column is
+    /// zero in every row.
+    pub fn regrouping(mut self, silent: impl FnOnce() -> Vec<bool>) -> Regrouping {
         let width = self.order.len();
         let mut work = Work::new(width, self.tolerance);
         // From the front, each dependent column becomes a combination of base columns only.
@@ -133,13 +141,10 @@ impl<T: Written> Dependence<T> {
             }
             let reduced = work.take(T::one());
             total += reduced.len();
-            if total > MOST_COEFFICIENTS {
-                return Err(Error::Numeric(format!(
-                    "the combinations of {} base parameters have more than {MOST_COEFFICIENTS} coefficients, too many to list",
-                    self.base().len()
-                )));
-            }
             self.vectors[i] = Some(reduced);
+            if total > MOST_COEFFICIENTS {
+                return self.unlisted(&silent());
+            }
         }
         let base = self.base();
         let mut row = vec![usize::MAX; width];
@@ -154,7 +159,20 @@ impl<T: Written> Dependence<T> {
                 combinations[row[self.order[p]]].push((c, (-x).written()));
             }
         }
-        Ok(Regrouping { parameters: width, base, combinations, status })
+        Regrouping { parameters: width, base, combinations, status }
+    }
+
+    /// Base parameters and statuses alone. A column that no null vector touches can be known.
+    fn unlisted(&self, silent: &[bool]) -> Regrouping {
+        let base = self.base();
+        let mut status = vec![Status::Identifiable; self.order.len()];
+        for &(p, _) in self.vectors.iter().flatten().flatten() {
+            status[self.order[p]] = Status::Combined;
+        }
+        for (status, _) in status.iter_mut().zip(silent).filter(|(_, silent)| **silent) {
+            *status = Status::Unidentifiable;
+        }
+        Regrouping { parameters: self.order.len(), base, combinations: Vec::new(), status }
     }
 }
 
@@ -164,14 +182,45 @@ impl Regrouping {
         self.base.len()
     }
 
+    /// Changes the units of the parameters: those of the combinations times `factors` are the new ones.
+    pub fn rescale(&mut self, factors: &[f64]) {
+        for (combination, &own) in self.combinations.iter_mut().zip(&self.base) {
+            for (column, x) in combination.iter_mut() {
+                *x *= factors[own] / factors[*column];
+            }
+        }
+    }
+
+    /// Whether the combinations are listed.
+    pub fn is_listed(&self) -> bool {
+        self.combinations.len() == self.base.len()
+    }
+
+    /// Itself, or an error where its combinations are too many to list.
+    pub fn listed(self) -> Result<Self> {
+        self.check_listed().map(|()| self)
+    }
+
+    pub(super) fn check_listed(&self) -> Result<()> {
+        if self.is_listed() {
+            return Ok(());
+        }
+        Err(Error::Numeric(format!(
+            "the combinations of {} base parameters have more than {MOST_COEFFICIENTS} coefficients, too many to list",
+            self.base.len()
+        )))
+    }
+
     /// The base parameters' values, given all parameters.
     pub fn regroup(&self, parameters: &[f64]) -> Result<Vec<f64>> {
+        self.check_listed()?;
         check("parameter vector", parameters.len(), self.parameters)?;
         Ok(self.combinations.iter().map(|c| c.iter().map(|&(k, x)| x * parameters[k]).sum()).collect())
     }
 
     /// Parameters that have these base parameters: those of `prior` (zero where empty), with the base columns adjusted.
     pub fn expand(&self, base: &[f64], prior: &[f64]) -> Result<Vec<f64>> {
+        self.check_listed()?;
         check("base parameter vector", base.len(), self.base.len())?;
         let mut out = vec![0.0; self.parameters];
         if !prior.is_empty() {

@@ -4,30 +4,45 @@ use super::base_parameters::{Dependence, Regrouping, Written};
 use super::rpna::{BodySpan, Regime, Rpna};
 use super::sampling::{Experiment, Sampler};
 use super::topology::Topology;
-use crate::linalg::{Echelon, First, Gap, Number, Pivot, Second, Shadow, Svd};
+use crate::linalg::{Echelon, First, Gap, Number, Pivot, Shadow, Svd};
 use crate::mechanism::{ExactGeometry, Mechanism};
-use crate::spatial::Parameters;
-use crate::{Error, Result};
+use crate::Result;
 
 /// Exact numbers with their values.
 pub type Real = Shadow<2_305_843_009_213_692_601>;
-
-/// Bases larger than this are not sampled: elimination grows with the cube of their size.
-const MOST_SAMPLED: usize = 1000;
 
 /// Singular values of the sampled regressor (with columns of unit length) below this, relative to the largest, count as
 /// zero: rounding leaves 1e-15 and a little more.
 const NUMERIC_TOLERANCE: f64 = 1e-12;
 
+/// What an answer rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CertificateKind {
+    /// A proof without chance.
+    Proved,
+    /// Exact computation at random points: wrong with a stated probability.
+    Randomised,
+    /// Numbers of limited precision, with a margin.
+    Numeric,
+}
+
 /// Bounds of the rank and what proves them.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Certificate {
     /// At least so many combinations can be known.
     pub rank_lower: usize,
     /// At most so many.
     pub rank_upper: usize,
-    /// Whether the bounds meet and both are proven.
+    /// Whether the bounds meet, both are proved or randomised, and the combinations are those of the proved row space.
     pub exact: bool,
+    /// What the answer rests on.
+    pub kind: CertificateKind,
+    /// Bound of the probability that the answer is wrong; absent for numeric answers.
+    pub error_probability: Option<f64>,
+    /// Smallest pivot that was kept over the largest that was dropped, where numbers of limited precision decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
     /// What proves the lower bound.
     pub lower_by: String,
     /// What proves the upper bound.
@@ -39,14 +54,16 @@ pub struct Certificate {
 pub struct Finding {
     /// The method's name.
     pub method: &'static str,
-    /// The base parameters and what they stand for; the error says why not.
-    pub regrouping: Result<Regrouping>,
+    /// The base parameters and what they stand for.
+    pub regrouping: Regrouping,
     /// Bounds of the rank.
     pub certificate: Certificate,
     /// Per body: dim `V`, dim `K` and the parameters that appear nowhere.
     pub spans: Vec<BodySpan>,
     /// Per body the number of transfers (with a joint's rotors: counted at its first body).
     pub freedoms: Vec<usize>,
+    /// Null vectors by column, each with its reason, where the method found them one by one.
+    pub null_space: Vec<(String, Vec<(usize, f64)>)>,
     /// Per joint of the recursion: its first body, the body that receives, and the transfers across it.
     pub transfers: Vec<JointTransfers>,
     /// What people should know.
@@ -78,146 +95,6 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
-    fn columns(
-        &self,
-        body: usize,
-        values: &Parameters<Real>,
-        out: &mut Vec<(usize, Real)>,
-        offsets: &[usize],
-    ) {
-        let offset = offsets[body];
-        let len = self.mechanism.bodies()[body].parameter_count();
-        for (k, &x) in values.as_slice()[10 - len..].iter().enumerate() {
-            if x.weight() > 0.0 {
-                out.push((offset + k, x));
-            }
-        }
-    }
-
-    /// The answer of the recursion, certified by sampling the columns of its base parameters.
-    pub fn by_recursion(&self, geometry: &ExactGeometry, topology: &Topology) -> Finding {
-        let regime = self.experiment.regime;
-        let width = self.mechanism.parameter_count();
-        let real = geometry.to::<Real>();
-        let found = Rpna::new(&real, topology, regime);
-        let upper = width - found.nullity(topology);
-        let mut warnings = Vec::new();
-        let second = Rpna::new(&geometry.to::<Second>(), topology, regime).nullity(topology);
-        let agreed = second + upper == width;
-        if !agreed {
-            warnings.push(format!(
-                "the recursion gives nullity {} modulo one prime and {second} modulo another",
-                width - upper
-            ));
-        }
-        let (rough, _) = numeric_recursion(geometry, topology, regime);
-        if rough + upper != width {
-            warnings.push(format!(
-                "the recursion in floating point gives rank {}, exactly it is {upper}: the geometry is nearly special",
-                width - rough
-            ));
-        }
-        let mut offsets = vec![0; self.mechanism.bodies().len()];
-        for block in self.mechanism.parameter_blocks() {
-            offsets[block.body] = block.offset;
-        }
-        let null = found.null_vectors(&real, topology).map(|(_, transfer)| {
-            let mut out = Vec::new();
-            for (body, values) in &transfer {
-                self.columns(*body, values, &mut out, &offsets);
-            }
-            out
-        });
-        let dependence = Dependence::new(self.order.clone(), null, 0.0);
-        let base = dependence.base();
-        let sampled = base.len() <= MOST_SAMPLED;
-        let lower = if sampled {
-            let field = geometry.to::<First>();
-            let mut sampler = Sampler::new(self.mechanism, &field, self.experiment, self.seed);
-            sampler.row_space_in(&base, Pivot::First).rank()
-        } else {
-            0
-        };
-        let certificate = Certificate {
-            rank_lower: lower,
-            rank_upper: upper,
-            exact: lower == upper && agreed,
-            lower_by: if sampled {
-                "independent rows of the energy regressor at random configurations, modulo a prime of 61 bits".into()
-            } else {
-                format!("not sampled: more than {MOST_SAMPLED} base parameters")
-            },
-            upper_by: "parameter transfers that nobody notices, by the recursion (RPNA) modulo two primes of 61 bits"
-                .into(),
-        };
-        let mut freedoms = vec![0; self.mechanism.bodies().len()];
-        let mut transfers = Vec::with_capacity(topology.clusters.len());
-        for (i, (joint, cluster)) in found.joints.iter().zip(&topology.clusters).enumerate() {
-            if cluster.massless {
-                continue;
-            }
-            let body = topology.bodies(cluster)[0];
-            freedoms[body] = joint.freedoms;
-            let split = |x: &[Real]| {
-                let mut at = 0;
-                let bodies = topology.bodies(cluster).iter().map(|&b| {
-                    let len = self.mechanism.bodies()[b].parameter_count();
-                    let mut out = [0.0; 10];
-                    out[10 - len..].iter_mut().zip(&x[at..at + len]).for_each(|(o, x)| *o = x.value);
-                    at += len;
-                    (b, out)
-                });
-                bodies.filter(|(_, v)| v.iter().any(|&x| x != 0.0)).collect()
-            };
-            let basis = found.local_transfers(i).map(split).collect();
-            transfers.push(JointTransfers { body, receiver: cluster.receiver, basis });
-        }
-        let regrouping = dependence.regrouping();
-        Finding {
-            method: "rpna",
-            regrouping,
-            certificate,
-            spans: found.bodies,
-            freedoms,
-            transfers,
-            warnings,
-        }
-    }
-
-    /// The rank by sampling modulo one prime.
-    pub fn sampled_rank<T: Number>(&self, geometry: &ExactGeometry) -> usize {
-        let geometry = geometry.to::<T>();
-        Sampler::new(self.mechanism, &geometry, self.experiment, self.seed).row_space(Pivot::First).rank()
-    }
-
-    /// The answer of exact sampling alone.
-    pub fn by_sampling(&self, geometry: &ExactGeometry) -> Result<Finding> {
-        let rank = self.sampled_rank::<First>(geometry);
-        let second = self.sampled_rank::<Second>(geometry);
-        let real = geometry.to::<Real>();
-        // Here random numbers are short, so that their values are exact too; an accident is rare, and seen.
-        let space = (0..4).find_map(|k| {
-            let mut sampler = Sampler::new(self.mechanism, &real, self.experiment, self.seed.wrapping_add(k));
-            let space = sampler.row_space(Pivot::Largest);
-            (space.rank() == rank).then_some(space)
-        });
-        let Some(space) = space else {
-            return Err(Error::Numeric("sampling gives no certain rank: try another seed".into()));
-        };
-        let certificate = Certificate {
-            rank_lower: rank.max(second),
-            rank_upper: rank.max(second),
-            exact: rank == second,
-            lower_by:
-                "independent rows of the regressor at random configurations, modulo two primes of 61 bits"
-                    .into(),
-            upper_by: "null vectors that hold at fresh random configurations modulo two primes of 61 bits \
-                       (by Schwartz and Zippel, wrong with probability below 1e-12)"
-                .into(),
-        };
-        Ok(self.finish("exact", space, certificate, self.velocities(geometry), 0.0))
-    }
-
     /// The answer of singular values alone, with the margin that they leave.
     pub fn by_singular_values(&self, geometry: &ExactGeometry) -> Result<Finding> {
         let (matrix, norms) = self.numeric_rows(geometry);
@@ -244,13 +121,16 @@ impl Question<'_> {
             rank_lower: rank.rank,
             rank_upper: rank.rank,
             exact: false,
+            kind: CertificateKind::Numeric,
+            error_probability: None,
+            margin: Some(rank.kept / rank.dropped.max(f64::MIN_POSITIVE)),
             lower_by: by.clone(),
             upper_by: by,
         };
         Ok(self.finish("numeric", rows, certificate, self.velocities(geometry), f64::TOLERANCE))
     }
 
-    fn velocities(&self, geometry: &ExactGeometry) -> Vec<usize> {
+    pub(super) fn velocities(&self, geometry: &ExactGeometry) -> Vec<usize> {
         let field = geometry.to::<First>();
         Sampler::new(self.mechanism, &field, self.experiment, self.seed).velocity_dimensions()
     }
@@ -296,8 +176,11 @@ impl Question<'_> {
         for ((span, v), body) in spans.iter_mut().zip(velocities).zip(self.mechanism.bodies()) {
             span.velocity = if body.parameter_count() == 1 { v.min(1) } else { v };
         }
-        let regrouping = dependence.regrouping();
+        let regrouping = dependence.regrouping(|| {
+            (0..space.width()).map(|c| space.rows().all(|r| r[c].weight() <= tolerance)).collect()
+        });
         Finding {
+            null_space: Vec::new(),
             method,
             regrouping,
             certificate,

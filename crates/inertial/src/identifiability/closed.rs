@@ -1,49 +1,81 @@
-//! Mechanisms with loops: from an exactly assembled configuration to the certified answer.
+//! Mechanisms with loops: from numbers of many digits and random members of the mechanism's family to the certified answer.
+//!
+//! The lower bound of the rank, and the combinations, come from the mechanism itself at random closed configurations ([`Extended`]). The
+//! upper bound comes from random mechanisms over GF(p) with the same geometric relations ([`Family`]). Where both meet the answer is
+//! certain but for the probability that two random members are not generic.
 
-use num_traits::Zero;
-
-use super::certificate::{Certificate, Finding, Question};
+use super::certificate::{Certificate, CertificateKind, Finding, Question};
 use super::drng::{Explanation, explain};
-use super::extended::Extended;
+use super::extended::{Extended, Site};
+use super::family::{Family, Survey};
 use super::lifting::{Start, Stuck};
 use super::probe::{Inquiry, Lifted, lift, shared_points};
 use crate::dynamics::ClosedMechanism;
-use crate::linalg::{Double, Echelon, First, Number, Pivot, Rank, Second, Shadow};
+use crate::linalg::{First, Gf, Number, Pivot, Second, SplitMix, Wide};
 use crate::mechanism::{Assembled, Base, ExactAssembly, ExactGeometry};
 use crate::{Error, Result};
 
-/// Exact numbers with their values. The orders in time of one motion are rows that look more and more alike: what tells
-/// them apart can be as small as 1e-20, so the values have 31 digits.
-type Real = Shadow<2_305_843_009_213_692_601, Double>;
+/// Relations of numbers of many digits hold to this, in units of the mechanism's size: exact ones hold to 1e-50 and better, and no file
+/// has numbers that differ by so little.
+const RELATED: f64 = 1e-30;
 
-/// A joint's target positions are tried at these steps from the assembled ones, in units of 15°: special angles keep
-/// special dimensions (parallelograms) exactly special.
-const STEPS: [f64; 6] = [0.0, 2.0, -2.0, 3.0, -3.0, 1.0];
+/// Relations between numbers of double precision hold to this, after a few rotations.
+const DOUBLES: f64 = 1e-11;
 
-/// A loop open by no more than this (rad, or relative to its length) stands closed, whatever the snapping tolerance.
-const CLOSED: f64 = 1e-9;
+/// Loops that are open by no more than this (rad, or relative to their length) are closed as the file is written.
+const AS_WRITTEN: f64 = 1e-9;
 
-/// Odd directions (of gravity, say) are rounded to 1e-16 where no exact number describes them: what that leaves of a zero is
-/// below this.
-const ROUNDED: f64 = 1e-12;
+/// Loops that are open by more than this are not meant to be closed in the configuration that the file gives.
+const GUESSED: f64 = 3e-3;
 
-/// The exact answer for a mechanism with loops, before it is written down.
+/// Numbers with at least so many digits are doubles, not rounded for people.
+const DOUBLE_DIGITS: usize = 12;
+
+/// Points that two bodies share are followed for so many orders in time: away from special configurations the first few tell.
+const ORDERS_OF_POINTS: usize = 6;
+
+/// A mechanism with loops, ready for analysis.
 #[derive(Debug)]
 pub struct Loops<'m> {
     /// The loops, closed numerically.
     pub closed: ClosedMechanism<'m>,
-    /// Where the numeric closure stands.
-    rough: ExactAssembly,
+    /// The mechanism where the numeric closure stands.
+    assembly: ExactAssembly,
     /// The tolerance of the geometry; zero where the last digit of every number counts.
     snap: f64,
-    /// Where exact curves start; `None` where no exact start was found.
-    pub assembly: Option<ExactAssembly>,
-    /// The row space modulo the first prime.
-    pub rows: Option<Lifted<First>>,
+}
+
+/// The answer for a mechanism with loops.
+#[derive(Debug)]
+pub struct LoopAnswer {
+    /// The answer itself.
+    pub finding: Finding,
+    /// The null vectors with their reasons.
+    pub explanation: Explanation,
+    /// How far numbers were moved (rad, or relative to the mechanism's size) to restore the relations that rounding had spoilt.
+    pub repaired: Option<f64>,
+}
+
+/// A mechanism sampled at closed configurations, with the relations that hold there.
+struct Sampled<const N: usize> {
+    found: Extended<N>,
+    views: Vec<Assembled<Wide<N>>>,
+    bound: Result<Bound, &'static str>,
+    repaired: Option<f64>,
+    /// Whether relations hold to the rounding of the file that could not be restored exactly.
+    unresolved: bool,
+}
+
+/// An upper bound of the rank from one random member of a family.
+struct Bound {
+    rank: usize,
+    velocities: Vec<usize>,
+    /// Bound of the probability that the rank of a generic member is larger.
+    error_probability: f64,
 }
 
 impl<'m> Loops<'m> {
-    /// Finds a closed, regular configuration in exact numbers, and the row space from there.
+    /// Closes the loops; `snap` is the tolerance of `geometry`.
     pub fn new(question: &Question<'m>, geometry: &ExactGeometry, snap: f64) -> Result<Self> {
         Self::on(question, geometry, snap, ClosedMechanism::new(question.mechanism)?)
     }
@@ -64,61 +96,115 @@ impl<'m> Loops<'m> {
                 )));
             }
         }
-        let rough = ExactAssembly::new(question.mechanism, geometry, closed.assembled(), snap);
-        let found = starts(&closed, snap.max(CLOSED)).find_map(|q| {
-            let assembly = ExactAssembly::new(question.mechanism, geometry, &q, snap);
-            let rows = row_space::<First>(question, &closed, &assembly, Pivot::First).ok()?;
-            Some((assembly, rows))
-        });
-        if let Some((assembly, rows)) = found {
-            return Ok(Self { closed, rough, snap, assembly: Some(assembly), rows: Some(rows) });
-        }
-        Ok(Self { closed, rough, snap, assembly: None, rows: None })
+        let assembly = ExactAssembly::new(question.mechanism, geometry, closed.assembled(), snap);
+        Ok(Self { closed, assembly, snap })
     }
-}
 
-/// Closed configurations to start from, the most special first.
-fn starts<'a>(closed: &'a ClosedMechanism<'_>, gap: f64) -> impl Iterator<Item = Vec<f64>> + 'a {
-    let mut workspace = closed.workspace();
-    let described = closed.mechanism().assembly();
-    let (places, from) = (closed.independent_positions(), closed.assembled());
-    // Through a singular configuration a way might lead on to another motion.
-    let stays = move |target: &[f64]| {
-        let sides = places.iter().zip(target).map(|(&i, x)| (x - described[i]) * (from[i] - described[i]));
-        closed.motions().is_empty() || sides.sum::<f64>() > 0.0
-    };
-    // As the file says, if that is closed but for its rounding: its zeros are exact.
-    let stands = closed.residual(&mut workspace, described).is_ok_and(|residual| residual <= gap);
-    let unit = 15f64.to_radians();
-    let stepped = STEPS.into_iter().filter_map(move |step| {
-        let mut q = from.to_vec();
-        let target: Vec<f64> = places.iter().map(|&i| ((from[i] / unit).round() + step) * unit).collect();
-        (stays(&target) && closed.move_to(&mut workspace, &mut q, &target).is_ok()).then_some(q)
-    });
-    let described = stands.then(|| described.to_vec());
-    described.into_iter().chain(stepped).chain(std::iter::once(closed.assembled().to_vec()))
-}
+    /// The tolerance within which relations were meant: the rounding of doubles, or that of the file where its numbers do not close the
+    /// loops.
+    fn rounding(&self) -> f64 {
+        let mut workspace = self.closed.workspace();
+        let open = self.closed.residual(&mut workspace, self.closed.mechanism().assembly());
+        match open {
+            Ok(open) if self.snap > 0.0 && open > AS_WRITTEN && open < GUESSED && self.is_rounded() => {
+                (10.0 * open).min(5.0 * self.snap).max(DOUBLES)
+            }
+            _ => DOUBLES,
+        }
+    }
 
-/// The row space from one configuration, if it is regular.
-fn row_space<T: Number>(
-    question: &Question<'_>,
-    closed: &ClosedMechanism<'_>,
-    assembly: &ExactAssembly,
-    pivot: Pivot,
-) -> Result<Lifted<T>, Stuck> {
-    let assembled = assembly.to::<T>();
-    lift(&start(closed, &assembled)?, question.inquiry(), pivot, question.seed)
-}
+    /// Whether the lengths of the file have fewer digits than doubles.
+    fn is_rounded(&self) -> bool {
+        let mechanism = self.closed.mechanism();
+        let tree = mechanism.bodies().iter().map(|b| &b.placement);
+        let ends = mechanism.loops().iter().flat_map(|l| [&l.predecessor.pose, &l.successor.pose]);
+        let mut lengths = tree.chain(ends).flat_map(|pose| pose.translation.iter());
+        lengths.all(|x| {
+            format!("{x:e}").bytes().take_while(|&c| c != b'e').filter(u8::is_ascii_digit).count()
+                < DOUBLE_DIGITS
+        })
+    }
 
-/// The start of exact curves, with the same independent coordinates as the numeric closure.
-fn start<'a, T: Number>(
-    closed: &ClosedMechanism<'_>,
-    assembled: &'a Assembled<T>,
-) -> Result<Start<'a, T>, Stuck> {
-    let mut dependent = vec![true; assembled.nv];
-    closed.independent().iter().for_each(|&v| dependent[v] = false);
-    let start = Start::new(assembled, &dependent)?;
-    if start.mobility() == closed.dof() { Ok(start) } else { Err(Stuck::Singular) }
+    /// Samples the mechanism, with the relations restored that rounding has spoilt.
+    fn sampled<const N: usize>(&self, question: &Question<'_>) -> Result<Sampled<N>> {
+        let base = self.assembly.to::<Wide<N>>();
+        let mut site = Site::new(&self.closed, &self.assembly, base, self.closed.assembled().to_vec());
+        let (mut views, q) = site.views(question.seed)?;
+        let mut survey = Survey::new(&views, &site.geometry, RELATED);
+        let mut repaired = None;
+        let rounding = self.rounding();
+        let meant = Survey::new(&views, &site.geometry, rounding);
+        let mut unresolved = meant.count() > survey.count();
+        if unresolved && let Some((nearest, moved)) = meant.nearest(&views[0], &site.geometry) {
+            let base = site.in_file_units(&nearest);
+            let restored = Site::new(&self.closed, &self.assembly, base, q);
+            if let Ok((seen, _)) = restored.views(question.seed) {
+                let again = Survey::new(&seen, &site.geometry, RELATED);
+                if again.count() > survey.count() {
+                    unresolved = Survey::new(&seen, &site.geometry, DOUBLES).count() > again.count();
+                    (site, views, survey) = (restored, seen, again);
+                    repaired = (rounding > DOUBLES).then_some(moved);
+                }
+            }
+        }
+        let bound = self.bounds(question, &survey);
+        let mut found = Extended::new(question, &site, self.snap, bound.as_ref().ok().map(|b| b.rank))?;
+        if bound.as_ref().is_ok_and(|b| b.rank > found.rank.rank) {
+            found = Extended::new(question, &site, self.snap, None)?;
+        }
+        Ok(Sampled { found, views, bound, repaired, unresolved })
+    }
+
+    /// The upper bound of the rank that the relations give: that of two random mechanisms with the same relations.
+    fn bounds<const N: usize>(
+        &self,
+        question: &Question<'_>,
+        survey: &Survey<N>,
+    ) -> Result<Bound, &'static str> {
+        let mut out = Err("no relations");
+        for family in survey.families() {
+            out = self
+                .bound::<{ First::PRIME }>(question, &family, 1)
+                .and_then(|first| Ok((first, self.bound::<{ Second::PRIME }>(question, &family, 2)?)))
+                .map(|(first, second)| Bound {
+                    rank: first.rank.max(second.rank),
+                    velocities: first.velocities,
+                    error_probability: first.error_probability * second.error_probability,
+                });
+            if out.is_ok() {
+                break;
+            }
+        }
+        out
+    }
+
+    /// The rank of a random member of the family over GF(p).
+    fn bound<const P: u64>(
+        &self,
+        question: &Question<'_>,
+        family: &Family,
+        seed: u64,
+    ) -> Result<Bound, &'static str> {
+        let mut source = SplitMix::new(seed);
+        let member =
+            family.member::<P>(&self.assembly, &mut source).ok_or("the relations have no generic member")?;
+        let mut dependent = vec![true; member.nv];
+        self.closed.independent().iter().for_each(|&v| dependent[v] = false);
+        let stuck = |stuck: Stuck| match stuck {
+            Stuck::Singular => "mechanisms with the same relations do not move alike",
+            Stuck::Rigid => "mechanisms with the same relations do not move",
+        };
+        let start = Start::new(&member, &dependent).map_err(stuck)?;
+        if start.mobility() != self.closed.dof() {
+            return Err("mechanisms with the same relations have other freedoms");
+        }
+        let found: Lifted<Gf<P>> = lift(&start, question.inquiry(), Pivot::First, seed).map_err(stuck)?;
+        // Each order of a curve solves the constraints once more; each row of a determinant is as good as the last.
+        let (rank, order) = (found.rows.rank(), found.order + 1);
+        let constraints = member.nv - start.mobility() + 1;
+        let degree = (rank * (2 * order + 1) * constraints * 4 * member.bodies.len()) as f64;
+        Ok(Bound { rank, velocities: found.velocities, error_probability: degree / P as f64 })
+    }
 }
 
 impl Question<'_> {
@@ -131,102 +217,115 @@ impl Question<'_> {
         }
     }
 
-    /// The answer for a mechanism with loops: exact where an exact start was found, otherwise numeric. With `explained`,
-    /// the null vectors with their reasons.
-    pub fn by_lifting(&self, loops: &Loops<'_>, explained: bool) -> Result<(Finding, Explanation)> {
-        let (Some(assembly), Some(first)) = (&loops.assembly, &loops.rows) else {
-            let (mut finding, explanation) = self.by_extended_precision(loops)?;
-            finding.warnings.push(
-                "no exact closed configuration was found: the rank rests on numbers of 31 digits".into(),
-            );
-            return Ok((finding, explanation));
-        };
-        let rank = first.rows.rank();
-        let again =
-            |stuck: Stuck| Error::Numeric(format!("the loops close modulo one prime only ({stuck:?})"));
-        let second =
-            row_space::<Second>(self, &loops.closed, assembly, Pivot::First).map_err(again)?.rows.rank();
-        let assembled = assembly.to::<Real>();
-        let start = start(&loops.closed, &assembled).map_err(again)?;
-        let real = lift(&start, self.inquiry(), Pivot::Largest, self.seed).map_err(again)?;
-        if real.rows.rank() != rank {
-            return Err(Error::Numeric(
-                "curves of different seeds give different ranks: try another seed".into(),
-            ));
+    /// The rank of a mechanism with loops, in as many digits as it takes.
+    pub fn rank_with_loops(&self, loops: &Loops<'_>) -> Result<usize> {
+        let found = loops.sampled::<4>(self)?.found;
+        if found.is_clear() {
+            return Ok(found.rank.rank);
         }
-        // Where no exact numbers close the loops, the curves are those of a mechanism that differs in the last digit: enough
-        // to spoil special dimensions. So are dimensions and directions that a file rounds, if what they reveal is that
-        // small. Numbers of 31 digits tell.
-        let mut lower_by =
-            "independent rows of the regressor along exactly closed motions, modulo two primes of 61 bits"
-                .to_owned();
-        let blurred = real.rows.gap().kept < loops.snap * loops.snap;
-        if blurred || !assembly.to::<First>().is_closed() {
-            let found = Extended::new(self, &loops.closed, assembly, loops.snap)?;
-            let Rank { rank: numeric, kept, dropped } = found.rank;
-            if numeric != rank {
-                let (mut finding, explanation) = self.numeric_answer(loops, found);
-                finding.warnings.extend(loops.closed.warnings().iter().cloned());
-                finding.warnings.push(format!(
-                    "the dimensions are special, or nearly so: taken to the last digit the rank is {rank}, and it rests \
-                     on numbers of 31 digits"
-                ));
-                return Ok((finding, explanation));
-            }
-            lower_by = format!(
-                "independent rows of the regressor along closed motions, modulo two primes of 61 bits, and in 31 digits at \
-                 random closed configurations (last kept {kept:.1e}, first dropped {dropped:.1e})"
-            );
+        Ok(loops.sampled::<8>(self)?.found.rank.rank)
+    }
+
+    /// The answer for a mechanism with loops; certified unless `numeric` is asked for, with the null vectors explained on demand.
+    pub fn with_loops(&self, loops: &Loops<'_>, numeric: bool, explained: bool) -> Result<LoopAnswer> {
+        let sampled = loops.sampled::<4>(self)?;
+        if sampled.found.is_clear() {
+            return Ok(self.written(loops, sampled, numeric, explained));
         }
-        let mut explanation = Explanation::default();
-        let mut upper_by = format!(
-            "null vectors that hold along fresh closed motions to order {} in time, modulo two primes of 61 bits",
-            first.order
+        Ok(self.written(loops, loops.sampled::<8>(self)?, numeric, explained))
+    }
+
+    fn written<const N: usize>(
+        &self,
+        loops: &Loops<'_>,
+        sampled: Sampled<N>,
+        numeric: bool,
+        explained: bool,
+    ) -> LoopAnswer {
+        let Sampled { found, views, bound, repaired, unresolved } = sampled;
+        let rank = found.rank;
+        let mut warnings = loops.closed.warnings().to_vec();
+        let digits = 19 * N;
+        let by = format!(
+            "elimination with full pivoting of the regressor at random closed configurations, in {digits} digits: last kept {:.1e}, \
+             first dropped {:.1e}, loops closed to {:.1e}",
+            rank.kept, rank.dropped, found.open
         );
-        if explained {
-            let null_space = real.rows.clone().null_space();
-            let holds = |x: &[Real]| real.rows.rows().all(|row| dot(row, x).is_zero());
-            let shared = || shared_points(&start, first.order + 4, self.seed).unwrap_or_default();
-            explanation = explain(self.mechanism, &assembled, &null_space, holds, shared);
-            upper_by = format!(
-                "{} null vectors by geometric principles and {} by computation, which {upper_by}",
-                explanation.explained,
-                explanation.reasons.len() - explanation.explained
-            )
-            .replacen("which null vectors that hold", "which all hold", 1);
+        let mut certificate = Certificate {
+            rank_lower: rank.rank,
+            rank_upper: rank.rank,
+            exact: false,
+            kind: CertificateKind::Numeric,
+            error_probability: None,
+            margin: Some(rank.kept / rank.dropped.max(f64::MIN_POSITIVE)),
+            lower_by: by.clone(),
+            upper_by: by,
+        };
+        let mut velocities = found.velocities.clone();
+        if !numeric && found.is_clear() {
+            match bound {
+                Ok(bound) if bound.rank == rank.rank && unresolved => {
+                    certificate.upper_by = format!(
+                        "{}; no proof: joint axes are nearly in special positions that could not be restored",
+                        certificate.upper_by
+                    );
+                }
+                Ok(bound) if bound.rank == rank.rank => {
+                    certificate.error_probability = Some(bound.error_probability);
+                    certificate.kind = CertificateKind::Randomised;
+                    certificate.exact = true;
+                    certificate.upper_by =
+                        "random mechanisms with the same geometric relations, modulo two primes of 61 bits"
+                            .into();
+                    velocities = bound.velocities;
+                }
+                Ok(bound) => {
+                    certificate.rank_upper = bound.rank.max(rank.rank);
+                    certificate.upper_by = format!(
+                        "random mechanisms with the same geometric relations have rank {}: the mechanism has relations that were \
+                         not recognised",
+                        bound.rank
+                    );
+                }
+                Err(why) => certificate.upper_by = format!("{}; no proof: {why}", certificate.upper_by),
+            }
         }
-        let certificate =
-            Certificate { rank_lower: rank, rank_upper: rank, exact: rank == second, lower_by, upper_by };
-        let method = if explained { "drng" } else { "exact" };
-        let tolerance = if loops.snap > 0.0 { ROUNDED } else { 0.0 };
-        let mut finding = self.finish(method, real.rows, certificate, real.velocities, tolerance);
-        finding.warnings.extend(loops.closed.warnings().iter().cloned());
-        Ok((finding, explanation))
+        let method = match (numeric, explained) {
+            (true, _) => "numeric",
+            (false, true) => "drng",
+            (false, false) => "exact",
+        };
+        let tolerance =
+            if found.is_clear() { Wide::<N>::TOLERANCE } else { found.tolerance.max(f64::TOLERANCE) };
+        let mut rows = found.rows.clone();
+        let null_space = rows.null_space();
+        let explanation = if explained || numeric {
+            let mut dependent = vec![true; self.mechanism.nv()];
+            loops.closed.independent().iter().for_each(|&v| dependent[v] = false);
+            let start = Start::new(&views[0], &dependent);
+            let shared = || {
+                let points = start.as_ref().map(|start| shared_points(start, ORDERS_OF_POINTS, self.seed));
+                points.ok().and_then(Result::ok).unwrap_or_default()
+            };
+            explain(self.mechanism, &views[0], &null_space, |x| found.annihilates(x), shared)
+        } else {
+            Explanation::default()
+        };
+        let mut finding = self.finish(method, rows, certificate, velocities, tolerance);
+        finding.regrouping.rescale(&found.lengths);
+        finding.warnings.append(&mut warnings);
+        LoopAnswer { finding, explanation: explanation.rescaled(&found.lengths), repaired }
     }
 
-    /// The answer of numbers of 31 digits at random closed configurations, with what the principles explain of it.
-    pub fn by_extended_precision(&self, loops: &Loops<'_>) -> Result<(Finding, Explanation)> {
-        let found = Extended::new(self, &loops.closed, &loops.rough, loops.snap)?;
-        let mut answer = self.numeric_answer(loops, found);
-        answer.0.warnings.extend(loops.closed.warnings().iter().cloned());
-        Ok(answer)
-    }
-
-    /// What to say of the motions that meet in a singular assembly configuration: the `rank` of the one that is followed and, each
-    /// in its turn, of the others.
+    /// A warning about the motions that meet in a singular assembly configuration: the `rank` of the one that is followed and
+    /// those of the others.
     pub fn on_other_motions(
         &self,
         loops: &Loops<'_>,
         geometry: &ExactGeometry,
-        numeric: bool,
         rank: usize,
     ) -> Result<Option<String>> {
-        let rank_on = |closed| {
-            let loops = Loops::on(self, geometry, loops.snap, closed)?;
-            let answer =
-                if numeric { self.by_extended_precision(&loops) } else { self.by_lifting(&loops, false) };
-            answer?.0.regrouping.map(|r| r.rank())
-        };
+        let rank_on = |closed| self.rank_with_loops(&Loops::on(self, geometry, loops.snap, closed)?);
         let others = loops.closed.other_motions()?.into_iter();
         // One of them may have no answer: sensors at joints that cannot be independent there.
         let told = others.map(|c| rank_on(c).map_or_else(|_| "unknown".to_owned(), |r| r.to_string()));
@@ -239,37 +338,4 @@ impl Question<'_> {
             )
         }))
     }
-
-    fn numeric_answer(&self, loops: &Loops<'_>, mut found: Extended) -> (Finding, Explanation) {
-        let rank = found.rank;
-        let by = format!(
-            "elimination with full pivoting of the regressor at random closed configurations, in 31 digits: last kept {:.1e}, \
-             first dropped {:.1e}, loops closed to {:.1e}",
-            rank.kept, rank.dropped, found.open
-        );
-        let certificate = Certificate {
-            rank_lower: rank.rank,
-            rank_upper: rank.rank,
-            exact: false,
-            lower_by: by.clone(),
-            upper_by: by,
-        };
-        let rounded = |rows: &mut dyn Iterator<Item = &[Double]>| -> Vec<Vec<f64>> {
-            rows.map(|row| row.iter().map(|&x| x.into()).collect()).collect()
-        };
-        let null_space = rounded(&mut found.rows.null_space().iter().map(Vec::as_slice));
-        let mut rows = Echelon::new(found.rows.width(), Pivot::Largest);
-        for row in rounded(&mut found.rows.rows()) {
-            rows.insert(&row);
-        }
-        let assembled = loops.rough.to::<f64>();
-        let explanation =
-            explain(self.mechanism, &assembled, &null_space, |x| found.annihilates(x), Vec::new);
-        let velocities = found.velocities;
-        (self.finish("numeric", rows, certificate, velocities, f64::TOLERANCE), explanation)
-    }
-}
-
-fn dot(a: &[Real], b: &[Real]) -> Real {
-    a.iter().zip(b).fold(Real::zero(), |sum, (&x, &y)| sum + x * y)
 }

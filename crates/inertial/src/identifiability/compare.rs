@@ -44,6 +44,8 @@ pub fn compare(
     seed: u64,
 ) -> Result<Comparison> {
     let (mechanism, analysis) = there;
+    here.1.regrouping.check_listed()?;
+    analysis.regrouping.check_listed()?;
     let column: HashMap<String, usize> =
         mechanism.parameter_names().into_iter().enumerate().map(|(i, n)| (n, i)).collect();
     let names = here.0.parameter_names();

@@ -1,38 +1,44 @@
-//! Mechanisms with loops in numbers of 31 digits: for geometry that no exact number describes, and as an independent
-//! way to the rank.
+//! Mechanisms with loops in numbers of many digits: the rank of the regressor at random closed configurations, and the values of the
+//! combinations.
 //!
 //! Random closed configurations are solved to the last digit, each gives rows of the regressor, and elimination with full pivoting
-//! decides. Constraints that contradict each other a little (rounded overconstrained machines) are met in the
-//! least-squares sense; what they leave open sets the tolerance.
+//! decides. True pivots can be small (on the short path of a mechanism with one freedom many functions look alike), so the precision
+//! grows until the last pivot that counts stands clear of rounding. Constraints that contradict each other a little (rounded
+//! overconstrained machines) are met in the least-squares sense; what they leave open sets the tolerance.
 
-use nalgebra::{DVector, Matrix3, Vector3};
+use nalgebra::{DVector, Matrix3, Rotation3, UnitQuaternion, Vector3};
 use num_traits::{One, Zero};
 
 use super::certificate::Question;
 use super::lifting::Start;
 use super::probe::Probe;
 use crate::dynamics::{ClosedMechanism, ClosedWorkspace};
-use crate::linalg::{Double, Echelon, FullPivots, Number, Pivot, Rank, SplitMix};
-use crate::mechanism::{Assembled, ExactAssembly, Geometry, Pivoting, turn_about};
+use crate::linalg::{Echelon, FullPivots, Number, Pivot, Rank, SplitMix, Wide};
+use crate::mechanism::{
+    Assembled, AssembledLoop, BodyKind, Closing, ExactAssembly, Geometry, Pivoting, turn_about,
+};
 use crate::spatial::{Field, Motion, Pose, rotation_from_quaternion, skew};
 use crate::{Error, Result};
 
-/// Pivots below this, relative to the first, count as zero where the loops close to the last digit: rounding leaves 1e-30.
-///
-/// True pivots can be small, because on the short path of a mechanism with one freedom many functions look alike: 1e-20 has
-/// been seen.
-const TOLERANCE: f64 = 1e-26;
+/// A rank is clear where its last pivot stands this far above the tolerance.
+const CLEAR: f64 = 1e12;
+
+/// What the loops leave open enters the regressor magnified by its conditioning.
+const MAGNIFIED: f64 = 100.0;
 
 /// Dimensions that were meant equal differ in the last digit of a file. What that leaves is smaller than the square of the snapping
 /// tolerance (so small would be what a dimension at that tolerance reveals), and lies this far below what was meant;
 /// true pivots fall off in smaller steps. So dimensions written with 12 decimals or more are recognised as equal.
 const CLEAR_STEP: f64 = 1e5;
 
-/// What the loops leave open enters the regressor magnified by its conditioning.
-const MAGNIFIED: f64 = 100.0;
+/// Relations are looked for in so many configurations: one may be special by accident.
+const VIEWS: usize = 3;
 
 /// Configurations are added until so many in a row bring nothing new.
 const QUIET: usize = 4;
+
+/// Rows beyond the expected rank, so that no pivot is small by accident.
+const SPARE_ROWS: usize = 8;
 
 /// How far a joint moves from one configuration to the next (rad, or sizes of the mechanism).
 const LONGEST_STEP: f64 = 0.2;
@@ -41,121 +47,117 @@ const LONGEST_STEP: f64 = 0.2;
 /// motion that meets there.
 const SHARPEST_TURN: f64 = 0.5;
 
-/// Rows of the regressor at random closed configurations, eliminated.
+/// Rows of the regressor at random closed configurations, eliminated, in units of the mechanism's size.
 #[derive(Debug)]
-pub struct Extended {
+pub struct Extended<const N: usize> {
     /// The rank with its margin.
     pub rank: Rank,
-    /// How far the loops stay open, at worst (rad, or relative to the mechanism's size).
+    /// Largest gap of the loops at the configurations (rad, or relative to the mechanism's size).
     pub open: f64,
-    /// What counted as zero.
+    /// Pivots up to this, relative to the first, counted as zero.
     pub tolerance: f64,
-    /// The row space, reduced.
-    pub rows: Echelon<Double>,
+    /// Basis of the row space.
+    pub rows: Echelon<Wide<N>>,
     /// Dimension of the velocities that each body attains, gravity included.
     pub velocities: Vec<usize>,
-    /// All rows in units of the mechanism's size, each with a largest entry of one.
+    /// Factors from parameters in units of the mechanism's size to those of the file.
+    pub lengths: Vec<f64>,
+    /// All rows, each with a largest entry of one.
     samples: Vec<f64>,
-    /// What takes parameters in units of the mechanism's size to those of the file.
-    lengths: Vec<Double>,
 }
 
-impl Extended {
-    /// Samples a mechanism whose loops `closed` has assembled; `assembly` says its geometry. With a tolerance `snap` of zero the last
-    /// digit of every number counts; otherwise what it alone reveals does not.
+impl<const N: usize> Extended<N> {
+    /// Samples a mechanism. With a tolerance `snap` of zero the last digit of every number counts; otherwise what it alone reveals does
+    /// not.
+    ///
+    /// Where an upper bound of the rank is known (`expected`), no more rows are drawn than it takes to reach it.
     pub fn new(
         question: &Question<'_>,
-        closed: &ClosedMechanism<'_>,
-        assembly: &ExactAssembly,
+        site: &Site<'_, '_, N>,
         snap: f64,
+        expected: Option<usize>,
     ) -> Result<Self> {
         let inquiry = question.inquiry();
         let width = question.mechanism.parameter_count();
-        let lengths = lengths(question, assembly.size());
-        let site = Site::new(closed, assembly);
-        let mut walk = Walk::new(closed, site.size, question.seed);
+        let mut walk = Walk::new(site.closed, site.size, question.seed);
         let mut source = SplitMix::new(question.seed);
         let orders = if inquiry.needs_accelerations() { 2 } else { 1 };
-        let mut matrix: Vec<Double> = Vec::new();
+        let mut matrix: Vec<Wide<N>> = Vec::new();
         let mut span = Echelon::new(width, Pivot::Largest);
-        let mut spans = vec![Echelon::<f64>::new(6, Pivot::Largest); question.mechanism.bodies().len()];
+        let enough = expected.map(|rank| (rank + SPARE_ROWS) * width);
+        let mut spans = vec![Echelon::<Wide<N>>::new(6, Pivot::Largest); question.mechanism.bodies().len()];
         let (mut open, mut quiet) = (0.0f64, 0);
         // More rows than columns, so that no pivot is small by accident.
-        for _ in 0..width + 30 {
+        for _ in 0..expected.map_or(width, |r| 4 * r) + 30 {
             walk.step()?;
             let (assembled, left) = site.refine(&walk.q)?;
+            let assembled = site.in_own_units(&assembled);
             let start = Start::new(&assembled, &site.dependent).map_err(|_| dead_point())?;
             let mut probe = Probe::random(&start, inquiry, 1, &mut source);
             let before = span.rank();
             for _ in 0..orders {
                 let advanced = probe.advance(&mut source, |row| {
-                    let mut row: Vec<Double> = row.iter().zip(&lengths).map(|(&x, &l)| x * l).collect();
                     let size = row.iter().map(|x| x.weight()).fold(0.0, f64::max);
-                    if size > 0.0 {
-                        let scale = Double::from(size.recip());
-                        for x in &mut row {
-                            *x *= scale;
+                    // A row of rounding alone is no row.
+                    if size > Wide::<N>::TOLERANCE {
+                        let scale = Wide::from(size.recip());
+                        let row: Vec<Wide<N>> = row.iter().map(|&x| x * scale).collect();
+                        if enough.is_none() {
+                            span.insert(&row);
                         }
+                        matrix.extend(row);
                     }
-                    span.insert(&row);
-                    matrix.extend(row);
                 });
                 advanced.map_err(|_| dead_point())?;
             }
             probe.velocities(|body, v| {
-                spans[body].insert(v.to_vector().map(f64::from).as_slice());
+                spans[body].insert(v.to_vector().as_slice());
             });
             open = open.max(left).max(probe.slack());
             quiet = if span.rank() > before { 0 } else { quiet + 1 };
-            if quiet == QUIET {
+            if enough.map_or(quiet == QUIET, |enough| matrix.len() >= enough) {
                 break;
             }
         }
-        let tolerance = TOLERANCE.max(MAGNIFIED * open);
+        let tolerance = Wide::<N>::TOLERANCE.max(MAGNIFIED * open);
         let samples = matrix.iter().map(|&x| f64::from(x)).collect();
         let mut found = FullPivots::new(matrix, width, tolerance);
-        // Rounding enters squared too: between its square and itself there is a step, but no rank that anybody meant.
-        let step = |w: &[f64]| w[1] < snap * snap && w[0] > CLEAR_STEP * w[1] && w[0] * w[0] > w[1];
-        if let Some(last) = found.sizes.windows(2).position(step) {
-            found.truncate(last + 1);
+        // Where the loops do not close to the last digit, rounding enters squared too: between its square and itself there is a step,
+        // but no rank that anybody meant.
+        if open > Wide::<N>::TOLERANCE {
+            let step = |w: &[f64]| w[1] < snap * snap && w[0] > CLEAR_STEP * w[1] && w[0] * w[0] > w[1];
+            if let Some(last) = found.sizes.windows(2).position(step) {
+                found.truncate(last + 1);
+            }
         }
         let rank = found.rank();
         let tolerance = tolerance.max(MAGNIFIED * rank.dropped);
         let mut rows = Echelon::new(width, Pivot::Largest);
         for &(row, column) in &found.places {
             let entries = &found.matrix[row * width..(row + 1) * width];
-            let scale = entries[column].inverse().unwrap_or_else(Double::one);
+            let scale = entries[column].inverse().unwrap_or_else(Wide::one);
             // Columns of earlier pivots hold what elimination skipped there.
-            let mut done: Vec<Double> = entries.iter().map(|&x| x * scale).collect();
+            let mut done: Vec<Wide<N>> = entries.iter().map(|&x| x * scale).collect();
             for &(_, earlier) in found.places.iter().take_while(|p| p.0 != row) {
-                done[earlier] = Double::zero();
+                done[earlier] = Wide::zero();
             }
             rows.insert(&done);
         }
         rows.reduce();
         let velocities = spans.iter().map(Echelon::rank).collect();
-        Ok(Self { rank, open, tolerance, rows, velocities, samples, lengths }.in_file_units())
+        let lengths = lengths(question, site.unit);
+        Ok(Self { rank, open, tolerance, rows, velocities, lengths, samples })
     }
 
-    /// Back from parameters in units of the mechanism's size.
-    fn in_file_units(mut self) -> Self {
-        let mut rows = Echelon::new(self.rows.width(), Pivot::Largest);
-        for row in self.rows.rows() {
-            let row: Vec<Double> = row
-                .iter()
-                .zip(&self.lengths)
-                .map(|(&x, l)| if x.is_zero() { x } else { x * l.inverse().unwrap_or_else(Double::one) })
-                .collect();
-            rows.insert(&row);
-        }
-        self.rows = rows;
-        self
+    /// Whether the loops close to the last digit and the last pivot that counts stands clear of rounding.
+    pub fn is_clear(&self) -> bool {
+        self.open <= Wide::<N>::TOLERANCE && self.rank.kept > CLEAR * Wide::<N>::TOLERANCE
     }
 
-    /// Whether a change of the parameters is null: it vanishes on every row to the tolerance (and to the rounding of
-    /// `f64`).
-    pub fn annihilates(&self, x: &[f64]) -> bool {
-        let x: Vec<f64> = x.iter().zip(&self.lengths).map(|(x, &l)| x / f64::from(l)).collect();
+    /// Whether a change of the parameters (in units of the mechanism's size) is null: it vanishes on every row to the tolerance (and to
+    /// the rounding of `f64`).
+    pub fn annihilates(&self, x: &[Wide<N>]) -> bool {
+        let x: Vec<f64> = x.iter().map(|&x| f64::from(x)).collect();
         let size = x.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         let tolerance = self.tolerance.max(1e-10) * size;
         let mut rows = self.samples.chunks_exact(x.len().max(1));
@@ -169,49 +171,120 @@ fn dead_point() -> Error {
     )
 }
 
-/// For each parameter the power of the mechanism's size that brings masses, first moments and inertias to one scale.
-fn lengths(question: &Question<'_>, size: f64) -> Vec<Double> {
-    // A power of two rounds nothing.
-    let unit = if size > 0.0 { size.log2().round().exp2() } else { 1.0 };
-    let mut out = vec![Double::one(); question.mechanism.parameter_count()];
+/// For each parameter the power of `unit` that brings masses, first moments and inertias to one scale.
+fn lengths(question: &Question<'_>, unit: f64) -> Vec<f64> {
+    let mut out = vec![1.0; question.mechanism.parameter_count()];
     for block in question.mechanism.parameter_blocks() {
         for (k, x) in out[block.offset..block.offset + block.len].iter_mut().enumerate() {
-            let power = match 10 - block.len + k {
-                0 => 0,
-                1..=3 => 1,
-                _ => 2,
+            *x = match 10 - block.len + k {
+                0 => 1.0,
+                1..=3 => unit,
+                _ => unit * unit,
             };
-            *x = Double::from(unit.powi(power));
         }
     }
     out
 }
 
-/// A mechanism's geometry in 31 digits, to be set up at any configuration.
-struct Site<'a, 'm> {
+/// A mechanism's geometry in many digits, to be set up at any configuration.
+pub struct Site<'a, 'm, const N: usize> {
     closed: &'a ClosedMechanism<'m>,
-    geometry: Geometry<Double>,
-    assembled: Assembled<Double>,
+    /// Types, axes and ratios of the joints.
+    pub geometry: Geometry<Wide<N>>,
+    /// The configuration that others are reached from, and its coordinates.
+    base: Assembled<Wide<N>>,
+    q: Vec<f64>,
     dependent: Vec<bool>,
     columns: Vec<usize>,
     size: f64,
+    /// The size as a power of two, which rounds nothing.
+    unit: f64,
+    /// For each velocity coordinate whether it is a length.
+    is_length: Vec<bool>,
+    /// For each velocity coordinate whether it moves several bodies.
+    shared: Vec<bool>,
 }
 
-impl<'a, 'm> Site<'a, 'm> {
-    fn new(closed: &'a ClosedMechanism<'m>, assembly: &ExactAssembly) -> Self {
+impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
+    /// The mechanism as it stands in the configuration `base` at the coordinates `q`.
+    pub fn new(
+        closed: &'a ClosedMechanism<'m>,
+        assembly: &ExactAssembly,
+        base: Assembled<Wide<N>>,
+        q: Vec<f64>,
+    ) -> Self {
         let nv = closed.mechanism().nv();
         let dependent: Vec<bool> = (0..nv).map(|v| !closed.independent().contains(&v)).collect();
         let columns = (0..nv).filter(|&v| dependent[v]).collect();
         let size = if assembly.size() > 0.0 { assembly.size() } else { 1.0 };
-        let (geometry, assembled) = (assembly.geometry().to(), assembly.to());
-        Self { closed, geometry, assembled, dependent, columns, size }
+        let geometry = assembly.geometry().to();
+        let mut is_length = vec![false; nv];
+        let bodies = closed.mechanism().bodies().iter();
+        // The joint that a coordinate belongs to has the ratio one; it comes before its followers and rotors.
+        for body in bodies.rev().filter(|b| b.drive.ratio == 1.0 && b.kind != BodyKind::SymmetricRotor) {
+            for (v, mode) in body.v_range().zip(&*body.joint_type.free_modes()) {
+                is_length[v] = mode.angular.norm_squared() == 0.0;
+            }
+        }
+        let mut moved = vec![0; nv];
+        closed.mechanism().bodies().iter().for_each(|b| moved[b.drive.v] += 1);
+        let shared = moved.into_iter().map(|n| n > 1).collect();
+        let unit = size.log2().round().exp2();
+        Self { closed, geometry, base, q, dependent, columns, size, unit, is_length, shared }
+    }
+
+    /// A few closed configurations (lengths in units of the mechanism's size), with the coordinates of the first.
+    pub fn views(&self, seed: u64) -> Result<(Vec<Assembled<Wide<N>>>, Vec<f64>)> {
+        let mut walk = Walk::new(self.closed, self.size, seed);
+        let (mut views, mut q) = (Vec::with_capacity(VIEWS), Vec::new());
+        for _ in 0..VIEWS {
+            walk.step()?;
+            walk.step()?;
+            views.push(self.in_own_units(&self.refine(&walk.q)?.0));
+            if q.is_empty() {
+                q.clone_from(&walk.q);
+            }
+        }
+        Ok((views, q))
+    }
+
+    /// The same configuration with lengths in units of the mechanism's size.
+    fn in_own_units(&self, at: &Assembled<Wide<N>>) -> Assembled<Wide<N>> {
+        self.rescaled(at, self.unit.recip())
+    }
+
+    /// The same configuration, from units of the mechanism's size to those of the file.
+    pub fn in_file_units(&self, at: &Assembled<Wide<N>>) -> Assembled<Wide<N>> {
+        self.rescaled(at, self.unit)
+    }
+
+    fn rescaled(&self, at: &Assembled<Wide<N>>, factor: f64) -> Assembled<Wide<N>> {
+        let (factor, back) = (Wide::from(factor), Wide::from(factor.recip()));
+        let scaled = |pose: &Pose<Wide<N>>| Pose::new(pose.rotation, pose.translation * factor);
+        let mut out = at.clone();
+        for body in &mut out.bodies {
+            body.pose = scaled(&body.pose);
+            for (k, mode) in body.modes.iter_mut().enumerate() {
+                let rate = if self.is_length[body.v + k] { back } else { Wide::one() };
+                *mode = Motion::new(mode.angular * rate, mode.linear * (factor * rate));
+            }
+        }
+        for joint in &mut out.loops {
+            let closing = match joint.closing {
+                Closing::Free(pivoting, frame, pitch) => Closing::Free(pivoting, frame, pitch * factor),
+                other => other,
+            };
+            let ends = [scaled(&joint.ends[0]), scaled(&joint.ends[1])];
+            *joint = AssembledLoop::new(joint.predecessor, joint.successor, ends, closing);
+        }
+        out
     }
 
     /// The mechanism near `q`, its loops closed to the last digit; and how far they stay open.
-    fn refine(&self, q: &[f64]) -> Result<(Assembled<Double>, f64)> {
+    fn refine(&self, q: &[f64]) -> Result<(Assembled<Wide<N>>, f64)> {
         let mut at = self.place(q);
         let (mut open, mut equations) = self.equations(&at)?;
-        for _ in 0..12 {
+        for _ in 0..14 {
             if open == 0.0 || self.columns.is_empty() {
                 break;
             }
@@ -239,53 +312,60 @@ impl<'a, 'm> Site<'a, 'm> {
     }
 
     /// The mechanism at `q`, as good as `q` closes its loops.
-    fn place(&self, q: &[f64]) -> Assembled<Double> {
-        let mut out = self.assembled.clone();
+    fn place(&self, q: &[f64]) -> Assembled<Wide<N>> {
+        let mut out = self.base.clone();
         let bodies = self.closed.mechanism().bodies().iter();
         for ((body, exact), to) in bodies.zip(&self.geometry.bodies).zip(&mut out.bodies) {
-            let q = &q[body.drive.q..body.drive.q + body.joint_type.nq()];
+            let range = body.drive.q..body.drive.q + body.joint_type.nq();
+            let (then, now) = (&self.q[range.clone()], &q[range]);
+            let shared = self.shared[body.drive.v];
             // Coordinates that several bodies share must agree to the last digit, so must a screw's turn and advance.
-            let position = |k: usize| Double::from(q[k]) * exact.ratio;
-            let turned = |x: Double| {
-                let ((s, c), (c0, s0)) = (x.sin_cos(), exact.rest.0);
-                exact.frame * turn_about(2, (c * c0 - s * s0, s * c0 + c * s0)) * exact.frame.transpose()
+            let position = |k: usize| (Wide::from(now[k]) - Wide::from(then[k])) * exact.ratio;
+            let turned = |x: Wide<N>| {
+                // Any angle near that of `q` will do, unless several joints share it: rational in the tangent of its half.
+                let (c, s) = if shared || exact.pivoting == Pivoting::Helical {
+                    let (s, c) = x.sin_cos();
+                    (c, s)
+                } else {
+                    let t = Wide::from((0.5 * f64::from(x)).tan());
+                    let scale = (Wide::one() + t * t).inverse().unwrap_or_else(Wide::one);
+                    ((Wide::one() - t * t) * scale, t * scale.scaled(1))
+                };
+                exact.frame * turn_about(2, (c, s)) * exact.frame.transpose()
             };
-            let slid = |x: Double| exact.axis() * x;
+            let slid = |x: Wide<N>| exact.axis() * x;
             let pose = match exact.pivoting {
                 Pivoting::Revolute => Pose::new(turned(position(0)), Vector3::zeros()),
-                Pivoting::Prismatic => Pose::from_translation(slid(position(0) + exact.rest.1)),
+                Pivoting::Prismatic => Pose::from_translation(slid(position(0))),
                 Pivoting::Helical => {
                     let x = position(0);
-                    Pose::new(turned(x), slid(exact.pitch * (x + exact.rest.1)))
+                    Pose::new(turned(x), slid(exact.pitch * x))
                 }
                 Pivoting::Cylindrical => Pose::new(turned(position(0)), slid(position(1))),
                 Pivoting::Planar | Pivoting::Spherical | Pivoting::Floating => {
                     // Free in their motion: the nearest number of each coordinate is as good as any.
-                    let rough = body.joint_type.pose(q);
-                    let rotation = match (exact.pivoting, q) {
-                        (Pivoting::Planar, _) => turned(position(2)),
-                        (_, &[.., x, y, z, w]) => {
-                            let [x, y, z, w] = [x, y, z, w].map(Double::from);
-                            rotation_from_quaternion(x, y, z, w).unwrap_or_else(Matrix3::identity)
-                        }
-                        _ => Matrix3::identity(),
-                    };
-                    let shift = if exact.pivoting == Pivoting::Planar {
+                    let rough = body.joint_type.pose(then).inverse() * body.joint_type.pose(now);
+                    if exact.pivoting == Pivoting::Planar {
                         let across = exact.frame.map(f64::from).tr_mul(&rough.translation);
-                        exact.frame * Vector3::new(across.x.into(), across.y.into(), Double::zero())
+                        let shift =
+                            exact.frame * Vector3::new(across.x.into(), across.y.into(), Wide::zero());
+                        Pose::new(turned(position(2)), shift)
                     } else {
-                        rough.translation.map(Double::from)
-                    };
-                    Pose::new(rotation, shift)
+                        let shift = match exact.pivoting {
+                            Pivoting::Floating => rough.translation.map(Wide::from),
+                            _ => Vector3::zeros(),
+                        };
+                        Pose::new(exact_rotation(&rough.rotation), shift)
+                    }
                 }
             };
-            to.pose = exact.placement * pose;
+            to.pose = to.pose * pose;
         }
         out
     }
 
     /// How far the loops are open, and one equation per row: its coefficients in the dependent coordinates and its value.
-    fn equations(&self, at: &Assembled<Double>) -> Result<(f64, Vec<Double>)> {
+    fn equations(&self, at: &Assembled<Wide<N>>) -> Result<(f64, Vec<Wide<N>>)> {
         let poses = at.world_poses();
         let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
         let mut out = Vec::new();
@@ -299,8 +379,8 @@ impl<'a, 'm> Site<'a, 'm> {
             for (value, wrench) in found {
                 let held = end.push_force(&wrench);
                 let start = out.len();
-                out.resize(start + self.columns.len() + 1, Double::zero());
-                for (side, sign) in [(joint.successor, Double::one()), (joint.predecessor, -Double::one())] {
+                out.resize(start + self.columns.len() + 1, Wide::zero());
+                for (side, sign) in [(joint.successor, Wide::one()), (joint.predecessor, -Wide::one())] {
                     let mut body = side;
                     while let Some(i) = body {
                         for (k, mode) in at.bodies[i].modes.iter().enumerate() {
@@ -321,35 +401,45 @@ impl<'a, 'm> Site<'a, 'm> {
 }
 
 /// The angle with this cosine and sine that is nearest to what the advance says.
-fn angle(c: Double, s: Double, advanced: Double) -> Double {
+fn angle<const N: usize>(c: Wide<N>, s: Wide<N>, advanced: Wide<N>) -> Wide<N> {
     let rough = f64::from(s).atan2(f64::from(c));
     let turns = ((f64::from(advanced) - rough) / std::f64::consts::TAU).round();
-    let (s0, c0) = Double::from(rough).sin_cos();
-    // What is left of the angle is its own sine to more than 31 digits.
-    let left = s * c0 - c * s0;
-    Double::from(rough) + left + Double::PI * Double::from(2.0 * turns)
+    // Newton's method: the sine of what is left is the correction, three times as many digits with each step.
+    let mut found = Wide::from(rough);
+    for _ in 0..4 {
+        let (s0, c0) = found.sin_cos();
+        found += s * c0 - c * s0;
+    }
+    found + Wide::pi() * Wide::from(2.0 * turns)
+}
+
+/// The rotation whose rational quaternion is nearest to that of a rounded rotation.
+fn exact_rotation<const N: usize>(r: &Matrix3<f64>) -> Matrix3<Wide<N>> {
+    let q = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(*r));
+    let [x, y, z, w] = [q.i, q.j, q.k, q.w].map(Wide::from);
+    rotation_from_quaternion(x, y, z, w).unwrap_or_else(Matrix3::identity)
 }
 
 /// The pose after a small twist: the exponential's own series.
-fn displacement(twist: &Motion<Double>) -> Pose<Double> {
+fn displacement<const N: usize>(twist: &Motion<Wide<N>>) -> Pose<Wide<N>> {
     let size = twist.angular.iter().map(|x| x.weight()).fold(0.0, f64::max);
     let k = skew(&twist.angular);
     let (mut rotation, mut term, mut left) = (Matrix3::identity(), Matrix3::identity(), 1.0);
     for n in 1.. {
         left *= 2.0 * size / f64::from(n);
-        if left < 1e-34 {
+        if left < Wide::<N>::NEGLIGIBLE * 1e-16 {
             break;
         }
-        term = term * k * Double::from_i64(i64::from(n)).inverse().unwrap_or_else(Double::zero);
+        term = term * k * Wide::from_i64(i64::from(n)).inverse().unwrap_or_else(Wide::zero);
         rotation += term;
     }
     // Free modes turn about the origin, or advance along their own axis.
     Pose::new(rotation, twist.linear)
 }
 
-/// `x` with the least `‖A x + b‖`, rows `[A | b]` of `n + 1` entries: the normal equations, which 31 digits can afford.
-fn least_squares(rows: &[Double], n: usize) -> Option<Vec<Double>> {
-    let mut a = vec![Double::zero(); n * (n + 1)];
+/// `x` with the least `‖A x + b‖`, rows `[A | b]` of `n + 1` entries: the normal equations, which many digits can afford.
+fn least_squares<const N: usize>(rows: &[Wide<N>], n: usize) -> Option<Vec<Wide<N>>> {
+    let mut a = vec![Wide::zero(); n * (n + 1)];
     for row in rows.chunks_exact(n + 1) {
         for i in 0..n {
             for j in i..=n {
@@ -368,7 +458,7 @@ fn least_squares(rows: &[Double], n: usize) -> Option<Vec<Double>> {
             }
         }
     }
-    let mut x = vec![Double::zero(); n];
+    let mut x = vec![Wide::zero(); n];
     for k in (0..n).rev() {
         let known = (k + 1..n).fold(a[k * (n + 1) + n], |sum, j| sum + a[k * (n + 1) + j] * x[j]);
         x[k] = -(known * a[k * (n + 1) + k].inverse()?);

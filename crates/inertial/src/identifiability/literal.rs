@@ -7,6 +7,33 @@ use crate::mechanism::ExactGeometry;
 /// At most so many joints are tried one by one to find those whose rounding makes a difference.
 const MOST_SUSPECTS: usize = 64;
 
+/// Joints that snapping moves by less than this (radians, and lengths relative to the robot's size) are not worth a word.
+const WORTH_A_WORD: f64 = 1e-9;
+
+/// Says which joint snapping has moved most, where it has changed combinations but not the rank.
+fn moved(question: &Question<'_>, meant: &ExactGeometry, literal: &ExactGeometry) -> Option<String> {
+    let (a, b) = (meant.to::<f64>(), literal.to::<f64>());
+    let far = |i: usize| {
+        let (a, b) = (&a.bodies[i].placement, &b.bodies[i].placement);
+        let turned = (a.rotation - b.rotation).norm() / std::f64::consts::SQRT_2;
+        (turned, (a.translation - b.translation).norm())
+    };
+    let size = meant.size();
+    let joints = (0..a.bodies.len()).map(|i| (i, far(i)));
+    let (worst, (turned, shifted)) = joints.max_by(|(_, x), (_, y)| {
+        let weight = |(turned, shifted): &(f64, f64)| turned.max(shifted / size);
+        weight(x).total_cmp(&weight(y))
+    })?;
+    let mechanism = question.mechanism;
+    let joint = &mechanism.joints()[mechanism.bodies()[worst].joint].name;
+    (turned.max(shifted / size) > WORTH_A_WORD).then(|| {
+        format!(
+            "the combinations are those of the geometry as it is meant: joint {joint} was moved by {turned:.1e} rad and \
+             {shifted:.1e} m (as written: --snap 0)"
+        )
+    })
+}
+
 /// The rank of the numbers as they stand; where it differs, a warning names the joints that make the difference.
 pub(super) fn literal_rank(
     question: &Question<'_>,
@@ -27,6 +54,9 @@ pub(super) fn literal_rank(
         return rank;
     };
     if literal_rank == rank {
+        if mechanism.loops().is_empty() {
+            warnings.extend(moved(question, geometry, &literal));
+        }
         return rank;
     }
     let differs = |&body: &usize| {

@@ -10,19 +10,24 @@ pub mod closed;
 mod compare;
 pub mod drng;
 pub mod extended;
+mod family;
 mod joined;
 pub mod lifting;
 mod literal;
 pub mod momentum;
+mod open;
 pub mod probe;
 pub mod rpna;
 pub mod sampling;
+pub mod sections;
 pub mod topology;
 
-pub use analysis::{Analysis, AnalyzeOptions, BaseParameter, BodyReport, Method, ModelSummary, analyze};
+pub use analysis::{
+    Analysis, AnalyzeOptions, BaseParameter, BodyReport, Method, ModelSummary, NullCombination, analyze,
+};
 pub use base_parameters::{Regrouping, Status};
 pub use certificate::{Certificate, JointTransfers};
 pub use compare::{Comparison, Prediction, compare};
-pub use rpna::{Regime, Rpna};
+pub use rpna::{Regime, Rpna, Scope};
 pub use sampling::{Experiment, Measured, Sampler};
 pub use topology::Topology;

@@ -19,7 +19,7 @@ use super::joined::{Joined, dimensions};
 use super::topology::{Cluster, Topology};
 use crate::linalg::{Echelon, Gap, Number, Pivot};
 use crate::mechanism::{BodyKind, Geometry, Pivoting};
-use crate::spatial::{Inertia, Motion, Parameters, pull_gradient};
+use crate::spatial::{Inertia, Motion, Parameters, inertia_gradient, pull_gradient};
 
 /// Which experiments count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,6 +31,32 @@ pub enum Regime {
     Static,
     /// The kinetic energy alone: gravity is left out.
     Kinetic,
+}
+
+/// What an experiment shows of an open chain, as far as the recursion is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scope {
+    /// Which motions count.
+    pub regime: Regime,
+    /// Whether the torques of all joints are measured.
+    pub torques: bool,
+    /// Whether the wrench between the ground and the robot is measured. It is the power of all forces along virtual motions
+    /// of the ground itself: every velocity counts as attained (`V` is everything), and the ground notices the weight. One
+    /// joint only may start from the ground.
+    pub wrench: bool,
+}
+
+impl From<Regime> for Scope {
+    fn from(regime: Regime) -> Self {
+        Self { regime, torques: true, wrench: false }
+    }
+}
+
+impl Scope {
+    /// Whether the joints' own motions count as velocities along which forces are measured.
+    fn own_motion(self) -> bool {
+        self.regime != Regime::Static && self.torques
+    }
 }
 
 /// What the recursion found at one joint.
@@ -61,6 +87,8 @@ pub struct Rpna<T: Number> {
     pub bodies: Vec<BodySpan>,
     /// How clearly ranks were decided (only of interest for `f64`).
     pub gap: Gap,
+    /// Number of joints whose transfers do not follow from their type alone.
+    pub restricted: usize,
     transfers: Vec<T>,
 }
 
@@ -69,8 +97,8 @@ pub type Transfer<T> = Vec<(usize, Parameters<T>)>;
 
 impl<T: Number> Rpna<T> {
     /// Runs the recursion.
-    pub fn new(geometry: &Geometry<T>, topology: &Topology, regime: Regime) -> Self {
-        Recursion::new(geometry, topology, regime).run()
+    pub fn new(geometry: &Geometry<T>, topology: &Topology, scope: impl Into<Scope>) -> Self {
+        Recursion::new(geometry, topology, scope.into()).run()
     }
 
     /// Dimension of the space of parameters that cannot be known.
@@ -178,7 +206,7 @@ struct Spans<T: Number> {
 struct Recursion<'a, T: Number> {
     geometry: &'a Geometry<T>,
     topology: &'a Topology,
-    regime: Regime,
+    scope: Scope,
     half: T,
     /// For each body where its spans are stored.
     stored: Vec<Option<u32>>,
@@ -194,13 +222,13 @@ struct Recursion<'a, T: Number> {
 }
 
 impl<'a, T: Number> Recursion<'a, T> {
-    fn new(geometry: &'a Geometry<T>, topology: &'a Topology, regime: Regime) -> Self {
+    fn new(geometry: &'a Geometry<T>, topology: &'a Topology, scope: Scope) -> Self {
         let bodies = geometry.bodies.len();
         let span = |width| Echelon::new(width, Pivot::Largest);
         Self {
             geometry,
             topology,
-            regime,
+            scope,
             half: T::from_decimal(1, 2, 0),
             stored: vec![None; bodies],
             spans: Vec::new(),
@@ -209,6 +237,7 @@ impl<'a, T: Number> Recursion<'a, T> {
                 joints: Vec::with_capacity(topology.clusters.len()),
                 bodies: vec![BodySpan::default(); bodies],
                 gap: Gap::default(),
+                restricted: 0,
                 transfers: Vec::with_capacity(40 * bodies),
             },
             v: span(6),
@@ -228,6 +257,7 @@ impl<'a, T: Number> Recursion<'a, T> {
             } else {
                 let joined = Joined::new(self.geometry, bodies);
                 let freedoms = self.restricted(cluster, &joined);
+                self.out.restricted += 1;
                 JointSpan { width: joined.width_k, freedoms, start }
             };
             self.out.joints.push(joint);
@@ -245,7 +275,7 @@ impl<'a, T: Number> Recursion<'a, T> {
             _ => return None,
         };
         let body = &all[index];
-        let free = body.pivoting == Pivoting::Floating && self.regime != Regime::Static;
+        let free = body.pivoting == Pivoting::Floating && self.scope.regime != Regime::Static;
         let full = |b: usize| self.out.bodies[b].velocity == 6 && self.out.bodies[b].identifiable == 10;
         let parent_full = cluster.parent.is_some_and(|p| full(p) && all[p].kind != BodyKind::Massless);
         let simple = bodies.iter().all(|&b| !all[b].ratio.is_zero())
@@ -311,8 +341,14 @@ impl<'a, T: Number> Recursion<'a, T> {
                 self.n.insert(&buffer);
             }
         }
+        // Nothing can be given to the ground: what it notices counts itself, not only its change.
+        if self.scope.wrench && cluster.parent.is_none() {
+            for i in 0..self.k.rank() {
+                self.n.insert(self.k.row(i));
+            }
+        }
         // Add the joint's own motion.
-        if self.regime != Regime::Static {
+        if self.scope.own_motion() {
             for mode in 0..modes {
                 joined.free_mode(mode, &mut buffer);
                 self.v.insert(&buffer);
@@ -340,10 +376,22 @@ impl<'a, T: Number> Recursion<'a, T> {
         self.k.reset(joined.width_k);
         let unit = |i: usize, n: usize| (0..n).map(move |j| if i == j { T::one() } else { T::zero() });
         let Some(p) = cluster.parent else {
-            if self.regime != Regime::Kinetic {
-                let fall = Motion::new(Vector3::zeros(), self.geometry.gravity);
+            let Scope { regime, torques, wrench } = self.scope;
+            let fall = Motion::new(Vector3::zeros(), self.geometry.gravity);
+            if regime != Regime::Kinetic && torques {
                 joined.pull_motion(&fall, buffer);
                 self.v.insert(buffer);
+            }
+            for k in (0..6).filter(|_| wrench) {
+                let along = Motion::from_vector(&SVector::from_iterator(unit(k, 6)));
+                if regime != Regime::Static {
+                    joined.pull_motion(&along, buffer);
+                    self.v.insert(buffer);
+                }
+                if regime != Regime::Kinetic {
+                    joined.pull_gradient(&inertia_gradient(&along, &fall), self.half, buffer);
+                    self.k.insert(buffer);
+                }
             }
             return;
         };

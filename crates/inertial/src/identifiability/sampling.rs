@@ -7,9 +7,10 @@
 
 use nalgebra::{Matrix3, SMatrix, SVector, Vector3};
 
-use super::rpna::Regime;
+use super::rpna::{Regime, Scope};
+use super::sections::Attained;
 use crate::linalg::{Echelon, Number, Pivot, SplitMix};
-use crate::mechanism::{Base, BodyGeometry, BodyKind, Geometry, Mechanism, Pivoting, gcd, turn_about};
+use crate::mechanism::{Base, BodyGeometry, BodyKind, Geometry, Mechanism, Pivoting, Surd, gcd, turn_about};
 use crate::spatial::{
     Inertia, Motion, Parameters, Pose, body_regressor, inertia_gradient, rotation_from_quaternion,
 };
@@ -84,8 +85,10 @@ pub struct Sampler<'a, T: Number> {
     experiment: &'a Experiment,
     offsets: Vec<usize>,
     width: usize,
-    /// For each coordinate the least common denominator of the ratios of what turns with it.
-    denominators: Vec<i64>,
+    /// The independent angles of a configuration, and how each body turns with one of them.
+    gearing: Gearing,
+    angles: Vec<(T, T)>,
+    nv: usize,
     probes: Vec<Probe>,
     source: SplitMix,
     coordinates: Vec<Coordinate<T>>,
@@ -100,7 +103,7 @@ pub struct Sampler<'a, T: Number> {
 /// Random values of one velocity coordinate.
 #[derive(Debug, Clone, Copy)]
 struct Coordinate<T> {
-    /// Cosine and sine of the angle divided by the least common denominator.
+    /// Cosine and sine of the angle of a joint that nothing follows.
     unit: (T, T),
     length: T,
     velocity: T,
@@ -129,14 +132,6 @@ impl<'a, T: Number> Sampler<'a, T> {
         for block in mechanism.parameter_blocks() {
             offsets[block.body] = block.offset;
         }
-        let mut denominators = vec![1i64; mechanism.nv()];
-        for body in geometry.bodies.iter().filter(|b| b.pivoting == Pivoting::Revolute) {
-            if let (Some((_, d)), true) = (body.fraction, body.kind != BodyKind::SymmetricRotor) {
-                let common = &mut denominators[body.v];
-                // Too large a denominator is as good as an irrational ratio; see `angle`.
-                *common = (*common / gcd(*common, d)).checked_mul(d).unwrap_or(*common);
-            }
-        }
         let mut source = SplitMix::new(seed);
         let truth = geometry.bodies.iter().map(|body| {
             let mut p = Parameters::from_fn(|_, _| T::random(&mut source));
@@ -154,8 +149,10 @@ impl<'a, T: Number> Sampler<'a, T> {
             experiment,
             offsets,
             width: mechanism.parameter_count(),
-            probes: probes(experiment, floating, denominators.len()),
-            denominators,
+            probes: probes(experiment, floating, mechanism.nv()),
+            gearing: Gearing::new(geometry, mechanism.nv()),
+            angles: Vec::new(),
+            nv: mechanism.nv(),
             source,
             coordinates: Vec::new(),
             states: Vec::with_capacity(geometry.bodies.len()),
@@ -163,6 +160,14 @@ impl<'a, T: Number> Sampler<'a, T> {
             truth,
             complete: experiment.is_complete(floating),
         }
+    }
+
+    /// Bound of the degree of a row's entries in the random numbers of a configuration, denominators cleared: each is
+    /// bilinear in two velocities, which every joint on the way turns (degree two in the tangent of half the divided angle)
+    /// or shifts.
+    pub fn degree(&self) -> f64 {
+        let turns: i64 = self.gearing.turns.iter().map(|&(_, times)| 2 * times.abs() + 2).sum();
+        2.0 * turns as f64 + 4.0
     }
 
     /// Number of columns.
@@ -173,7 +178,7 @@ impl<'a, T: Number> Sampler<'a, T> {
     /// A row at a fresh random configuration: all measured forces, combined at random.
     pub fn row(&mut self, out: &mut Vec<T>) {
         self.draw();
-        let mut factors = vec![T::zero(); self.denominators.len()];
+        let mut factors = vec![T::zero(); self.nv];
         let mut world = SVector::<T, 6>::zeros();
         for probe in &self.probes {
             let factor = T::random(&mut self.source);
@@ -235,13 +240,83 @@ impl<'a, T: Number> Sampler<'a, T> {
         }
     }
 
+    /// The pose of a body in its parent at the present configuration.
+    pub(super) fn pose(&self, body: usize) -> &Pose<T> {
+        &self.states[body].pose
+    }
+
+    /// The poses of all bodies in their parents at the present configuration.
+    pub(super) fn poses(&self) -> impl Iterator<Item = Pose<T>> + '_ {
+        self.states.iter().map(|s| s.pose)
+    }
+
+    /// Random factors of the modes of a joint.
+    pub(super) fn random_factors(&mut self) -> [T; 6] {
+        std::array::from_fn(|_| T::random(&mut self.source))
+    }
+
+    /// A random motion of a body in its joint.
+    pub(super) fn random_mode(&mut self, body: usize) -> Motion<T> {
+        let body = &self.geometry.bodies[body];
+        let mut out = Motion::zero();
+        for mode in body.modes() {
+            out += *mode * (body.ratio * T::random(&mut self.source));
+        }
+        out
+    }
+
+    /// What each body attains at the present configuration, as far as an experiment shows it.
+    pub(super) fn attained(&mut self, scope: Scope) -> Attained<T> {
+        let Scope { regime, torques, wrench } = scope;
+        let rest = Motion::zero();
+        let fall = match regime {
+            Regime::Kinetic => Vector3::zeros(),
+            _ => self.geometry.gravity,
+        };
+        let gravity = Motion::new(Vector3::zeros(), fall);
+        let world = if wrench { Motion::from_vector(&SVector::from(self.random_factors())) } else { rest };
+        let factors: Vec<T> = (0..self.nv).map(|_| T::random(&mut self.source)).collect();
+        let n = self.geometry.bodies.len();
+        let mut out = Attained {
+            virtually: Vec::with_capacity(n),
+            moving: Vec::with_capacity(n),
+            along: Vec::with_capacity(n),
+            ground: (world, gravity),
+        };
+        // The world's virtual motion alone, as each body sees it.
+        let mut carried: Vec<Motion<T>> = Vec::with_capacity(n);
+        for (body, state) in self.geometry.bodies.iter().zip(&self.states) {
+            let of_world = state.pose.pull_motion(body.parent.map_or(&world, |p| &carried[p]));
+            let mut virtually = state.pose.pull_motion(body.parent.map_or(&world, |p| &out.virtually[p]));
+            if torques {
+                for (k, mode) in body.modes().iter().enumerate() {
+                    virtually += *mode * (body.ratio * factors[body.v + k]);
+                }
+            }
+            let moving = if regime == Regime::Static { state.gravity } else { state.velocity + state.gravity };
+            let mut along = if torques { moving } else { rest };
+            if regime != Regime::Static {
+                along += of_world;
+            }
+            out.along.push(along);
+            out.virtually.push(virtually);
+            out.moving.push(moving);
+            carried.push(of_world);
+        }
+        out
+    }
+
     /// Moves to a fresh random configuration, with random velocities and accelerations.
-    fn draw(&mut self) {
+    pub(super) fn draw(&mut self) {
         let source = &mut self.source;
         self.coordinates.clear();
-        for &parts in &self.denominators {
+        self.angles.clear();
+        for &parts in &self.gearing.parts {
+            self.angles.push(random_angle(source, parts));
+        }
+        for _ in 0..self.nv {
             self.coordinates.push(Coordinate {
-                unit: random_angle(source, parts),
+                unit: random_angle(source, 1),
                 length: T::random(source),
                 velocity: T::random(source),
                 acceleration: T::random(source),
@@ -255,9 +330,10 @@ impl<'a, T: Number> Sampler<'a, T> {
         let rest = Motion::zero();
         let world = State { pose: Pose::identity(), velocity: rest, acceleration: -gravity, gravity };
         self.states.clear();
-        for body in &self.geometry.bodies {
+        for (body, &(angle, times)) in self.geometry.bodies.iter().zip(&self.gearing.turns) {
             let parent = body.parent.map_or(&world, |p| &self.states[p]);
-            let state = step(body, parent, &self.coordinates, &self.denominators, source);
+            let turned = || T::multiple_angle(self.angles[angle], times);
+            let state = step(body, parent, &self.coordinates, turned, source);
             self.states.push(state);
         }
         if self.experiment.ballistic {
@@ -376,21 +452,25 @@ fn step<T: Number>(
     body: &BodyGeometry<T>,
     parent: &State<T>,
     coordinates: &[Coordinate<T>],
-    denominators: &[i64],
+    turned: impl Fn() -> (T, T),
     source: &mut SplitMix,
 ) -> State<T> {
     let first = &coordinates[body.v];
     let axis = body.axis();
     let spin = |unit| body.frame * turn_about(2, unit) * body.frame.transpose();
+    let angle = || {
+        let ((c, s), ((rc, rs), _)) = (turned(), body.rest);
+        (c * rc - s * rs, c * rs + s * rc)
+    };
     let slide = |k: usize| body.frame.column(k) * coordinates[body.v + k].length;
     let still = Vector3::zeros();
     let moved = match body.pivoting {
         // Its one parameter does not see how far it has turned.
         Pivoting::Revolute if body.kind == BodyKind::SymmetricRotor => Pose::identity(),
-        Pivoting::Revolute => Pose::new(spin(angle(body, first, denominators[body.v], source)), still),
+        Pivoting::Revolute => Pose::new(spin(angle()), still),
         Pivoting::Helical => {
             let length = body.pitch * (body.ratio * first.length + body.rest.1);
-            Pose::new(spin(angle(body, first, denominators[body.v], source)), axis * length)
+            Pose::new(spin(angle()), axis * length)
         }
         Pivoting::Prismatic => Pose::from_translation(axis * (body.ratio * first.length + body.rest.1)),
         Pivoting::Cylindrical => Pose::new(spin(first.unit), axis * first.length),
@@ -413,23 +493,43 @@ fn step<T: Number>(
     }
 }
 
-/// Cosine and sine of a joint's angle: `ratio` times its coordinate's, and the offset.
-fn angle<T: Number>(
-    body: &BodyGeometry<T>,
-    coordinate: &Coordinate<T>,
-    denominator: i64,
-    source: &mut SplitMix,
-) -> (T, T) {
-    let (c, s) = match body.fraction {
-        Some((n, d)) if denominator % d == 0 => match n.checked_mul(denominator / d) {
-            Some(times) => T::multiple_angle(coordinate.unit, times),
-            None => random_angle(source, 1),
-        },
-        // At an irrational ratio the two angles are as good as independent: together they come near any pair.
-        _ => random_angle(source, 1),
-    };
-    let ((rc, rs), _) = body.rest;
-    (c * rc - s * rs, c * rs + s * rc)
+/// Ratios of angles up to this count as gears. Beyond it, two angles are as good as independent: a polynomial of lower degree
+/// in their cosines and sines that vanishes along such a curve vanishes everywhere.
+const LARGEST_GEAR: i64 = 10_000;
+
+/// How bodies turn together: a configuration has independent random angles, and each body turns by a whole multiple of one.
+#[derive(Debug, Clone)]
+struct Gearing {
+    /// Into how many parts each angle is divided.
+    parts: Vec<i64>,
+    /// For each body the number of its angle and the multiple.
+    turns: Vec<(usize, i64)>,
+}
+
+impl Gearing {
+    fn new<T: Number>(geometry: &Geometry<T>, nv: usize) -> Self {
+        let mut parts: Vec<i64> = Vec::new();
+        let mut fractions: Vec<(usize, i64, i64)> = Vec::with_capacity(geometry.bodies.len());
+        // For each coordinate its angles, with the ratio of the body that each belongs to.
+        let mut of: Vec<Vec<(usize, Surd)>> = vec![Vec::new(); nv];
+        for body in &geometry.bodies {
+            let fit = of[body.v].iter().find_map(|&(angle, unit)| {
+                let (n, d) = body.exact_ratio.quotient(unit, LARGEST_GEAR)?;
+                let common = parts[angle] / gcd(parts[angle], d) * d;
+                (common <= LARGEST_GEAR).then_some((angle, n, d, common))
+            });
+            if let Some((angle, n, d, common)) = fit {
+                parts[angle] = common;
+                fractions.push((angle, n, d));
+            } else {
+                of[body.v].push((parts.len(), body.exact_ratio));
+                fractions.push((parts.len(), 1, 1));
+                parts.push(1);
+            }
+        }
+        let turns = fractions.iter().map(|&(angle, n, d)| (angle, n * (parts[angle] / d))).collect();
+        Self { parts, turns }
+    }
 }
 
 /// Solves `I a = f` for a generic inertia.

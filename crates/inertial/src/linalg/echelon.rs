@@ -156,12 +156,16 @@ impl<T: Number> Echelon<T> {
         true
     }
 
+    /// What is left of a row once the pivots are eliminated from it.
+    pub fn remainder(&self, row: &[T]) -> Vec<T> {
+        let mut left = row.to_vec();
+        eliminate(&self.rows, &self.pivots, &self.extents, self.width, &mut left);
+        left
+    }
+
     /// Whether a row lies in the span.
     pub fn contains(&self, row: &[T]) -> bool {
-        let mut left = row.to_vec();
-        let scale = weight(&left);
-        eliminate(&self.rows, &self.pivots, &self.extents, self.width, &mut left);
-        weight(&left) <= T::TOLERANCE * scale
+        weight(&self.remainder(row)) <= T::TOLERANCE * weight(row)
     }
 
     /// Makes each pivot the only nonzero entry of its column; with [`Pivot::First`] the reduced row echelon form, up to

@@ -165,6 +165,8 @@ impl<const P: u64> Gf<P> {
         );
         (1 << BITS) - P
     };
+    /// The prime.
+    pub const PRIME: u64 = P;
     /// `e^{iπ/180}`.
     const DEGREE: u64 = degree(Self::C);
     const HALF: u64 = P.div_ceil(2);
@@ -184,6 +186,47 @@ impl<const P: u64> Gf<P> {
     /// `self^n`.
     pub fn pow(self, n: u64) -> Self {
         Self(power(self.0, n, Self::C))
+    }
+
+    /// A square root, `None` where there is none (Tonelli and Shanks).
+    ///
+    /// ```
+    /// use inertial::linalg::{First, Number};
+    /// use inertial::spatial::Field;
+    /// let root = First::from_i64(10).sqrt().map(|x| x * x);
+    /// assert!(root.is_none() || root == Some(First::from_i64(10)));
+    /// assert_eq!(First::from_i64(3).sqrt().map(|x| x * x), Some(First::from_i64(3)));
+    /// ```
+    pub fn sqrt(self) -> Option<Self> {
+        if self.is_zero() {
+            return Some(self);
+        }
+        let minus_one = -Self::one();
+        if self.pow((P - 1) / 2) != Self::one() {
+            return None;
+        }
+        // P − 1 = odd · 2^twos, and a number that is no square.
+        let twos = (P - 1).trailing_zeros();
+        let odd = (P - 1) >> twos;
+        let other = (2..).map(Self::new).find(|x| x.pow((P - 1) / 2) == minus_one)?;
+        let (mut power, mut root, mut rest, mut order) =
+            (other.pow(odd), self.pow(odd.div_ceil(2)), self.pow(odd), twos);
+        while rest != Self::one() {
+            let mut square = rest;
+            let mut least = 0;
+            while square != Self::one() {
+                square *= square;
+                least += 1;
+            }
+            for _ in 0..order - least - 1 {
+                power *= power;
+            }
+            root *= power;
+            power *= power;
+            rest *= power;
+            order = least;
+        }
+        Some(root)
     }
 
     /// The fraction `n/d` with `|n|, d ≤ √(P/2)` that it is the image of, if there is one (Wang's reconstruction).

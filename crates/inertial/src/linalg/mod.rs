@@ -8,6 +8,7 @@ mod echelon;
 mod field;
 mod ldl;
 mod pivoting;
+mod wide;
 
 pub use double::Double;
 pub use echelon::{Echelon, Gap, Pivot};
@@ -18,3 +19,4 @@ pub use inertial_dense::{
 };
 pub(crate) use ldl::{ldl, ldl_solve};
 pub use pivoting::FullPivots;
+pub use wide::Wide;

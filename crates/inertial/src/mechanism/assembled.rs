@@ -123,19 +123,19 @@ impl ExactAssembly {
                 let q = &q[body.drive.q..body.drive.q + body.joint_type.nq()];
                 let mut position = q.to_vec();
                 if let [p] = position.as_mut_slice() {
-                    *p = body.drive.ratio * *p + body.drive.offset;
+                    // An open chain's geometry stands at its offsets already.
+                    let offset = if geometry.chain.is_some() { 0.0 } else { body.drive.offset };
+                    *p = body.drive.ratio * *p + offset;
                 }
                 stand(&body.joint_type, exact.pivoting, &exact.frame, &position)
             })
             .collect();
-        let (length, slack) = (snap * geometry.size(), slack(mechanism, geometry.size()));
+        let slack = slack(mechanism, geometry.size());
         let loops = mechanism
             .loops()
             .iter()
             .map(|l| {
-                let exact = |x: f64| {
-                    if x.abs() <= length { Surd::ZERO } else { Surd::recognise_within(x, slack) }
-                };
+                let exact = |x: f64| Surd::recognise_within(x, slack);
                 let end = |end: &LoopFrame| EndPlan {
                     turns: recognise_rotation(&end.pose.rotation, snap),
                     offset: end.pose.translation.data.0[0].map(exact),
@@ -200,21 +200,36 @@ fn loop_kind(joint: &JointType, snap: f64) -> LoopKind {
 
 impl LoopPlan {
     fn to<T: Number>(&self) -> AssembledLoop<T> {
-        let (outer, end): (Pose<T>, Pose<T>) = (self.predecessor_end.to(), self.successor_end.to());
-        let (free, axes, closing) = match self.joint {
-            LoopKind::Fixed => (Vec::new(), None, Closing::Fixed),
-            LoopKind::Free(pivoting, axis, pitch) => {
-                let (frame, pitch) = (aligned(&axis), pitch.to());
-                let free = modes(pivoting, &frame, pitch)[..pivoting.freedoms()].to_vec();
-                (free, None, Closing::Free(pivoting, frame, pitch))
+        let closing = match self.joint {
+            LoopKind::Fixed => Closing::Fixed,
+            LoopKind::Free(pivoting, axis, pitch) => Closing::Free(pivoting, aligned(&axis), pitch.to()),
+            LoopKind::Universal(axes) => {
+                Closing::Universal(axes.map(|axis| aligned::<T>(&axis).column(2).into_owned()))
             }
-            LoopKind::Universal([first, second]) => {
-                let axis = |a: &[Angle; 2]| aligned::<T>(a).column(2).into_owned();
-                let axes = [axis(&first), axis(&second)];
-                // Every rotation, less the one moment that the two axes leave.
+        };
+        let ends = [self.predecessor_end.to(), self.successor_end.to()];
+        AssembledLoop::new(self.predecessor, self.successor, ends, closing)
+    }
+}
+
+impl<T: Number> AssembledLoop<T> {
+    /// A loop joint between two bodies, given its frames on both (predecessor's first) and its kind.
+    pub fn new(
+        predecessor: Option<usize>,
+        successor: Option<usize>,
+        ends: [Pose<T>; 2],
+        closing: Closing<T>,
+    ) -> Self {
+        let [outer, end] = ends;
+        let (free, axes) = match &closing {
+            Closing::Fixed => (Vec::new(), None),
+            Closing::Free(pivoting, frame, pitch) => {
+                (modes(*pivoting, frame, *pitch)[..pivoting.freedoms()].to_vec(), None)
+            }
+            Closing::Universal(axes) => {
+                // All rotations, less the moment about the cross product of the two axes.
                 let ball = modes(Pivoting::Spherical, &Matrix3::identity(), T::zero())[..3].to_vec();
-                let own = [outer.rotation * axes[0], end.rotation * axes[1]];
-                (ball, Some(own), Closing::Universal(axes))
+                (ball, Some([outer.rotation * axes[0], end.rotation * axes[1]]))
             }
         };
         let modes: Vec<Motion<T>> = free.iter().map(|m| end.push_motion(m)).collect();
@@ -223,14 +238,14 @@ impl LoopPlan {
             span.insert(m.to_vector().as_slice());
         }
         let wrench = |w: Vec<T>| Force::new(Vector3::new(w[0], w[1], w[2]), Vector3::new(w[3], w[4], w[5]));
-        AssembledLoop {
-            predecessor: self.predecessor,
-            successor: self.successor,
+        Self {
+            predecessor,
+            successor,
             centre: end.translation,
             wrenches: span.null_space().into_iter().map(wrench).collect(),
             modes,
             axes,
-            ends: [outer, end],
+            ends,
             closing,
         }
     }

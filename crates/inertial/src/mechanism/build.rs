@@ -11,7 +11,8 @@ use check::{check_numbers, checked_pose, checked_type, finite, place};
 
 use super::{
     Base, Body, BodyKind, BuildOptions, CollisionShape, Drive, Joint, JointSpec, JointType, Link, LoopEnd,
-    LoopFrame, LoopJoint, Mechanism, MechanismBuilder, ParameterBlock, ShapeSpec,
+    LoopFrame, LoopJoint, Mechanism, MechanismBuilder, ParameterBlock, Rounding,
+    ShapeSpec,
 };
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Place, Result};
@@ -62,6 +63,8 @@ struct Build<'a> {
     root: String,
     link_index: HashMap<String, usize>,
     links: Vec<Link>,
+    /// For each link how its pose in its body was rounded.
+    roundings: Vec<Option<Rounding>>,
     bodies: Vec<Body>,
     joints: Vec<Joint>,
     joint_index: HashMap<String, usize>,
@@ -136,6 +139,7 @@ impl<'a> Build<'a> {
             described,
             root,
             link_index,
+            roundings: vec![Some(Rounding::default()); links.len()],
             links,
             bodies: Vec::new(),
             joints: Vec::new(),
@@ -231,6 +235,7 @@ impl<'a> Build<'a> {
         let here = || place(joint.line, format!("joint \"{}\"", joint.name));
         let parent = &self.links[self.link_index[&joint.parent]];
         let (parent_body, origin) = (parent.body, parent.pose * checked_pose(&joint.origin, here())?);
+        let rounding = carried(self.roundings[self.link_index[&joint.parent]], joint.rounding, &joint.origin);
         let joint_type = checked_type(&joint.joint_type, here())?;
         check_numbers(joint)?;
         if joint.mimic.is_some() && joint_type.nv() != 1 {
@@ -243,6 +248,7 @@ impl<'a> Build<'a> {
         if joint_type == JointType::Fixed {
             self.links[child].body = parent_body;
             self.links[child].pose = origin;
+            self.roundings[child] = rounding;
             if let (Some(body), Some(inertia)) = (parent_body, inertia) {
                 self.bodies[body].inertia += inertia.transformed(&origin);
             }
@@ -261,6 +267,7 @@ impl<'a> Build<'a> {
             placement,
             joint_type,
             drive: Drive { q: q + shift, v: v + shift, ratio: 1.0, offset: 0.0 },
+            rounding,
             inertia,
             joint: index,
         };
@@ -466,6 +473,16 @@ impl<'a> Build<'a> {
         }
         out
     }
+}
+
+/// The rounding of a frame on a link whose own pose was rounded; what turns the link moves the frame.
+fn carried(link: Option<Rounding>, own: Option<Rounding>, origin: &Pose<f64>) -> Option<Rounding> {
+    let (link, own) = (link?, own?);
+    Some(Rounding {
+        angle: link.angle + own.angle,
+        length: link.length + own.length + link.angle * origin.translation.norm(),
+        axis: own.axis,
+    })
 }
 
 fn floats(joints: &[JointSpec], root: &str) -> bool {

@@ -54,6 +54,17 @@ pub struct Mimic {
     pub offset: f64,
 }
 
+/// How far the numbers of a joint may be from those that were meant, because they were rounded when they were written.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Rounding {
+    /// Rotation of the frame and direction of the axis (radians).
+    pub angle: f64,
+    /// Position of the frame.
+    pub length: f64,
+    /// Direction of the axis alone (radians).
+    pub axis: f64,
+}
+
 /// A link as described.
 #[derive(Debug, Clone)]
 pub struct LinkSpec {
@@ -86,6 +97,8 @@ pub struct JointSpec {
     pub mimic: Option<Mimic>,
     /// Whether its coordinates are (in)dependent where there are loops.
     pub independent: Option<bool>,
+    /// How its origin and axis were rounded; `None` where nobody knows.
+    pub rounding: Option<Rounding>,
     /// Line of the description.
     pub line: Option<u32>,
 }
@@ -108,6 +121,7 @@ impl JointSpec {
             dynamics: JointDynamics::default(),
             mimic: None,
             independent: None,
+            rounding: None,
             line: None,
         }
     }

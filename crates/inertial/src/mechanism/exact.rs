@@ -11,6 +11,12 @@ const STEP: f64 = 15.0;
 /// An angle this near a whole degree was meant as one: products of a few rotations round to about this.
 const WHOLE_DEGREE: f64 = 1e-14;
 
+/// Entries of rational rotations (of order one, from a few operations) agree with their fraction to this.
+const SHORT: f64 = 3e-15;
+
+/// An angle read from a file and recovered from its matrix differs from the decimal in the file by no more than this.
+const WRITTEN: f64 = 4e-15;
+
 /// `n/d · 10^e · √root`, exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Surd {
@@ -57,10 +63,47 @@ impl Surd {
         found.unwrap_or_else(|| literal(x))
     }
 
+    /// The fraction with a denominator up to a thousand that `x`, of order one, is to rounding.
+    pub(super) fn short_fraction(x: f64) -> Option<Self> {
+        if x.abs() <= SHORT {
+            return Some(Self::ZERO);
+        }
+        fraction(x, |y, found| (found - y).abs() <= SHORT)
+    }
+
     /// Its image among other numbers.
     pub fn to<T: Number>(self) -> T {
         let rational = T::from_decimal(self.n, self.d, self.e);
         if self.root == 1 { rational } else { rational * T::root(self.root) }
+    }
+
+    /// The fraction `self / other` in lowest terms, where it is one with no more than `most` above and below.
+    pub fn quotient(self, other: Self, most: i64) -> Option<(i64, i64)> {
+        if self.root != other.root || other.n == 0 {
+            return None;
+        }
+        let wide = i128::from;
+        let (mut n, mut d) = (wide(self.n) * wide(other.d), wide(self.d) * wide(other.n));
+        let reduce = |n: i128, d: i128| {
+            let (mut a, mut b) = (n.abs(), d.abs());
+            while b != 0 {
+                (a, b) = (b, a % b);
+            }
+            (n / a.max(1), d / a.max(1))
+        };
+        (n, d) = reduce(n, d);
+        let power = 10i128.checked_pow(self.e.abs_diff(other.e).min(30))?;
+        if self.e > other.e {
+            n = n.checked_mul(power)?;
+        } else {
+            d = d.checked_mul(power)?;
+        }
+        (n, d) = reduce(n, d);
+        if d < 0 {
+            (n, d) = (-n, -d);
+        }
+        let (n, d) = (i64::try_from(n).ok()?, i64::try_from(d).ok()?);
+        (n.abs() <= most && d <= most).then_some((n, d))
     }
 
     /// As a fraction in lowest terms, where it is one that 64 bits can hold.
@@ -162,6 +205,28 @@ impl Angle {
         let quarter = (radians / std::f64::consts::FRAC_PI_2).round();
         let rest = radians - quarter * std::f64::consts::FRAC_PI_2;
         Self::HalfTangent((quarter as i64).rem_euclid(4), Surd::recognise((0.5 * rest).tan()))
+    }
+
+    /// The same, where also an angle that is a multiple of 15° rounded (or cut off) to some decimals was meant as that
+    /// multiple, if it is not farther from it than `rounded`.
+    pub fn recognise_rounded(radians: f64, tolerance: f64, rounded: f64) -> Self {
+        let nearest = ((radians.to_degrees() / STEP).round() * STEP).to_radians();
+        let written = |digits: i32| {
+            let unit = 10f64.powi(-digits);
+            let n = (nearest / unit).trunc();
+            [n - 1.0, n, n + 1.0].iter().any(|n| (n * unit - radians).abs() <= WRITTEN)
+                && (nearest - radians).abs() < unit
+        };
+        let near = (nearest - radians).abs() <= rounded && (3..=12).any(written);
+        Self::recognise(radians, if near { rounded } else { tolerance })
+    }
+
+    /// The angle that is `quarters` right angles more.
+    pub(super) fn turned(self, quarters: i64) -> Self {
+        match self {
+            Self::Degrees(k) => Self::Degrees((k + 90 * quarters).rem_euclid(360)),
+            Self::HalfTangent(q, t) => Self::HalfTangent((q + quarters).rem_euclid(4), t),
+        }
     }
 
     /// Whether it is a multiple of 15°.

@@ -2,10 +2,12 @@
 
 use nalgebra::{Matrix3, Vector3};
 
+use super::chain;
+use super::orientation::between;
 use super::snap::{Align, BodyPlan, Offset, Turns};
-use super::{Angle, BodyKind, ExactGeometry};
+use super::{Angle, BodyKind, ExactGeometry, Surd};
 use crate::linalg::Number;
-use crate::spatial::{Motion, Pose, skew};
+use crate::spatial::{Motion, Pose};
 
 /// What a joint of a built mechanism lets its body do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,11 +64,11 @@ pub struct BodyGeometry<T: Number> {
     pub pitch: T,
     /// The joint's speed per unit of its coordinate's.
     pub ratio: T,
-    /// That ratio as a fraction, where it is one that 64 bits can hold.
-    pub fraction: Option<(i64, i64)>,
+    /// That ratio, exactly.
+    pub exact_ratio: Surd,
     /// Cosine and sine, and length, of the joint's position where its coordinate is zero.
     pub rest: ((T, T), T),
-    modes: [Motion<T>; 6],
+    pub(super) modes: [Motion<T>; 6],
 }
 
 impl<T: Number> BodyGeometry<T> {
@@ -74,6 +76,11 @@ impl<T: Number> BodyGeometry<T> {
     #[inline]
     pub fn modes(&self) -> &[Motion<T>] {
         &self.modes[..self.pivoting.freedoms()]
+    }
+
+    /// The free modes in a frame whose third axis is the joint's, without the ratio.
+    pub fn modes_about_z(&self) -> Vec<Motion<T>> {
+        modes(self.pivoting, &Matrix3::identity(), self.pitch)[..self.pivoting.freedoms()].to_vec()
     }
 
     /// The joint's axis in the body's frame.
@@ -95,6 +102,9 @@ pub struct Geometry<T: Number> {
 impl ExactGeometry {
     /// Writes the geometry in numbers of one kind.
     pub fn to<T: Number>(&self) -> Geometry<T> {
+        if let Some(plan) = &self.chain {
+            return chain::geometry(plan.gravity, &plan.joints, &self.outline);
+        }
         let ground = Line::ground(self.gravity);
         let mut lines: Vec<Line<T>> = Vec::with_capacity(self.bodies.len());
         for (plan, outline) in self.bodies.iter().zip(&self.outline) {
@@ -112,7 +122,7 @@ impl ExactGeometry {
                 frame: line.frame,
                 pitch,
                 ratio: plan.ratio.to(),
-                fraction: plan.ratio.ratio(),
+                exact_ratio: plan.ratio,
                 rest: (plan.rest.0.cos_sin(), plan.rest.1.to()),
                 modes: modes(plan.pivoting, &line.frame, pitch),
             }
@@ -173,13 +183,6 @@ pub(super) fn aligned<T: Number>(axis: &[Angle; 2]) -> Matrix3<T> {
     turns(&Turns { order: [2, 1, 0], angles: [axis[0], axis[1], Angle::ZERO] })
 }
 
-/// The smallest rotation from one unit vector to another that is not opposite.
-fn between<T: Number>(from: &Vector3<T>, to: &Vector3<T>) -> Matrix3<T> {
-    let w = skew(&from.cross(to));
-    let scale = (T::one() + from.dot(to)).inverse().unwrap_or_else(T::zero);
-    Matrix3::identity() + w + w * w * scale
-}
-
 /// A body's axis and the point on it that its children are measured from.
 #[derive(Debug, Clone)]
 pub(super) struct Line<T: Number> {
@@ -233,7 +236,7 @@ impl<T: Number> Line<T> {
         let (z, c) = (parent.axis(), rotation * own);
         let normal = z.cross(&c);
         let translation = match plan.offset {
-            Offset::Plain(p) => Vector3::from(p.map(super::Surd::to)),
+            Offset::Plain(p) => Vector3::from(p.map(Surd::to)),
             Offset::Lines([s, t, a]) => {
                 parent.foot + z * s.to::<T>() + c * t.to::<T>() + normal * a.to::<T>()
             }

@@ -7,11 +7,14 @@ mod assembled;
 mod build;
 mod builder;
 pub mod builtin;
+mod chain;
 mod closing;
 mod exact;
 mod geometry;
 mod joint;
+mod orientation;
 pub mod read;
+mod relations;
 mod shapes;
 mod snap;
 pub mod write;
@@ -21,7 +24,7 @@ use nalgebra::Vector3;
 pub use assembled::{Assembled, AssembledBody, AssembledLoop, ExactAssembly};
 pub use builder::{
     BuildOptions, JointDynamics, JointSpec, Limits, LinkSpec, LoopEnd, LoopSpec, MechanismBuilder, Mimic,
-    RotorModel, RotorSpec, WheelSpec,
+    RotorModel, RotorSpec, Rounding, WheelSpec,
 };
 pub use closing::{Closing, Equations};
 pub(crate) use exact::gcd;
@@ -29,6 +32,7 @@ pub use exact::{Angle, Surd};
 pub(crate) use geometry::turn as turn_about;
 pub use geometry::{BodyGeometry, Geometry, Pivoting};
 pub use joint::{JointType, Modes, plane_directions, rotation_about};
+pub use relations::AssumedRelation;
 pub use shapes::{CollisionShape, Shape, ShapeSpec};
 pub use snap::{DEFAULT_SNAP, ExactGeometry, ROUNDING};
 
@@ -86,6 +90,8 @@ pub struct Body {
     pub joint_type: JointType,
     /// The coordinates that move it.
     pub drive: Drive,
+    /// How its placement and axis were rounded; `None` where nobody knows.
+    pub rounding: Option<Rounding>,
     /// Inertia as the model gives it, about the body's frame.
     pub inertia: Inertia<f64>,
     /// Index in [`Mechanism::joints`] of the joint it belongs to (of a rotor: the joint it drives).

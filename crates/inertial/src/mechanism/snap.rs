@@ -9,7 +9,10 @@
 use nalgebra::{Matrix3, Vector3};
 
 use super::geometry::{Line, Pivoting, aligned, turns};
-use super::{Angle, BodyKind, JointType, Mechanism, Surd};
+use super::chain::JointPlan;
+use super::orientation::{ExactDirection, best_turns};
+use super::relations::{self, AssumedRelation, pivoting};
+use super::{Angle, BodyKind, Mechanism, Surd};
 use crate::linalg::Shadow;
 use crate::spatial::Field;
 
@@ -21,15 +24,12 @@ pub const DEFAULT_SNAP: f64 = 1e-4;
 
 type Real = Shadow<2_305_843_009_213_692_601>;
 
-/// How a rotation is written exactly: a product of turns about three coordinate axes, in [`ORDERS`]' order.
+/// How a rotation is written exactly: a product of turns about three coordinate axes, in the given order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Turns {
     pub order: [usize; 3],
     pub angles: [Angle; 3],
 }
-
-/// URDF's roll-pitch-yaw first; the others find zeros that it hides.
-const ORDERS: [[usize; 3]; 6] = [[2, 1, 0], [0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1]];
 
 /// Turn of the child that brings its axis into a special position.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -91,8 +91,18 @@ pub(super) struct BodyPlan {
 pub struct ExactGeometry {
     pub(super) gravity: Option<[Angle; 2]>,
     pub(super) bodies: Vec<BodyPlan>,
+    /// Of a mechanism without loops, in place of the two above.
+    pub(super) chain: Option<ChainPlan>,
+    assumed: Vec<AssumedRelation>,
     pub(super) outline: Vec<Outline>,
     size: f64,
+}
+
+/// An open chain, joint by joint.
+#[derive(Debug, Clone)]
+pub(super) struct ChainPlan {
+    pub gravity: Option<ExactDirection>,
+    pub joints: Vec<JointPlan>,
 }
 
 /// What needs no numbers.
@@ -112,6 +122,13 @@ impl ExactGeometry {
     /// The same with a tolerance for each body's joint.
     pub fn with_tolerances(mechanism: &Mechanism, snap: impl Fn(usize) -> f64) -> Self {
         let size = size(mechanism);
+        let outline = mechanism.bodies().iter();
+        let outline = outline.map(|b| Outline { parent: b.parent, kind: b.kind, v: b.drive.v }).collect();
+        if mechanism.loops().is_empty() {
+            let relations::Decided { gravity, plans, assumed } = relations::decide(mechanism, snap);
+            let chain = Some(ChainPlan { gravity, joints: plans });
+            return Self { gravity: None, bodies: Vec::new(), chain, assumed, outline, size };
+        }
         let overall = (0..mechanism.bodies().len()).map(&snap).fold(ROUNDING, f64::max);
         let gravity = mechanism.gravity();
         let gravity = (gravity.norm() > 0.0).then(|| inclination(&gravity, overall));
@@ -120,9 +137,7 @@ impl ExactGeometry {
         for body in 0..mechanism.bodies().len() {
             planner.add(body, snap(body).max(ROUNDING));
         }
-        let outline = mechanism.bodies().iter();
-        let outline = outline.map(|b| Outline { parent: b.parent, kind: b.kind, v: b.drive.v }).collect();
-        Self { gravity, bodies: planner.bodies, outline, size }
+        Self { gravity, bodies: planner.bodies, chain: None, assumed: Vec::new(), outline, size }
     }
 
     /// The longest offset between neighbouring joints: the unit that lengths are compared with.
@@ -130,14 +145,25 @@ impl ExactGeometry {
         self.size
     }
 
+    /// The relations that hold only approximately and were taken as meant.
+    pub fn assumed(&self) -> &[AssumedRelation] {
+        &self.assumed
+    }
+
     /// Whether another reading of the same mechanism has the same direction of gravity.
     pub fn same_gravity(&self, other: &Self) -> bool {
-        self.gravity == other.gravity
+        match (&self.chain, &other.chain) {
+            (Some(a), Some(b)) => a.gravity == b.gravity,
+            _ => self.gravity == other.gravity,
+        }
     }
 
     /// Bodies whose joint another reading of the same mechanism describes differently.
     pub fn differences(&self, other: &Self) -> Vec<usize> {
-        (0..self.bodies.len()).filter(|&i| self.bodies[i] != other.bodies[i]).collect()
+        match (&self.chain, &other.chain) {
+            (Some(a), Some(b)) => (0..a.joints.len()).filter(|&i| a.joints[i] != b.joints[i]).collect(),
+            _ => (0..self.bodies.len()).filter(|&i| self.bodies[i] != other.bodies[i]).collect(),
+        }
     }
 }
 
@@ -175,27 +201,7 @@ pub(super) fn inclination(v: &Vector3<f64>, tolerance: f64) -> [Angle; 2] {
 }
 
 pub(super) fn recognise_rotation(r: &Matrix3<f64>, tolerance: f64) -> Turns {
-    let mut best: Option<(usize, Turns)> = None;
-    for order in ORDERS {
-        let [i, j, k] = order;
-        let sign = if (i + 1) % 3 == j { 1.0 } else { -1.0 };
-        let across = r[(i, i)].hypot(r[(i, j)]);
-        // Near the singularity of this order the outer angles are poorly known; another order has none there.
-        if across < 0.1 {
-            continue;
-        }
-        let angles = [
-            (-sign * r[(j, k)]).atan2(r[(k, k)]),
-            (sign * r[(i, k)]).atan2(across),
-            (-sign * r[(i, j)]).atan2(r[(i, i)]),
-        ];
-        let angles = angles.map(|a| Angle::recognise(a, tolerance));
-        let special = angles.iter().filter(|a| a.is_special()).count();
-        if best.is_none_or(|(count, _)| special > count) {
-            best = Some((special, Turns { order, angles }));
-        }
-    }
-    best.map_or(Turns { order: ORDERS[0], angles: [Angle::ZERO; 3] }, |(_, turns)| turns)
+    best_turns(r, |a| Angle::recognise(a, tolerance)).1
 }
 
 struct Planner<'a> {
@@ -209,18 +215,7 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn add(&mut self, index: usize, tolerance: f64) {
         let body = &self.mechanism.bodies()[index];
-        let (pivoting, axis, pitch) = match body.joint_type {
-            JointType::Revolute { axis } => (Pivoting::Revolute, axis, 0.0),
-            JointType::Helical { axis, pitch } => (Pivoting::Helical, axis, pitch),
-            JointType::Cylindrical { axis } => (Pivoting::Cylindrical, axis, 0.0),
-            JointType::Prismatic { axis } => (Pivoting::Prismatic, axis, 0.0),
-            JointType::Planar { normal } => (Pivoting::Planar, normal, 0.0),
-            JointType::Spherical => (Pivoting::Spherical, Vector3::z(), 0.0),
-            // Neither fixed nor universal joints reach a built mechanism.
-            JointType::Floating | JointType::Fixed | JointType::Universal { .. } => {
-                (Pivoting::Floating, Vector3::z(), 0.0)
-            }
-        };
+        let (pivoting, axis, pitch) = pivoting(&body.joint_type);
         let mut plan = BodyPlan {
             pivoting,
             axis: inclination(&axis, tolerance),
@@ -232,7 +227,8 @@ impl Planner<'_> {
             rest: (Angle::recognise(body.drive.offset, tolerance), Surd::recognise(body.drive.offset)),
         };
         plan.align = self.align(index, &plan, tolerance);
-        let length = tolerance * self.size;
+        // Small features of machines with loops count; what rounding spoils there is restored by the analysis of loops.
+        let length = if self.mechanism.loops().is_empty() { tolerance } else { ROUNDING } * self.size;
         let slack = slack(self.mechanism, self.size);
         let snapped = |x: f64| if x.abs() <= length { Surd::ZERO } else { Surd::recognise_within(x, slack) };
         plan.offset = Offset::Plain(body.placement.translation.data.0[0].map(snapped));

@@ -29,6 +29,7 @@ mod mechanism_file_write;
 mod mjcf;
 mod momentum;
 mod mujoco;
+mod open_chains;
 mod optimize;
 mod payload;
 mod pga;

@@ -34,6 +34,18 @@ pub struct Explanation {
     pub unsound: usize,
 }
 
+impl Explanation {
+    /// The same with parameters in other units: those of the vectors times `factors` are the new ones.
+    pub fn rescaled(mut self, factors: &[f64]) -> Self {
+        for reason in &mut self.reasons {
+            for (column, x) in &mut reason.vector {
+                *x *= factors[*column];
+            }
+        }
+        self
+    }
+}
+
 /// Explains a null space: first by the principles, then by points that bodies share because the loops make them move
 /// alike (`shared`, asked for only where something is left), and what remains by computation.
 ///

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use nalgebra::{Matrix3, Vector3};
 
 use super::MechanismBuilder;
+use super::rounding::{Numbers, mark};
 use super::xml::{Element, Xml, quoted};
 use crate::Result;
 use crate::mechanism::{
@@ -58,6 +59,7 @@ pub(crate) fn read_with_rotor_links(text: &str) -> Result<(MechanismBuilder, Vec
     }
     let mut model = MechanismBuilder::new(robot.identifier("name")?.unwrap_or("robot"), "");
     let mut couplings = Vec::new();
+    let mut numbers = Vec::new();
     for element in robot.children() {
         match element.tag() {
             "link" => {
@@ -65,12 +67,16 @@ pub(crate) fn read_with_rotor_links(text: &str) -> Result<(MechanismBuilder, Vec
                 model.shapes.extend(shapes(element, &link.name));
                 model.links.push(link);
             }
-            "joint" => model.joints.push(joint(element)?),
+            "joint" => {
+                model.joints.push(joint(element)?);
+                numbers.push(placing_numbers(element)?);
+            }
             "loop" => model.loops.push(loop_joint(element)?),
             "coupling" => couplings.push(Coupling::read(element)?),
             _ => {}
         }
     }
+    mark(&mut model.joints, &numbers);
     drop_dangling_mimics(&mut model);
     let rotor_links = couple(&mut model, &couplings)?;
     let children: HashSet<&str> = model.joints.iter().map(|j| j.child.as_str()).collect();
@@ -139,6 +145,19 @@ fn axis(element: Element<'_>) -> Result<Vector3<f64>> {
         None => Ok(Vector3::x()),
         Some(axis) => direction(axis),
     }
+}
+
+/// The numbers that place a joint.
+fn placing_numbers(element: Element<'_>) -> Result<Numbers> {
+    let mut out = Numbers::default();
+    if let Some(origin) = element.child("origin")? {
+        out.lengths.extend(origin.numbers::<3>("xyz")?.into_iter().flatten());
+        out.angles.extend(origin.numbers::<3>("rpy")?.into_iter().flatten());
+    }
+    if let Some(axis) = element.child("axis")? {
+        out.axis.extend(axis.numbers::<3>("xyz")?.into_iter().flatten());
+    }
+    Ok(out)
 }
 
 fn direction(axis: Element<'_>) -> Result<Vector3<f64>> {

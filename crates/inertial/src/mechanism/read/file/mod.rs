@@ -26,6 +26,7 @@ use crate::mechanism::{
     JointDynamics, JointSpec, JointType, Limits, LinkSpec, LoopEnd, LoopSpec, Mimic, RotorSpec, WheelSpec,
     rotation_about,
 };
+use crate::mechanism::read::rounding::{Numbers, mark};
 use crate::spatial::{Inertia, Pose, rotation_from_quaternion, rotation_from_rpy};
 use crate::{Error, Place, Result};
 use places::{EntryPlace, Places};
@@ -111,6 +112,8 @@ impl<'a> Reader<'a> {
             builder.links.push(LinkSpec { name: body.name.clone(), inertia, line: here.line });
             builder.joints.push(self.joint(body, &here)?);
         }
+        let numbers: Vec<Numbers> = self.document.bodies.iter().map(|b| self.numbers(b)).collect();
+        mark(&mut builder.joints, &numbers);
         for (i, l) in self.document.loops.iter().enumerate() {
             let here = self.entry("loops", |p| &p.loops, i);
             let end = |end: &text::End, field: &str| -> Result<LoopEnd> {
@@ -212,6 +215,24 @@ impl<'a> Reader<'a> {
         spec.mimic =
             joint.mimic.as_ref().map(|m| Mimic { joint: m.joint.clone(), ratio: m.ratio, offset: m.offset });
         Ok(spec)
+    }
+
+    /// The numbers that place a joint.
+    fn numbers(&self, body: &text::Body) -> Numbers {
+        let (joint, origin) = (&body.joint, &body.joint.origin);
+        let mut out = Numbers::default();
+        let before = self.standard.get(body.parent.as_str()).copied();
+        for row in joint.dh.or(origin.dh).into_iter().chain(before) {
+            out.lengths.extend([row.a, row.d]);
+            out.angles.extend([row.alpha, row.theta]);
+        }
+        out.lengths.extend(origin.xyz.iter().flatten());
+        out.angles.extend(origin.rpy.iter().flatten());
+        out.angles.extend(origin.rotation.iter().flatten().flatten());
+        out.angles.extend(origin.quaternion.iter().flatten());
+        out.axis.extend(joint.axis.iter().flatten());
+        out.axis.extend(joint.axes.iter().flatten().flatten());
+        out
     }
 
     fn convention(&self, here: &Entry, field: &str) -> Result<Convention> {

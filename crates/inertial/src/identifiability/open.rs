@@ -1,0 +1,323 @@
+//! Open chains: the recursion gives the answer, sections give the lower bound, fresh configurations check the combinations.
+
+use super::base_parameters::{Dependence, Regrouping, Written};
+use super::certificate::{Certificate, CertificateKind, Finding, JointTransfers, Question};
+use super::rpna::{Rpna, Scope};
+use super::sampling::Sampler;
+use super::sections::local_rank;
+use super::topology::Topology;
+use crate::linalg::{Double, Echelon, First, Number, Pivot, Second, Shadow, Wide};
+use crate::mechanism::{ExactGeometry, Geometry};
+use crate::spatial::Parameters;
+use crate::{Error, Result};
+
+const FIRST: u64 = First::PRIME;
+
+/// Numbers of 77 digits.
+type Digits = Wide<4>;
+
+/// Exact numbers with their values.
+type Real<V = Digits> = Shadow<FIRST, V>;
+
+/// Up to so many columns, combinations are computed in 77 digits, beyond in 31.
+const MOST_WIDE: usize = 700;
+
+/// A printed combination may miss a fresh row by this much of its terms: a few roundings of double precision.
+const RESIDUAL: f64 = 1e-12;
+
+/// What 77 digits leave of a zero, relative to the largest number.
+const NOTHING: f64 = 1e-40;
+
+/// Rows whose numbers are all smaller than this are zero: random states are of order one, lengths hardly below a nanometre.
+const SMALLEST_ROW: f64 = 1e-20;
+
+/// Fresh rows that combinations are checked against.
+const FRESH: u64 = 2;
+
+/// A number that a value of many digits can be rounded to.
+trait Rounded: Number + Into<f64> {
+    fn rounded(x: Digits) -> Self;
+}
+
+impl Rounded for Digits {
+    fn rounded(x: Digits) -> Self {
+        x
+    }
+}
+
+impl Rounded for Double {
+    fn rounded(x: Digits) -> Self {
+        let high = f64::from(x);
+        Self::from(high) + Self::from(f64::from(x - Digits::from(high)))
+    }
+}
+
+/// Chance that a zero modulo one prime is none: `decisions` numbers were compared with zero, each a polynomial of the given
+/// degree in numbers that are as good as random modulo the prime (Schwartz and Zippel). Two primes must err together.
+pub(super) fn error_probability(decisions: f64, degree: f64) -> f64 {
+    (decisions * degree / FIRST as f64).min(1.0).powi(2)
+}
+
+impl Question<'_> {
+    fn sparse<V: Number>(
+        &self,
+        transfer: &[(usize, Parameters<Real<V>>)],
+        offsets: &[usize],
+    ) -> Vec<(usize, Real<V>)> {
+        let mut out = Vec::with_capacity(20);
+        for (body, values) in transfer {
+            let len = self.mechanism.bodies()[*body].parameter_count();
+            for (k, &x) in values.as_slice()[10 - len..].iter().enumerate() {
+                if x.weight() > 0.0 {
+                    out.push((offsets[*body] + k, x));
+                }
+            }
+        }
+        out
+    }
+
+    /// The answer of the recursion, certified joint by joint.
+    pub fn by_recursion(&self, geometry: &ExactGeometry, topology: &Topology, scope: Scope) -> Finding {
+        let width = self.mechanism.parameter_count();
+        let real = geometry.to::<Real>();
+        let found = Rpna::new(&real, topology, scope);
+        let nullity = found.nullity(topology);
+        let upper = width - nullity;
+        let mut warnings = Vec::new();
+        let second = Rpna::new(&geometry.to::<Second>(), topology, scope).nullity(topology);
+        if second != nullity {
+            warnings.push(format!(
+                "the recursion gives rank {upper} modulo one prime and {} modulo another: the answer is not certain",
+                width - second
+            ));
+        }
+        let field = geometry.to::<First>();
+        let mut sampler = Sampler::new(self.mechanism, &field, self.experiment, self.seed);
+        let most: Vec<usize> = found
+            .joints
+            .iter()
+            .zip(&topology.clusters)
+            .filter(|(_, c)| !c.massless)
+            .map(|(j, _)| j.width - j.freedoms)
+            .collect();
+        let lower = local_rank(&mut sampler, &field, topology, scope, &most);
+        if lower != upper {
+            warnings.push(format!(
+                "the recursion gives rank {upper}, but at random configurations only {lower} rows are independent"
+            ));
+        }
+        let mut offsets = vec![0; self.mechanism.bodies().len()];
+        for block in self.mechanism.parameter_blocks() {
+            offsets[block.body] = block.offset;
+        }
+        let null: Vec<(usize, Vec<(usize, Real)>)> = found
+            .null_vectors(&real, topology)
+            .map(|(joint, transfer)| (joint, self.sparse(&transfer, &offsets)))
+            .collect();
+        let silent = || {
+            let mut row = Vec::new();
+            sampler.row(&mut row);
+            row.iter().map(num_traits::Zero::is_zero).collect()
+        };
+        let vectors = null.iter().map(|(_, v)| v);
+        let regrouping = if width <= MOST_WIDE {
+            self.regroup::<Digits>(vectors, silent)
+        } else {
+            self.regroup::<Double>(vectors, silent)
+        };
+        let null_space: Vec<(String, Vec<(usize, f64)>)> = null
+            .iter()
+            .map(|(joint, v)| {
+                let body = topology.bodies(&topology.clusters[*joint])[0];
+                let joint = &self.mechanism.joints()[self.mechanism.bodies()[body].joint].name;
+                let values = v.iter().map(|&(c, x)| (c, x.value.into())).collect();
+                (format!("transfer across joint {joint}"), values)
+            })
+            .collect();
+        let holds = self.check(&regrouping, &null_space, &geometry.to::<Digits>(), &mut warnings);
+        let restricted = found.restricted as f64;
+        let certificate = Certificate {
+            rank_lower: lower,
+            rank_upper: upper,
+            exact: lower == upper && second == nullity && holds,
+            kind: if found.restricted == 0 { CertificateKind::Proved } else { CertificateKind::Randomised },
+            // Three spans of at most 20 columns for each joint, of numbers from the joints before it.
+            error_probability: Some(error_probability(60.0 * restricted, 20.0 * (1.0 + restricted))),
+            margin: None,
+            lower_by: "independent rows of each joint's own force and of what changes as it moves, at random \
+                       configurations modulo a prime of 61 bits"
+                .into(),
+            upper_by: "parameter transfers that nobody notices, by the recursion (RPNA) modulo two primes of 61 bits"
+                .into(),
+        };
+        let mut spans = found.bodies.clone();
+        if scope.wrench {
+            let moving = Rpna::new(&field, topology, scope.regime);
+            spans.iter_mut().zip(&moving.bodies).for_each(|(s, m)| s.velocity = m.velocity);
+        }
+        let (freedoms, transfers) = self.transfers(&found, topology);
+        Finding {
+            method: "rpna",
+            regrouping,
+            certificate,
+            spans,
+            freedoms,
+            null_space,
+            transfers,
+            warnings,
+        }
+    }
+
+    /// Base parameters from sparse null vectors, in numbers of another precision.
+    fn regroup<'v, V: Rounded>(
+        &self,
+        null: impl Iterator<Item = &'v Vec<(usize, Real)>>,
+        silent: impl FnOnce() -> Vec<bool>,
+    ) -> Regrouping
+    where
+        Real<V>: Written,
+    {
+        let rounded = |v: &Vec<(usize, Real)>| {
+            let number = |x: &Real| Real::<V> { exact: x.exact, value: V::rounded(x.value) };
+            v.iter().map(|(c, x)| (*c, number(x))).collect()
+        };
+        Dependence::new(self.order.clone(), null.map(rounded), 0.0).regrouping(silent)
+    }
+
+    fn transfers(&self, found: &Rpna<Real>, topology: &Topology) -> (Vec<usize>, Vec<JointTransfers>) {
+        let mut freedoms = vec![0; self.mechanism.bodies().len()];
+        let mut transfers = Vec::with_capacity(topology.clusters.len());
+        for (i, (joint, cluster)) in found.joints.iter().zip(&topology.clusters).enumerate() {
+            if cluster.massless {
+                continue;
+            }
+            let body = topology.bodies(cluster)[0];
+            freedoms[body] = joint.freedoms;
+            let split = |x: &[Real]| {
+                let mut at = 0;
+                let bodies = topology.bodies(cluster).iter().map(|&b| {
+                    let len = self.mechanism.bodies()[b].parameter_count();
+                    let mut out = [0.0; 10];
+                    out[10 - len..].iter_mut().zip(&x[at..at + len]).for_each(|(o, x)| *o = x.value.into());
+                    at += len;
+                    (b, out)
+                });
+                bodies.filter(|(_, v)| v.iter().any(|&x| x != 0.0)).collect()
+            };
+            let basis = found.local_transfers(i).map(split).collect();
+            transfers.push(JointTransfers { body, receiver: cluster.receiver, basis });
+        }
+        (freedoms, transfers)
+    }
+
+    /// Whether combinations and null vectors hold in fresh rows of the regressor, evaluated in 77 digits: every column must
+    /// be the sum of the base columns that its combinations say.
+    fn check(
+        &self,
+        regrouping: &Regrouping,
+        null_space: &[(String, Vec<(usize, f64)>)],
+        numbers: &Geometry<Digits>,
+        warnings: &mut Vec<String>,
+    ) -> bool {
+        let seed = self.seed.wrapping_mul(0x9e37_79b9).wrapping_add(FRESH);
+        let mut sampler = Sampler::new(self.mechanism, numbers, self.experiment, seed);
+        let mut row = Vec::new();
+        let mut worst = 0.0f64;
+        for _ in 0..FRESH {
+            sampler.row(&mut row);
+            let values: Vec<f64> = row.iter().map(|&x| x.into()).collect();
+            worst = worst.max(missed_by_combinations(regrouping, &values));
+            let all = values.iter().fold(SMALLEST_ROW, |a: f64, b| a.max(b.abs()));
+            let vectors = null_space.iter().map(|(_, v)| missed_by_vector(v, &values, NOTHING * all));
+            worst = vectors.fold(worst, f64::max);
+        }
+        if worst > RESIDUAL {
+            warnings.push(format!(
+                "the combinations miss torques at fresh configurations by {worst:.1e} of their terms: the answer is not \
+                 certain"
+            ));
+        }
+        worst <= RESIDUAL
+    }
+
+    /// The rank by sampling modulo one prime.
+    pub fn sampled_rank<T: Number>(&self, geometry: &ExactGeometry) -> usize {
+        let geometry = geometry.to::<T>();
+        Sampler::new(self.mechanism, &geometry, self.experiment, self.seed).row_space(Pivot::First).rank()
+    }
+
+    /// The row space by sampling, with values; its rank is known.
+    fn sampled_space<V: Number>(&self, geometry: &ExactGeometry, rank: usize) -> Option<Echelon<Real<V>>> {
+        let real = geometry.to::<Real<V>>();
+        // Here random numbers are short, so that their values are exact too; an accident is rare, and seen.
+        (0..4).find_map(|k| {
+            let mut sampler = Sampler::new(self.mechanism, &real, self.experiment, self.seed.wrapping_add(k));
+            let space = sampler.row_space(Pivot::Largest);
+            (space.rank() == rank).then_some(space)
+        })
+    }
+
+    /// The answer of exact sampling alone.
+    pub fn by_sampling(&self, geometry: &ExactGeometry) -> Result<Finding> {
+        let field = geometry.to::<First>();
+        let mut sampler = Sampler::new(self.mechanism, &field, self.experiment, self.seed);
+        let (degree, rank) = (sampler.degree(), sampler.row_space(Pivot::First).rank());
+        let second = self.sampled_rank::<Second>(geometry);
+        let certificate = Certificate {
+            rank_lower: rank.max(second),
+            rank_upper: rank.max(second),
+            exact: rank == second,
+            kind: CertificateKind::Randomised,
+            error_probability: Some(error_probability(rank as f64 + 2.0, degree)),
+            margin: None,
+            lower_by:
+                "independent rows of the regressor at random configurations, modulo two primes of 61 bits"
+                    .into(),
+            upper_by: "null vectors that hold at fresh random configurations modulo two primes of 61 bits".into(),
+        };
+        let velocities = self.velocities(geometry);
+        let uncertain = || Error::Numeric("sampling gives no certain rank: try another seed".into());
+        let width = self.mechanism.parameter_count();
+        let mut finding = if width <= MOST_WIDE / 2 {
+            let space = self.sampled_space::<Digits>(geometry, rank).ok_or_else(uncertain)?;
+            self.finish("exact", space, certificate, velocities, 0.0)
+        } else {
+            let space = self.sampled_space::<Double>(geometry, rank).ok_or_else(uncertain)?;
+            self.finish("exact", space, certificate, velocities, 0.0)
+        };
+        let mut warnings = Vec::new();
+        finding.certificate.exact &= self.check(&finding.regrouping, &[], &geometry.to::<Digits>(), &mut warnings);
+        finding.warnings.extend(warnings);
+        Ok(finding)
+    }
+}
+
+
+/// How far a row is from what the combinations say of it, relative to the terms of each column.
+fn missed_by_combinations(regrouping: &Regrouping, row: &[f64]) -> f64 {
+    if !regrouping.is_listed() {
+        return 0.0;
+    }
+    let mut left = row.to_vec();
+    let mut size: Vec<f64> = row.iter().map(|x| x.abs()).collect();
+    for (&own, combination) in regrouping.base.iter().zip(&regrouping.combinations) {
+        for &(column, x) in combination {
+            left[column] -= x * row[own];
+            size[column] += (x * row[own]).abs();
+        }
+    }
+    let all = size.iter().fold(SMALLEST_ROW, |a: f64, &b| a.max(b));
+    // A column of nothing but rounding says nothing.
+    let missed = left.iter().zip(&size).filter(|(_, s)| **s > NOTHING * all).map(|(l, s)| l.abs() / s);
+    missed.fold(0.0, f64::max)
+}
+
+/// How far a null vector is from annihilating a row, relative to its terms; terms up to `nothing` are zero.
+fn missed_by_vector(vector: &[(usize, f64)], row: &[f64], nothing: f64) -> f64 {
+    let (mut sum, mut size) = (0.0, 0.0);
+    for &(column, x) in vector {
+        sum += x * row[column];
+        size += (x * row[column]).abs();
+    }
+    if size > nothing { sum.abs() / size } else { 0.0 }
+}

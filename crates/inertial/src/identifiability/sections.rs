@@ -1,0 +1,164 @@
+//! A lower bound of the rank, joint by joint.
+//!
+//! The force along a joint depends on what the joint carries only, and so does the change of any other row as the joint alone
+//! moves. With joints in order from the base, such rows form a block triangle, whose rank is at least the sum of the ranks
+//! of its diagonal blocks: each is a matrix in the parameters of the bodies that one joint moves, whatever the size of the
+//! mechanism.
+
+use super::rpna::{Regime, Scope};
+use super::sampling::Sampler;
+use super::topology::Topology;
+use crate::linalg::{Echelon, Number, Pivot};
+use crate::mechanism::{BodyKind, Geometry};
+use crate::spatial::{Motion, Pose, inertia_gradient};
+
+/// Draws after which a block that does not grow is given up.
+const IDLE: usize = 3;
+
+/// One joint with parameters: its bodies, and the massless pieces that carry them.
+struct Section {
+    /// The body before it; `None` is the ground.
+    parent: Option<usize>,
+    /// Massless pieces, innermost first.
+    pieces: Vec<usize>,
+    bodies: Vec<usize>,
+    span: usize,
+}
+
+fn sections<T: Number>(geometry: &Geometry<T>, topology: &Topology) -> Vec<Section> {
+    let mut out = Vec::new();
+    for cluster in topology.clusters.iter().filter(|c| !c.massless) {
+        let mut pieces = Vec::new();
+        let mut parent = cluster.parent;
+        while let Some(p) = parent.filter(|&p| geometry.bodies[p].kind == BodyKind::Massless) {
+            pieces.push(p);
+            parent = geometry.bodies[p].parent;
+        }
+        pieces.reverse();
+        out.push(Section { parent, pieces, bodies: topology.bodies(cluster).to_vec(), span: 0 });
+    }
+    out
+}
+
+/// At least this many combinations can be known: the sum of the ranks of the diagonal blocks, each sampled until it stops
+/// growing or has reached what `most` says of its joint.
+pub fn local_rank<T: Number>(
+    sampler: &mut Sampler<'_, T>,
+    geometry: &Geometry<T>,
+    topology: &Topology,
+    scope: Scope,
+    most: &[usize],
+) -> usize {
+    let mut sections = sections(geometry, topology);
+    let width = |s: &Section| s.bodies.iter().map(|&b| columns(&geometry.bodies[b].kind)).sum();
+    let mut spans: Vec<Echelon<T>> = sections.iter().map(|s| Echelon::new(width(s), Pivot::First)).collect();
+    let mut open: Vec<(usize, usize)> = (0..sections.len()).map(|i| (i, 0)).collect();
+    let mut row = Vec::new();
+    while !open.is_empty() {
+        sampler.draw();
+        let before: Vec<Pose<T>> = sampler.poses().collect();
+        sampler.draw();
+        let seen = sampler.attained(scope);
+        open.retain_mut(|(i, idle)| {
+            let (section, span) = (&mut sections[*i], &mut spans[*i]);
+            let rank = span.rank();
+            if scope.regime != Regime::Static || scope.torques {
+                own_row(geometry, sampler, section, &seen.along, &mut row);
+                span.insert(&row);
+            }
+            // The first joint is alone on the ground: all of what the ground notices belongs to its block.
+            let whole = section.parent.is_none() && scope.wrench;
+            change_row(geometry, sampler, section, (!whole).then_some(&before), &seen, &mut row);
+            span.insert(&row);
+            section.span = span.rank();
+            *idle = if span.rank() > rank { 0 } else { *idle + 1 };
+            *idle < IDLE && section.span < most[*i]
+        });
+    }
+    sections.iter().map(|s| s.span).sum()
+}
+
+/// Velocities at one configuration.
+pub(super) struct Attained<T: Number> {
+    /// Along which forces are measured, by the joints before each body's own (and with them).
+    pub virtually: Vec<Motion<T>>,
+    /// With which bodies move, gravity included.
+    pub moving: Vec<Motion<T>>,
+    /// Velocities that meet a joint's own motion in the row of its force.
+    pub along: Vec<Motion<T>>,
+    /// The same of the ground.
+    pub ground: (Motion<T>, Motion<T>),
+}
+
+fn columns(kind: &BodyKind) -> usize {
+    match kind {
+        BodyKind::Link | BodyKind::Rotor => 10,
+        BodyKind::SymmetricRotor => 1,
+        BodyKind::Massless => 0,
+    }
+}
+
+fn extend<T: Number>(kind: BodyKind, gradient: &crate::spatial::Parameters<T>, out: &mut Vec<T>) {
+    let width = columns(&kind);
+    out.extend_from_slice(&gradient.as_slice()[10 - width..]);
+}
+
+/// The row of the section's own force.
+fn own_row<T: Number>(
+    geometry: &Geometry<T>,
+    sampler: &mut Sampler<'_, T>,
+    section: &Section,
+    along: &[Motion<T>],
+    row: &mut Vec<T>,
+) {
+    row.clear();
+    let mut carried = Motion::zero();
+    for &piece in &section.pieces {
+        carried = sampler.pose(piece).pull_motion(&carried) + sampler.random_mode(piece);
+    }
+    // One coordinate moves all bodies of the section: the same factor for each.
+    let factors = sampler.random_factors();
+    for &b in &section.bodies {
+        let body = &geometry.bodies[b];
+        let mut own = sampler.pose(b).pull_motion(&carried);
+        for (mode, &factor) in body.modes().iter().zip(&factors) {
+            own += *mode * (body.ratio * factor);
+        }
+        extend(body.kind, &inertia_gradient(&own, &along[b]), row);
+    }
+}
+
+/// The change of another row as the section moves (the row itself without poses `before`).
+fn change_row<T: Number>(
+    geometry: &Geometry<T>,
+    sampler: &Sampler<'_, T>,
+    section: &Section,
+    before: Option<&Vec<Pose<T>>>,
+    seen: &Attained<T>,
+    row: &mut Vec<T>,
+) {
+    row.clear();
+    let (a, b) = match section.parent {
+        Some(p) => (seen.virtually[p], seen.moving[p]),
+        None => seen.ground,
+    };
+    let through = |pose: &dyn Fn(usize) -> Pose<T>| {
+        section.pieces.iter().fold((a, b), |(a, b), &piece| {
+            let pose = pose(piece);
+            (pose.pull_motion(&a), pose.pull_motion(&b))
+        })
+    };
+    let now = |i: usize| *sampler.pose(i);
+    let first = through(&now);
+    let second = before.map(|before| (before, through(&|i| before[i])));
+    for &i in &section.bodies {
+        let gradient = |pose: &Pose<T>, (a, b): &(Motion<T>, Motion<T>)| {
+            inertia_gradient(&pose.pull_motion(a), &pose.pull_motion(b))
+        };
+        let mut change = gradient(&now(i), &first);
+        if let Some((before, second)) = &second {
+            change -= gradient(&before[i], second);
+        }
+        extend(geometry.bodies[i].kind, &change, row);
+    }
+}

@@ -1,0 +1,501 @@
+//! Floating-point numbers of fixed, large precision: `N` limbs of 64 bits, about `19 N` decimal digits.
+//!
+//! The generic recursions need a `Copy` number of fixed size. Arbitrary-precision crates allocate on every operation and are some
+//! ten times as slow at these sizes, so this small type is written here. Operations are not inlined: they take longer than a call, and
+//! unrolled matrix products of them would multiply the size of the program.
+
+use std::cmp::Ordering;
+use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
+use num_traits::{One, Zero};
+
+use super::{Number, SplitMix};
+use crate::spatial::Field;
+
+/// A number `± 0.m × 2^exponent` with a mantissa `m` of `N` limbs, rounded towards zero.
+///
+/// Equality and [`Zero::is_zero`] treat differences below [`Wide::NEGLIGIBLE`] as rounding of numbers of order one, as the generic
+/// geometry asks whether axes are parallel.
+///
+/// ```
+/// use inertial::linalg::{Number, Wide};
+/// use inertial::spatial::Field;
+/// let third = Wide::<4>::from_decimal(1, 3, 0);
+/// let error = third + third + third - Wide::from_i64(1);
+/// assert!(f64::from(error).abs() < 1e-75);
+/// ```
+#[derive(Clone, Copy)]
+pub struct Wide<const N: usize> {
+    /// Little-endian; the highest bit is set unless the number is zero.
+    limbs: [u64; N],
+    exponent: i64,
+    /// −1, 0 or 1.
+    sign: i8,
+}
+
+impl<const N: usize> Wide<N> {
+    const ZERO: Self = Self { limbs: [0; N], exponent: 0, sign: 0 };
+
+    /// Bits of the mantissa.
+    const BITS: i64 = 64 * N as i64;
+
+    /// What cancellation between numbers of order one leaves: the last 48 bits do not count.
+    pub const NEGLIGIBLE: f64 = power_of_two(48 - Self::BITS);
+
+    /// A normalised number from a mantissa that may have leading zeros.
+    #[inline(never)]
+    fn normal(mut limbs: [u64; N], mut exponent: i64, sign: i8) -> Self {
+        let Some(top) = limbs.iter().rposition(|&l| l != 0) else { return Self::ZERO };
+        let (whole, bits) = (N - 1 - top, limbs[top].leading_zeros());
+        if whole > 0 {
+            limbs.copy_within(0..=top, whole);
+            limbs[..whole].fill(0);
+        }
+        if bits > 0 {
+            for k in (1..N).rev() {
+                limbs[k] = limbs[k] << bits | limbs[k - 1] >> (64 - bits);
+            }
+            limbs[0] <<= bits;
+        }
+        exponent -= 64 * whole as i64 + i64::from(bits);
+        Self { limbs, exponent, sign }
+    }
+
+    fn compare_magnitudes(&self, o: &Self) -> Ordering {
+        match (self.sign, o.sign) {
+            (0, 0) => Ordering::Equal,
+            (0, _) => Ordering::Less,
+            (_, 0) => Ordering::Greater,
+            _ => {
+                self.exponent.cmp(&o.exponent).then_with(|| self.limbs.iter().rev().cmp(o.limbs.iter().rev()))
+            }
+        }
+    }
+
+    /// The mantissa shifted right by `count < 64 N` bits.
+    fn shifted(&self, count: usize) -> [u64; N] {
+        let (whole, bits) = (count / 64, count % 64);
+        let mut out = [0; N];
+        for k in 0..N - whole {
+            let low = self.limbs[k + whole] >> bits;
+            let high =
+                if bits > 0 && k + whole + 1 < N { self.limbs[k + whole + 1] << (64 - bits) } else { 0 };
+            out[k] = low | high;
+        }
+        out
+    }
+
+    /// Its absolute value.
+    pub fn abs(self) -> Self {
+        Self { sign: self.sign.abs(), ..self }
+    }
+
+    /// The number times `2^power`.
+    pub fn scaled(self, power: i64) -> Self {
+        if self.sign == 0 { self } else { Self { exponent: self.exponent + power, ..self } }
+    }
+
+    /// The square root, zero for negative numbers.
+    #[inline(never)]
+    pub fn sqrt(self) -> Self {
+        if self.sign <= 0 {
+            return Self::ZERO;
+        }
+        // x = m · 4^k with m in [1/4, 1): Newton's method for 1/√m from 53 bits.
+        let half = self.exponent.div_euclid(2) + self.exponent.rem_euclid(2);
+        let m = self.scaled(-2 * half);
+        let mut y = Self::from(f64::from(m).sqrt().recip());
+        let mut correct = 50;
+        while correct < Self::BITS {
+            y += y * (Self::one() - m * y * y).scaled(-1);
+            correct *= 2;
+        }
+        (m * y).scaled(half)
+    }
+
+    /// The number divided by a small integer.
+    fn divided(self, divisor: u64) -> Self {
+        let mut limbs = self.limbs;
+        let mut rest = 0u128;
+        for l in limbs.iter_mut().rev() {
+            let t = rest << 64 | u128::from(*l);
+            *l = (t / u128::from(divisor)) as u64;
+            rest = t % u128::from(divisor);
+        }
+        Self::normal(limbs, self.exponent, self.sign)
+    }
+
+    /// π, by Machin's formula.
+    pub fn pi() -> Self {
+        let arc = |inverse: u64| {
+            let mut power = Self::one().divided(inverse);
+            let (mut sum, mut k) = (power, 1);
+            while power.sign != 0 && power.exponent > -Self::BITS {
+                power = power.divided(inverse * inverse);
+                k += 2;
+                let term = power.divided(k);
+                sum += if k % 4 == 3 { -term } else { term };
+            }
+            sum
+        };
+        (arc(5).scaled(2) - arc(239)).scaled(2)
+    }
+
+    /// Sine and cosine.
+    #[inline(never)]
+    pub fn sin_cos(self) -> (Self, Self) {
+        /// Halvings of the argument before the series.
+        const HALVINGS: i64 = 12;
+        let quarter_turn = Self::pi().scaled(-1);
+        let quarters = (f64::from(self) / f64::from(quarter_turn)).round();
+        let x = (self - quarter_turn * Self::from(quarters)).scaled(-HALVINGS);
+        let square = x * x;
+        // Sine, and one minus cosine: nothing cancels when the angle is doubled.
+        let (mut sin, mut short, mut term, mut k) = (x, Self::ZERO, x, 1u64);
+        while term.sign != 0 && term.exponent > -Self::BITS - 2 * HALVINGS {
+            let even = (term * x).divided(k + 1);
+            term = (term * square).divided((k + 1) * (k + 2));
+            if k % 4 == 1 {
+                (sin, short) = (sin - term, short + even);
+            } else {
+                (sin, short) = (sin + term, short - even);
+            }
+            k += 2;
+        }
+        for _ in 0..HALVINGS {
+            let doubled = (sin - sin * short).scaled(1);
+            short = (short.scaled(1) - short * short).scaled(1);
+            sin = doubled;
+        }
+        let cos = Self::one() - short;
+        match (quarters as i64).rem_euclid(4) {
+            0 => (sin, cos),
+            1 => (cos, -sin),
+            2 => (-sin, -cos),
+            _ => (-cos, sin),
+        }
+    }
+}
+
+/// `2^exponent`, zero below the range of normal numbers.
+const fn power_of_two(exponent: i64) -> f64 {
+    if exponent < -1022 { 0.0 } else { f64::from_bits(((1023 + exponent) as u64) << 52) }
+}
+
+impl<const N: usize> From<f64> for Wide<N> {
+    /// Exactly `x`; zero for a number that is not finite.
+    fn from(x: f64) -> Self {
+        if x == 0.0 || !x.is_finite() {
+            return Self::ZERO;
+        }
+        let bits = x.to_bits();
+        let (biased, fraction) = ((bits >> 52 & 0x7ff) as i64, bits & ((1 << 52) - 1));
+        let mantissa = if biased == 0 { fraction } else { fraction | 1 << 52 };
+        let mut limbs = [0; N];
+        limbs[N - 1] = mantissa;
+        Self::normal(limbs, biased.max(1) - 1075 + 64, if x < 0.0 { -1 } else { 1 })
+    }
+}
+
+impl<const N: usize> From<Wide<N>> for f64 {
+    /// The nearest `f64`.
+    fn from(x: Wide<N>) -> Self {
+        if x.sign == 0 {
+            return 0.0;
+        }
+        let top = x.limbs[N - 1];
+        let sticky = u64::from(x.limbs[..N - 1].iter().any(|&l| l != 0));
+        // Sixty-four bits with a sticky one round once, to nearest.
+        let magnitude = (top | sticky) as f64;
+        let exponent = x.exponent - 64;
+        // In two steps, so that no power of two leaves the range before the product does.
+        let half = exponent.clamp(-2000, 2000) / 2;
+        let value = magnitude
+            * power_of_two(half.max(-1000))
+            * power_of_two((exponent.clamp(-2000, 2000) - half).max(-1000));
+        if x.sign < 0 { -value } else { value }
+    }
+}
+
+impl<const N: usize> std::fmt::Debug for Wide<N> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:e}", f64::from(*self))
+    }
+}
+
+impl<const N: usize> PartialEq for Wide<N> {
+    fn eq(&self, o: &Self) -> bool {
+        (*self - *o).is_zero()
+    }
+}
+
+impl<const N: usize> PartialOrd for Wide<N> {
+    fn partial_cmp(&self, o: &Self) -> Option<Ordering> {
+        Some((*self - *o).sign.cmp(&0))
+    }
+}
+
+impl<const N: usize> Add for Wide<N> {
+    type Output = Self;
+
+    #[inline(never)]
+    fn add(self, o: Self) -> Self {
+        let (large, small) =
+            if self.compare_magnitudes(&o) == Ordering::Less { (o, self) } else { (self, o) };
+        let distance = large.exponent - small.exponent;
+        if small.sign == 0 || distance >= Self::BITS {
+            return large;
+        }
+        let shifted = small.shifted(distance as usize);
+        let mut limbs = large.limbs;
+        if large.sign == small.sign {
+            let mut carry = false;
+            for (a, b) in limbs.iter_mut().zip(shifted) {
+                let (sum, first) = a.overflowing_add(b);
+                let (sum, second) = sum.overflowing_add(u64::from(carry));
+                (*a, carry) = (sum, first | second);
+            }
+            if !carry {
+                return Self { limbs, ..large };
+            }
+            for k in 0..N {
+                let above = if k + 1 < N { limbs[k + 1] << 63 } else { 1 << 63 };
+                limbs[k] = limbs[k] >> 1 | above;
+            }
+            Self { limbs, exponent: large.exponent + 1, sign: large.sign }
+        } else {
+            let mut borrow = false;
+            for (a, b) in limbs.iter_mut().zip(shifted) {
+                let (rest, first) = a.overflowing_sub(b);
+                let (rest, second) = rest.overflowing_sub(u64::from(borrow));
+                (*a, borrow) = (rest, first | second);
+            }
+            Self::normal(limbs, large.exponent, large.sign)
+        }
+    }
+}
+
+impl<const N: usize> Sub for Wide<N> {
+    type Output = Self;
+
+    fn sub(self, o: Self) -> Self {
+        self + -o
+    }
+}
+
+impl<const N: usize> Neg for Wide<N> {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        Self { sign: -self.sign, ..self }
+    }
+}
+
+impl<const N: usize> Mul for Wide<N> {
+    type Output = Self;
+
+    /// The upper half of the product, with one limb more against rounding.
+    #[inline(never)]
+    fn mul(self, o: Self) -> Self {
+        if self.sign == 0 || o.sign == 0 {
+            return Self::ZERO;
+        }
+        let (mut limbs, mut guard) = ([0u64; N], 0u64);
+        for i in 0..N {
+            let a = u128::from(self.limbs[i]);
+            if a == 0 {
+                continue;
+            }
+            let t = a * u128::from(o.limbs[N - 1 - i]) + u128::from(guard);
+            guard = t as u64;
+            let mut carry = t >> 64;
+            for (j, out) in (N - i..N).zip(limbs.iter_mut()) {
+                let t = a * u128::from(o.limbs[j]) + u128::from(*out) + carry;
+                *out = t as u64;
+                carry = t >> 64;
+            }
+            limbs[i] = carry as u64;
+        }
+        let mut exponent = self.exponent + o.exponent;
+        // Both mantissas are at least one half: at most one bit is missing.
+        if limbs[N - 1] >> 63 == 0 {
+            for k in (1..N).rev() {
+                limbs[k] = limbs[k] << 1 | limbs[k - 1] >> 63;
+            }
+            limbs[0] = limbs[0] << 1 | guard >> 63;
+            exponent -= 1;
+        }
+        Self { limbs, exponent, sign: self.sign * o.sign }
+    }
+}
+
+impl<const N: usize> AddAssign for Wide<N> {
+    fn add_assign(&mut self, o: Self) {
+        *self = *self + o;
+    }
+}
+
+impl<const N: usize> SubAssign for Wide<N> {
+    fn sub_assign(&mut self, o: Self) {
+        *self = *self - o;
+    }
+}
+
+impl<const N: usize> MulAssign for Wide<N> {
+    fn mul_assign(&mut self, o: Self) {
+        *self = *self * o;
+    }
+}
+
+impl<const N: usize> Zero for Wide<N> {
+    fn zero() -> Self {
+        Self::ZERO
+    }
+
+    /// Whether it is rounding of numbers of order one.
+    fn is_zero(&self) -> bool {
+        self.sign == 0 || self.exponent <= 48 - Self::BITS
+    }
+}
+
+impl<const N: usize> One for Wide<N> {
+    fn one() -> Self {
+        let mut limbs = [0; N];
+        limbs[N - 1] = 1 << 63;
+        Self { limbs, exponent: 1, sign: 1 }
+    }
+}
+
+impl<const N: usize> Field for Wide<N> {
+    fn from_i64(n: i64) -> Self {
+        let mut limbs = [0; N];
+        limbs[N - 1] = n.unsigned_abs();
+        Self::normal(limbs, 64, n.signum() as i8)
+    }
+
+    #[inline(never)]
+    fn inverse(self) -> Option<Self> {
+        if self.sign == 0 {
+            return None;
+        }
+        // Newton's method on the mantissa, from 53 bits.
+        let m = Self { exponent: 0, ..self };
+        let mut x = Self::from(f64::from(m).recip());
+        let mut correct = 50;
+        while correct < Self::BITS {
+            x += x * (Self::one() - m * x);
+            correct *= 2;
+        }
+        Some(x.scaled(-self.exponent))
+    }
+}
+
+impl<const N: usize> Number for Wide<N> {
+    /// Above the rounding of long eliminations, far below the last digit of a file.
+    const TOLERANCE: f64 = power_of_two(128 - Self::BITS);
+
+    fn weight(self) -> f64 {
+        f64::from(self).abs()
+    }
+
+    #[inline(never)]
+    fn from_decimal(n: i64, d: i64, e: i32) -> Self {
+        let ten = (0..e.unsigned_abs()).fold(Self::one(), |x, _| x * Self::from(10.0));
+        let (n, d) = (Self::from_i64(n), Self::from_i64(d));
+        let (n, d) = if e < 0 { (n, d * ten) } else { (n * ten, d) };
+        n * d.inverse().unwrap_or_else(Self::zero)
+    }
+
+    fn turn(degrees: i64) -> (Self, Self) {
+        let k = degrees.rem_euclid(360);
+        let exact = |c: i64, s: i64| (Self::from_i64(c), Self::from_i64(s));
+        match k {
+            0 => exact(1, 0),
+            90 => exact(0, 1),
+            180 => exact(-1, 0),
+            270 => exact(0, -1),
+            _ => {
+                let (s, c) = (Self::pi() * Self::from_decimal(k, 180, 0)).sin_cos();
+                (c, s)
+            }
+        }
+    }
+
+    fn random(source: &mut SplitMix) -> Self {
+        Self::from(f64::random(source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close<const N: usize>(a: Wide<N>, b: Wide<N>, lost_bits: i64) -> bool {
+        let error = (a - b).abs();
+        error.sign == 0 || error.exponent <= lost_bits - 64 * N as i64
+    }
+
+    fn arithmetic<const N: usize>() {
+        let mut source = SplitMix::new(7);
+        let full = |source: &mut SplitMix| {
+            // Every limb random.
+            (0..N as i64).fold(Wide::<N>::zero(), |x, k| x + Wide::random(source).scaled(-53 * k))
+        };
+        for _ in 0..200 {
+            let [a, b, c] = [0; 3].map(|_| full(&mut source));
+            assert!(close((a + b) * c, a * c + b * c, 6));
+            assert!(close(a - b + b, a, 4));
+            assert!(close(a * b, b * a, 2));
+            let inverse = a.inverse().unwrap_or_else(Wide::zero);
+            assert!(close(a * inverse, Wide::one(), 6));
+            assert!(close(a.abs().sqrt() * a.abs().sqrt(), a.abs(), 6));
+            let (s, k) = (a * Wide::from_i64(20)).sin_cos();
+            assert!(close(s * s + k * k, Wide::one(), 24));
+            assert!((f64::from(s) - (20.0 * f64::from(a)).sin()).abs() < 1e-14);
+            // The addition theorem, an identity that the series does not know of.
+            let ((s1, c1), (s2, c2), (s12, c12)) = (a.sin_cos(), b.sin_cos(), (a + b).sin_cos());
+            assert!(close(s12, s1 * c2 + c1 * s2, 24) && close(c12, c1 * c2 - s1 * s2, 24));
+        }
+    }
+
+    #[test]
+    fn arithmetic_keeps_its_digits() {
+        arithmetic::<3>();
+        arithmetic::<4>();
+        arithmetic::<8>();
+        arithmetic::<12>();
+    }
+
+    #[test]
+    fn conversions_are_exact() {
+        let mut source = SplitMix::new(3);
+        for k in 0..2000 {
+            let x = f64::random(&mut source) * 2f64.powi(k % 600 - 300);
+            assert_eq!(f64::from(Wide::<4>::from(x)), x);
+        }
+        for x in [f64::MIN_POSITIVE, 5e-324, f64::MAX, -1.0, 0.0, 0.1] {
+            assert_eq!(f64::from(Wide::<4>::from(x)), x, "{x:e}");
+        }
+        // Halfway cases round to even: 2⁵³ + 1 has two neighbours.
+        assert_eq!(f64::from(Wide::<4>::from_i64((1 << 53) + 1)), 2f64.powi(53));
+        assert_eq!(f64::from(Wide::<4>::from_i64((1 << 53) + 3)), 2f64.powi(53) + 4.0);
+        assert_eq!(f64::from(Wide::<4>::from_decimal(1, 3, 0)), 1.0 / 3.0);
+        assert_eq!(f64::from(Wide::<4>::from_decimal(123, 1, -7)), 123e-7);
+        assert_eq!(f64::from(Wide::<8>::pi()), std::f64::consts::PI);
+        // 100 digits of π (published tables).
+        let digits =
+            [3_141_592_653_589_793_i64, 2_384_626_433_832_795, 288_419_716_939_937, 5_105_820_974_944_592];
+        let sum = digits.iter().enumerate().fold(Wide::<8>::zero(), |x, (k, &d)| {
+            x + Wide::from_decimal(d, 1, -15 - 16 * i32::try_from(k).unwrap_or(0))
+        });
+        assert!(f64::from(Wide::<8>::pi() - sum).abs() < 1e-62);
+    }
+
+    #[test]
+    fn angles_of_whole_degrees() {
+        let (c, s) = Wide::<4>::turn(60);
+        assert!(close(c + c, Wide::one(), 24) && close(s * s * Wide::from_i64(4), Wide::from_i64(3), 24));
+        let five = Wide::<4>::root(5);
+        assert!(close(five * five, Wide::from_i64(5), 30));
+    }
+}

@@ -1,0 +1,89 @@
+//! How the numbers of a file were rounded, from the decimals that they are written with.
+
+use crate::mechanism::{JointSpec, Rounding};
+
+/// Numbers with at least so many significant digits carry the full precision of a double.
+const FULL: i32 = 12;
+
+/// Shorter numbers are taken as exact to at least so many decimals (of a length near one): 0.25 means 0.2500.
+const LEAST: i32 = 4;
+
+/// Where a file has longer numbers, short ones are exact to up to so many decimals: 0.25 beside 0.12345 means 0.25000.
+const SHARED: i32 = 5;
+
+/// Relative precision of single-precision numbers that are written out as doubles.
+const SINGLE: f64 = 1.2e-7;
+
+/// The numbers that a joint's frame and axis are written with.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Numbers {
+    pub lengths: Vec<f64>,
+    /// Angles, or entries of rotation matrices and quaternions.
+    pub angles: Vec<f64>,
+    pub axis: Vec<f64>,
+}
+
+/// Decimals after the point in the shortest text of `x`; `None` where it has the full precision of a double.
+fn decimals(x: f64) -> Option<i32> {
+    if x == 0.0 || !x.is_finite() {
+        return Some(0);
+    }
+    let text = format!("{x:e}");
+    let (mantissa, exponent) = text.split_once('e')?;
+    let digits = i32::try_from(mantissa.chars().filter(char::is_ascii_digit).count()).ok()?;
+    (digits < FULL).then_some((digits - 1 - exponent.parse::<i32>().ok()?).max(0))
+}
+
+/// Whether a number of many digits is a single-precision one.
+fn is_single(x: f64) -> bool {
+    decimals(x).is_none() && f64::from(x as f32) == x
+}
+
+/// One unit of the last decimal of some numbers, at least `least` decimals; zero where one has full precision.
+fn unit(numbers: &[f64], least: i32) -> f64 {
+    if numbers.iter().any(|&x| is_single(x)) {
+        return SINGLE * numbers.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    }
+    if numbers.iter().all(|&x| x == 0.0) {
+        return 0.0;
+    }
+    let mut most = least;
+    for &x in numbers {
+        match decimals(x) {
+            Some(d) => most = most.max(d),
+            None => return 0.0,
+        }
+    }
+    10f64.powi(-most)
+}
+
+/// Decimals that all numbers of a kind may be taken as exact to; `shift` more where they are small.
+fn least<'a>(numbers: impl Iterator<Item = &'a f64>, shift: i32) -> i32 {
+    let most = numbers.map(|&x| decimals(x).unwrap_or(SHARED + shift)).max().unwrap_or(0);
+    most.clamp(LEAST + shift, SHARED + shift)
+}
+
+/// Whether axes are written without rounding: along a coordinate axis, or of unit length.
+fn is_exact(axes: &[f64]) -> bool {
+    axes.chunks(3).all(|axis| {
+        let along = axis.iter().filter(|x| **x != 0.0).count() == 1;
+        along || (axis.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() < 1e-12
+    })
+}
+
+/// Says of each joint how its numbers were rounded.
+pub(super) fn mark(joints: &mut [JointSpec], numbers: &[Numbers]) {
+    let size = numbers.iter().flat_map(|n| &n.lengths).fold(0.0, |m: f64, x| m.max(x.abs()));
+    // Lengths in other units have their decimals elsewhere.
+    let shift = if size > 0.0 { -(size.log10().floor() as i32) - 1 } else { 0 };
+    let lengths = least(numbers.iter().flat_map(|n| &n.lengths), shift);
+    let angles = least(numbers.iter().flat_map(|n| &n.angles), 0);
+    for (joint, n) in joints.iter_mut().zip(numbers) {
+        let axis = if is_exact(&n.axis) { 0.0 } else { unit(&n.axis, LEAST) };
+        joint.rounding = Some(Rounding {
+            angle: unit(&n.angles, angles) + axis,
+            length: unit(&n.lengths, lengths),
+            axis,
+        });
+    }
+}

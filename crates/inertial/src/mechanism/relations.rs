@@ -1,0 +1,442 @@
+//! Which relations between neighbouring joints a model means: parallel, perpendicular, coplanar, intersecting.
+//!
+//! A relation is taken as meant where it holds to within the rounding of the numbers that decide it, never more than the
+//! snapping tolerance: angles add up along the path between the two joints, and an angle times its lever adds to lengths.
+//! A joint is compared with the last turning joint before it (its head), with the sliders between them, and with joints
+//! that follow the same coordinate. Directions that must be turned into place are described by exact angles to another
+//! direction; offsets lose their components across the relation.
+
+use nalgebra::Vector3;
+
+use super::chain::{Across, Along, Chain, JointPlan, Placed, Pointing};
+use super::orientation::{ExactDirection, ExactRotation};
+use super::{Angle, Body, JointType, Mechanism, Pivoting, Surd};
+use crate::linalg::Shadow;
+use crate::spatial::Field;
+
+/// Directions that differ by less are the same: what a few operations on double-precision numbers leave (radians).
+pub(super) const SAME_DIRECTION: f64 = 1e-14;
+
+/// Offsets smaller than this part of the lengths that they are the difference of are zero.
+pub(super) const SAME_POINT: f64 = 1e-14;
+
+/// Smaller moves (radians, metres) are rounding of double precision.
+const NOT_WORTH_A_WORD: f64 = 1e-12;
+
+/// The rounding of a length may reach so many times the snapping tolerance, relative to the lengths on the path: with five
+/// decimals, a length of 3 cm is known to 3e-4 of itself.
+const LENGTH_CAP: f64 = 100.0;
+
+type Real = Shadow<2_305_843_009_213_692_601>;
+
+/// A relation that the numbers satisfy only approximately and that was taken as meant.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct AssumedRelation {
+    /// The joint that was moved.
+    pub joint: String,
+    /// The relation, in words.
+    pub relation: String,
+    /// How far the joint was moved.
+    pub moved: f64,
+    /// `rad` or `m`.
+    pub unit: &'static str,
+}
+
+/// What was decided.
+pub(super) struct Decided {
+    pub gravity: Option<ExactDirection>,
+    pub plans: Vec<JointPlan>,
+    pub assumed: Vec<AssumedRelation>,
+}
+
+/// Uncertainty of a joint in its head's frame.
+#[derive(Debug, Clone, Copy, Default)]
+struct Doubt {
+    /// Rotation (radians).
+    angle: f64,
+    /// Position.
+    length: f64,
+    /// Sum of the offsets on the path.
+    path: f64,
+    /// Position of the foot along the axis.
+    foot: f64,
+}
+
+/// Finds the relations of an open chain; `snap` is the tolerance of each body's joint.
+pub(super) fn decide(mechanism: &Mechanism, snap: impl Fn(usize) -> f64) -> Decided {
+    let bodies = mechanism.bodies();
+    let overall = (0..bodies.len()).map(&snap).fold(0.0, f64::max);
+    let g = mechanism.gravity();
+    let gravity = (g.norm() > 0.0)
+        .then(|| ExactDirection::recognise(&g.normalize(), overall.max(SAME_DIRECTION), overall));
+    let chain = Chain { ground: Placed::ground(gravity), bodies: Vec::with_capacity(bodies.len()) };
+    let mut planner = Planner {
+        mechanism,
+        chain,
+        plans: Vec::with_capacity(bodies.len()),
+        doubts: Vec::with_capacity(bodies.len()),
+        driven: vec![Vec::new(); mechanism.nv()],
+        short: Vec::with_capacity(bodies.len()),
+        assumed: Vec::new(),
+    };
+    for body in 0..bodies.len() {
+        planner.add(body, snap(body));
+    }
+    Decided { gravity, plans: planner.plans, assumed: planner.assumed }
+}
+
+struct Planner<'a> {
+    mechanism: &'a Mechanism,
+    chain: Chain<Real>,
+    plans: Vec<JointPlan>,
+    doubts: Vec<Doubt>,
+    /// For each coordinate the bodies that it moves.
+    driven: Vec<Vec<usize>>,
+    /// Whether a body's rotation in its head's frame is made of short numbers.
+    short: Vec<bool>,
+    assumed: Vec<AssumedRelation>,
+}
+
+pub(super) fn pivoting(joint: &JointType) -> (Pivoting, Vector3<f64>, f64) {
+    match *joint {
+        JointType::Revolute { axis } => (Pivoting::Revolute, axis, 0.0),
+        JointType::Helical { axis, pitch } => (Pivoting::Helical, axis, pitch),
+        JointType::Cylindrical { axis } => (Pivoting::Cylindrical, axis, 0.0),
+        JointType::Prismatic { axis } => (Pivoting::Prismatic, axis, 0.0),
+        JointType::Planar { normal } => (Pivoting::Planar, normal, 0.0),
+        JointType::Spherical => (Pivoting::Spherical, Vector3::z(), 0.0),
+        // Neither fixed nor universal joints reach a built mechanism.
+        JointType::Floating | JointType::Fixed | JointType::Universal { .. } => {
+            (Pivoting::Floating, Vector3::z(), 0.0)
+        }
+    }
+}
+
+fn value(v: &Vector3<Real>) -> Vector3<f64> {
+    v.map(|x| x.value)
+}
+
+fn is_zero(x: Real) -> bool {
+    x == Real::from_i64(0)
+}
+
+/// A relation of a new direction to those before it.
+struct Near {
+    exact: bool,
+}
+
+impl Planner<'_> {
+    fn add(&mut self, index: usize, snap: f64) {
+        let body = &self.mechanism.bodies()[index];
+        let parent = body.parent;
+        let head = match parent {
+            Some(p) if self.plans[p].pivoting == Pivoting::Prismatic => self.plans[p].head,
+            parent => parent,
+        };
+        let (pivoting, axis, pitch) = pivoting(&body.joint_type);
+        let mut doubt = self.doubt(body, head, snap);
+        let tolerance = doubt.angle.clamp(SAME_DIRECTION, snap.max(SAME_DIRECTION));
+        let offset = body.drive.offset;
+        let mut plan = JointPlan {
+            pivoting,
+            head,
+            axis: ExactDirection::recognise(&axis, tolerance, snap),
+            rotation: ExactRotation::recognise(&body.placement.rotation, tolerance, snap),
+            translation: translation(&body.placement.translation),
+            pointing: Pointing::AsWritten(false),
+            parallel: false,
+            across: Vec::new(),
+            pitch: Surd::recognise(pitch),
+            ratio: Surd::recognise(body.drive.ratio),
+            rest: (Angle::recognise_rounded(offset, SAME_DIRECTION, snap), Surd::recognise(offset)),
+        };
+        let carried = parent.filter(|_| parent != head).is_none_or(|p| self.short[p]);
+        let short = carried && plan.rotation.is_short() && plan.axis.is_short();
+        if pivoting.has_axis() {
+            plan.pointing = self.pointing(index, &plan, doubt.angle, snap, short);
+            let (frame, _) = self.chain.pointed(&plan, parent);
+            let (z, c) = (self.chain.head(&plan).own.column(2).into_owned(), frame.column(2).into_owned());
+            plan.parallel = c == z || c == -z;
+        }
+        let slides = matches!(pivoting, Pivoting::Prismatic | Pivoting::Floating);
+        if !slides && head.is_some_and(|h| self.plans[h].pivoting != Pivoting::Floating) {
+            plan.across = self.across(index, &plan, &mut doubt, snap);
+        }
+        self.chain.push(&plan, parent);
+        self.driven[body.drive.v].push(index);
+        self.plans.push(plan);
+        self.doubts.push(doubt);
+        self.short.push(short);
+    }
+
+    /// What the rounding of the numbers leaves open, with the rounding of all that lies between head and joint.
+    fn doubt(&self, body: &Body, head: Option<usize>, snap: f64) -> Doubt {
+        let before = body.parent.filter(|_| body.parent != head).map(|p| self.doubts[p]).unwrap_or_default();
+        let step = body.placement.translation.norm();
+        let path = before.path + step;
+        let (angle, length) = match body.rounding {
+            Some(r) => (r.angle, r.length),
+            None => (snap, snap * step),
+        };
+        let angle = before.angle + angle;
+        Doubt { angle, length: before.length + length + before.angle * step, path, foot: 0.0 }
+    }
+
+    fn tolerance(&self, angle: f64, other: Along, plan: &JointPlan, snap: f64) -> f64 {
+        let theirs = match other {
+            Along::Body(b) => self.doubts[b].angle,
+            // The rounding of the head's own axis.
+            Along::Head => plan.head.map_or(0.0, |h| self.own_axis_doubt(h)),
+        };
+        (angle + theirs).min(snap).max(SAME_DIRECTION)
+    }
+
+    fn own_axis_doubt(&self, body: usize) -> f64 {
+        self.mechanism.bodies()[body].rounding.map_or(0.0, |r| r.axis)
+    }
+
+    /// Directions that a joint is compared with.
+    fn company(&self, index: usize, plan: &JointPlan) -> Vec<Along> {
+        let body = &self.mechanism.bodies()[index];
+        let mut out = Vec::new();
+        if self.chain.head(plan).pivoting.has_axis() {
+            out.push(Along::Head);
+        }
+        let sliders = out.len();
+        let mut at = body.parent;
+        while let Some(p) = at.filter(|_| at != plan.head) {
+            out.push(Along::Body(p));
+            at = self.mechanism.bodies()[p].parent;
+        }
+        out[sliders..].reverse();
+        let mates = self.driven[body.drive.v].iter().copied();
+        out.extend(mates.filter(|&b| self.plans[b].head == plan.head && self.plans[b].pivoting.has_axis()).map(Along::Body));
+        out
+    }
+
+    fn axis(&self, plan: &JointPlan, along: Along) -> Vector3<Real> {
+        self.chain.frame(plan, along).column(2).into_owned()
+    }
+
+    fn pointing(&mut self, index: usize, plan: &JointPlan, doubt: f64, snap: f64, short: bool) -> Pointing {
+        let (_, w) = self.chain.described(plan, self.mechanism.bodies()[index].parent);
+        let rough = value(&w);
+        let as_written = Pointing::AsWritten(rough.z < 0.0);
+        let company = self.company(index, plan);
+        for &other in &company {
+            let d = self.axis(plan, other);
+            let apart = value(&w.cross(&d)).norm();
+            if apart <= self.tolerance(doubt, other, plan, snap) {
+                let against = rough.dot(&value(&d)) < 0.0;
+                if w == if against { -d } else { d } {
+                    return as_written;
+                }
+                self.assume(index, "parallel to", Some((plan, other)), apart, "rad");
+                return Pointing::Same(other, against);
+            }
+        }
+        let relations = self.near(plan, &company, &w, doubt, snap);
+        if relations.iter().all(|r| r.exact) && (short || !relations.is_empty()) {
+            return as_written;
+        }
+        let mut best: Option<(usize, Pointing)> = None;
+        // Without any relation, the nearest direction that is no mate is as good as any.
+        for &from in &company {
+            let (score, pointing) = self.polar(plan, from, &company, &w, doubt, snap);
+            if best.is_none_or(|(s, _)| score > s || score == 0 && s == 0) {
+                best = Some((score, pointing));
+            }
+        }
+        let Some((score, pointing)) = best else { return as_written };
+        if score > 0 {
+            if let Pointing::Polar { from, .. } = pointing {
+                let mut moved = plan.clone();
+                moved.pointing = pointing;
+                let (frame, _) = self.chain.pointed(&moved, self.mechanism.bodies()[index].parent);
+                let apart = value(&w.cross(&frame.column(2).into_owned())).norm();
+                let what = match pointing {
+                    Pointing::Polar { tilt: Angle::Degrees(90), .. } => "perpendicular to",
+                    _ => "in a plane with",
+                };
+                self.assume(index, what, Some((plan, from)), apart, "rad");
+            }
+        }
+        pointing
+    }
+
+    /// Perpendicular and coplanar directions, to within the tolerance.
+    fn near(&self, plan: &JointPlan, company: &[Along], w: &Vector3<Real>, doubt: f64, snap: f64) -> Vec<Near> {
+        let mut out = Vec::new();
+        for (k, &a) in company.iter().enumerate() {
+            let d = self.axis(plan, a);
+            let tolerance = self.tolerance(doubt, a, plan, snap);
+            if w.dot(&d).value.abs() <= tolerance {
+                out.push(Near { exact: is_zero(w.dot(&d)) });
+            }
+            for &b in &company[..k] {
+                let n = d.cross(&self.axis(plan, b));
+                let size = value(&n).norm();
+                let tolerance = tolerance.max(self.tolerance(doubt, b, plan, snap));
+                if size > tolerance && w.dot(&n).value.abs() <= tolerance * size {
+                    out.push(Near { exact: is_zero(w.dot(&n)) });
+                }
+            }
+        }
+        out
+    }
+
+    /// A direction by its angle to another and its azimuth about it, and how many relations that makes exact.
+    fn polar(
+        &self,
+        plan: &JointPlan,
+        from: Along,
+        company: &[Along],
+        w: &Vector3<Real>,
+        doubt: f64,
+        snap: f64,
+    ) -> (usize, Pointing) {
+        let v = value(&self.chain.frame(plan, from).tr_mul(w));
+        let across = v.x.hypot(v.y);
+        let tolerance = self.tolerance(doubt, from, plan, snap);
+        let square = v.z.abs() <= tolerance;
+        let tilt =
+            if square { Angle::Degrees(90) } else { Angle::recognise(across.atan2(v.z), SAME_DIRECTION) };
+        let mut score = if square { 4 } else { 0 };
+        let angle = v.y.atan2(v.x);
+        let mut azimuth = None;
+        for &other in company.iter().filter(|&&o| o != from) {
+            let Some(known) = self.azimuth(plan, from, other) else { continue };
+            let tolerance = tolerance.max(self.tolerance(doubt, other, plan, snap)) / across;
+            let (c, s) = known.cos_sin::<f64>();
+            let quarters = (angle - s.atan2(c)) / std::f64::consts::FRAC_PI_2;
+            let off = (quarters - quarters.round()).abs() * std::f64::consts::FRAC_PI_2;
+            if off <= tolerance {
+                score += 1;
+                azimuth = azimuth.or(Some(known.turned(quarters.round() as i64)));
+            }
+        }
+        // Multiples of 15° in the frame that the model itself uses.
+        let azimuth = azimuth.unwrap_or_else(|| Angle::recognise(angle, tolerance / across));
+        (score, Pointing::Polar { from, tilt, azimuth })
+    }
+
+    /// The exact azimuth of one direction about another, where it is known.
+    fn azimuth(&self, plan: &JointPlan, about: Along, of: Along) -> Option<Angle> {
+        let described = |b: usize| self.plans[b].pointing;
+        if let Along::Body(b) = of {
+            if let Pointing::Polar { from, azimuth, .. } = described(b) {
+                if from == about {
+                    return Some(azimuth);
+                }
+            }
+        }
+        if let Along::Body(b) = about {
+            if let Pointing::Polar { from, .. } = described(b) {
+                if from == of {
+                    return Some(Angle::Degrees(180));
+                }
+            }
+        }
+        let v = self.chain.frame(plan, about).tr_mul(&self.axis(plan, of));
+        let rough = value(&v);
+        let angle = Angle::recognise(rough.y.atan2(rough.x), SAME_DIRECTION);
+        let (c, s) = angle.cos_sin::<Real>();
+        (rough.x.hypot(rough.y) > SAME_DIRECTION && is_zero(v.y * c - v.x * s)).then_some(angle)
+    }
+
+    /// What the offset from the head's foot to the joint is perpendicular to; empty where that holds exactly.
+    fn across(&mut self, index: usize, plan: &JointPlan, doubt: &mut Doubt, snap: f64) -> Vec<Across> {
+        let parent = self.mechanism.bodies()[index].parent;
+        let (frame, _) = self.chain.pointed(plan, parent);
+        let head = self.chain.head(plan);
+        let d = self.chain.origin(plan, parent) - head.foot;
+        let reach = doubt.path + value(&head.foot).norm();
+        let lever = doubt.angle * value(&d).norm();
+        let known = doubt.length + lever + plan.head.map_or(0.0, |h| self.doubts[h].foot);
+        let tolerance = known.min(LENGTH_CAP * snap * doubt.path).max(SAME_POINT * reach);
+        let turned = value(&head.own.column(2).cross(&frame.column(2))).norm();
+        doubt.foot = if turned > 0.0 { tolerance / turned } else { tolerance };
+        let own = Along::Body(index);
+        let mut directions = Vec::new();
+        let has_axis = plan.pivoting.has_axis();
+        let company = self.company(index, plan);
+        let sliders = company.iter().copied().filter(|&a| self.on_path(index, plan, a));
+        directions.extend(sliders);
+        if has_axis {
+            directions.push(own);
+        }
+        let mut tests: Vec<Vec<Across>> = vec![(0..3).map(Across::Axis).collect()];
+        for (k, &a) in directions.iter().enumerate() {
+            tests.push(vec![Across::Beside(a, 0), Across::Beside(a, 1)]);
+            tests.extend(directions[..k].iter().map(|&b| vec![Across::Pair(b, a)]));
+        }
+        if directions.first() == Some(&Along::Head) {
+            tests.push(vec![if has_axis { Across::Foot(Along::Head, own) } else { Across::One(Along::Head) }]);
+        }
+        let mut out = Vec::new();
+        let mut exact = true;
+        for test in tests {
+            let normals: Vec<_> = test.iter().map(|&a| self.chain.across(plan, a, index, &frame)).collect();
+            let off = normals.iter().map(|n| {
+                let size = value(n).norm();
+                // Parallel directions span no plane.
+                if size <= snap.max(SAME_DIRECTION) { f64::INFINITY } else { n.dot(&d).value.abs() / size }
+            });
+            if off.fold(0.0, f64::max) <= tolerance {
+                exact &= normals.iter().all(|n| is_zero(n.dot(&d)));
+                out.extend(test);
+            }
+        }
+        if exact {
+            return Vec::new();
+        }
+        let mut moved = plan.clone();
+        moved.across.clone_from(&out);
+        let apart = value(&(self.chain.offset(&moved, parent, &frame) - d)).norm();
+        self.assume(index, "in one line or plane with", Some((plan, Along::Head)), apart, "m");
+        out
+    }
+
+    fn on_path(&self, index: usize, plan: &JointPlan, along: Along) -> bool {
+        let Along::Body(b) = along else { return true };
+        let mut at = self.mechanism.bodies()[index].parent;
+        while let Some(p) = at.filter(|_| at != plan.head) {
+            if p == b {
+                return true;
+            }
+            at = self.mechanism.bodies()[p].parent;
+        }
+        false
+    }
+
+    fn assume(
+        &mut self,
+        index: usize,
+        relation: &str,
+        with: Option<(&JointPlan, Along)>,
+        moved: f64,
+        unit: &'static str,
+    ) {
+        // What double precision leaves is no assumption.
+        if moved <= NOT_WORTH_A_WORD {
+            return;
+        }
+        let bodies = self.mechanism.bodies();
+        let joint = |b: usize| self.mechanism.joints()[bodies[b].joint].name.clone();
+        let other = match with {
+            Some((_, Along::Body(b))) => format!("the axis of joint {}", joint(b)),
+            Some((plan, Along::Head)) => {
+                plan.head.map_or_else(|| "gravity".to_owned(), |h| format!("the axis of joint {}", joint(h)))
+            }
+            None => String::new(),
+        };
+        let relation = format!("{relation} {other}");
+        self.assumed.push(AssumedRelation { joint: joint(index), relation, moved, unit });
+    }
+}
+
+/// The offset in exact numbers; what rounding leaves of a zero is zero.
+fn translation(t: &Vector3<f64>) -> [Surd; 3] {
+    let size = t.amax();
+    t.data.0[0].map(|x| if x.abs() <= SAME_POINT * size { Surd::ZERO } else { Surd::recognise(x) })
+}

@@ -1,0 +1,435 @@
+//! Open chains whose answers must be exact: truths found in 126 digits, what used to be wrong, and what must not matter.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common::data::golden;
+use crate::common::{Features, Rng, cases};
+use inertial::identifiability::certificate::CertificateKind;
+use inertial::identifiability::{
+    Analysis, AnalyzeOptions, Experiment, Measured, Method, Regime, Sampler, Status, analyze,
+};
+use inertial::linalg::{First, Number, Pivot, SplitMix};
+use inertial::mechanism::{
+    Base, BuildOptions, ExactGeometry, JointSpec, JointType, LinkSpec, Mechanism, MechanismBuilder, read,
+};
+use inertial::spatial::{Field, Inertia, Pose, transfer_matrix};
+use nalgebra::{DVector, Vector3, vector};
+use num_traits::{One, Zero};
+use serde_json::Value;
+use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
+/// Truths have twelve digits.
+const DIGITS: f64 = 1e-9;
+
+fn hard(name: &str) -> Value {
+    let path = golden(&format!("hard/{name}.json"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// A mechanism file with the options of the command line.
+fn asked(mechanism: &Value, options: &[&str]) -> (Mechanism, AnalyzeOptions) {
+    let mut out = AnalyzeOptions::default();
+    let mut build = BuildOptions::default();
+    let mut words = options.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--static" => out.regime = Regime::Static,
+            "--kinetic" => out.regime = Regime::Kinetic,
+            "--base" => {
+                build.base = Some(if words.next() == Some(&"floating") { Base::Floating } else { Base::Fixed });
+            }
+            "--measured" => {
+                out.measured = Some(match *words.next().unwrap() {
+                    "joint-torques" => Measured::JointTorques,
+                    "base-wrench" => Measured::BaseWrench,
+                    "both" => Measured::Both,
+                    "momentum" => Measured::Momentum,
+                    other => panic!("{other}"),
+                });
+            }
+            "--joints" => {
+                out.torque_joints = Some(words.next().unwrap().split(',').map(str::to_owned).collect());
+            }
+            other => panic!("{other}"),
+        }
+    }
+    let text = mechanism.to_string();
+    (read::model(&text, &read::no_includes).unwrap().build(&build).unwrap(), out)
+}
+
+fn coefficient(answer: &Analysis, base: &str, name: &str) -> f64 {
+    let row = answer.base_parameters.iter().find(|b| b.name == base).unwrap();
+    row.combination.iter().find(|(n, _)| n == name).map_or(0.0, |&(_, x)| x)
+}
+
+/// Every open chain among the hard cases: rank, base parameters and combinations.
+#[test]
+fn hard_open_chains_are_exact() {
+    let mut seen = 0;
+    for (name, case) in hard("cases").as_object().unwrap() {
+        if case["mechanism"]["loops"].as_array().is_some_and(|l| !l.is_empty()) {
+            continue;
+        }
+        seen += 1;
+        let options: Vec<&str> = case["options"].as_array().unwrap().iter().map(|o| o.as_str().unwrap()).collect();
+        let (mechanism, options) = asked(&case["mechanism"], &options);
+        let answer = analyze(&mechanism, &options).unwrap();
+        assert_eq!(answer.rank as u64, case["rank"].as_u64().unwrap(), "{name}: {:?}", answer.warnings);
+        assert!(answer.certificate.exact, "{name}: {:?}", answer.warnings);
+        let Some(truth) = case["base_parameters"].as_object() else { continue };
+        let names: Vec<_> = answer.base_parameters.iter().map(|b| &b.name).collect();
+        assert_eq!(names, truth.keys().collect::<Vec<_>>(), "{name}");
+        for (base, row) in truth {
+            let row = row.as_object().unwrap();
+            let size = row.values().map(|x| x.as_f64().unwrap().abs()).fold(0.0, f64::max);
+            for parameter in mechanism.parameter_names() {
+                let want = row.get(&parameter).map_or(0.0, |x| x.as_f64().unwrap());
+                let got = coefficient(&answer, base, &parameter);
+                assert!((got - want).abs() <= DIGITS * size, "{name}: {base}, {parameter}: {got} {want}");
+            }
+        }
+    }
+    assert!(seen >= 80, "{seen}");
+}
+
+#[test]
+fn arbitrary_link_frames_keep_combinations_right() {
+    let (m, options) = asked(&hard("reproducers/h1_odd_frames_2r"), &[]);
+    let answer = analyze(&m, &options).unwrap();
+    assert!((coefficient(&answer, "link2.hx", "link2.hz") + 6.454_545_454_545).abs() < 1e-9);
+    let (m, options) = asked(&hard("reproducers/h1_odd_frames_panda"), &[]);
+    let answer = analyze(&m, &options).unwrap();
+    let by_sampling = analyze(&m, &AnalyzeOptions { method: Method::Exact, ..options }).unwrap();
+    assert_eq!((answer.rank, by_sampling.rank), (43, 43));
+    for (a, b) in answer.base_parameters.iter().zip(&by_sampling.base_parameters) {
+        assert_eq!(a.name, b.name);
+        for ((n, x), (o, y)) in a.combination.iter().zip(&b.combination) {
+            assert!(n == o && (x - y).abs() <= 1e-12 * x.abs().max(1.0), "{}: {n} {x} {o} {y}", a.name);
+        }
+    }
+}
+
+#[test]
+fn axes_that_meet_through_sliders_are_seen() {
+    for (name, rank) in [("h2_rppr_sum", 10), ("h2_telescope", 19)] {
+        let (m, options) = asked(&hard(&format!("reproducers/{name}")), &[]);
+        let answer = analyze(&m, &options).unwrap();
+        assert_eq!((answer.rank, answer.certificate.exact), (rank, true), "{name}: {:?}", answer.warnings);
+    }
+}
+
+#[test]
+fn offsets_of_followers_on_the_same_parent_count() {
+    let file = hard("reproducers/h3_mimic_offset");
+    let (m, options) = asked(&file, &[]);
+    let urdf = std::fs::read_to_string(golden("hard/reproducers/h3_mimic_offset.urdf")).unwrap();
+    let urdf = read::model(&urdf, &read::no_includes).unwrap().build(&BuildOptions::default()).unwrap();
+    for m in [m, urdf] {
+        let answer = analyze(&m, &options).unwrap();
+        let [x, y] = ["right.hx", "right.hy"].map(|n| coefficient(&answer, "left.hx", n));
+        assert!((x + 0.955_336_489_126).abs() < 1e-9 && (y - 0.295_520_206_661).abs() < 1e-9, "{x} {y}");
+    }
+}
+
+/// `--snap 0`, `rank_literal` and the warning say the same; what snapping moves is said.
+#[test]
+fn the_literal_rank_is_that_without_snapping() {
+    for case in cases(60, Features::LINEAR) {
+        let m = &case.mechanism;
+        let meant = analyze(m, &AnalyzeOptions::default()).unwrap();
+        let literal = analyze(m, &AnalyzeOptions { snap: 0.0, ..AnalyzeOptions::default() }).unwrap();
+        assert_eq!((literal.rank, literal.rank_literal), (meant.rank_literal, meant.rank_literal));
+        let told = meant.warnings.iter().any(|w| w.contains("taken literally"));
+        assert_eq!(told, meant.rank != meant.rank_literal);
+        assert!(literal.assumed.iter().all(|r| r.moved < 1e-12), "{:?}", literal.assumed);
+    }
+}
+
+/// The same builder with every link's frame turned (and shifted, where the joint does not mind).
+fn reframed(builder: &MechanismBuilder, rng: &mut Rng) -> (MechanismBuilder, Vec<(String, Pose<f64>)>) {
+    let mut out = builder.clone();
+    let mut frames: Vec<(String, Pose<f64>)> = Vec::new();
+    for joint in &mut out.joints {
+        let turn = rng.rotation();
+        let along = match joint.joint_type {
+            JointType::Revolute { axis } | JointType::Cylindrical { axis } => axis * rng.range(-0.5, 0.5),
+            JointType::Prismatic { .. } => rng.vector(0.5),
+            _ => Vector3::zeros(),
+        };
+        let own = Pose::new(turn, along);
+        let own = if matches!(joint.joint_type, JointType::Floating | JointType::Spherical | JointType::Fixed) {
+            Pose::new(turn, Vector3::zeros())
+        } else {
+            own
+        };
+        let back = |v: &Vector3<f64>| turn.tr_mul(v);
+        joint.joint_type = match joint.joint_type {
+            JointType::Revolute { axis } => JointType::Revolute { axis: back(&axis) },
+            JointType::Prismatic { axis } => JointType::Prismatic { axis: back(&axis) },
+            JointType::Helical { axis, pitch } => JointType::Helical { axis: back(&axis), pitch },
+            JointType::Cylindrical { axis } => JointType::Cylindrical { axis: back(&axis) },
+            JointType::Planar { normal } => JointType::Planar { normal: back(&normal) },
+            JointType::Universal { axes } => JointType::Universal { axes: axes.map(|a| back(&a)) },
+            other => other,
+        };
+        let parent = frames.iter().find(|(n, _)| *n == joint.parent).map_or_else(Pose::identity, |f| f.1);
+        joint.origin = parent.inverse() * joint.origin * own;
+        frames.push((joint.child.clone(), own));
+    }
+    for link in &mut out.links {
+        if let (Some(inertia), Some((_, own))) = (&mut link.inertia, frames.iter().find(|f| f.0 == link.name)) {
+            *inertia = inertia.transformed(&own.inverse());
+        }
+    }
+    for rotor in &mut out.rotors {
+        let carrier = frames.iter().find(|f| f.0 == rotor.carrier).map_or_else(Pose::identity, |f| f.1);
+        rotor.origin = carrier.inverse() * rotor.origin;
+    }
+    (out, frames)
+}
+
+/// Parameters that cannot be told apart in one description cannot in the other.
+fn assert_same_row_space(a: &Analysis, b: &Analysis, to_b: &dyn Fn(&[f64]) -> Vec<f64>, rng: &mut Rng) {
+    assert_eq!(a.rank, b.rank, "{:?} {:?}", a.warnings, b.warnings);
+    for _ in 0..3 {
+        let given = rng.values(a.parameters, 1.0);
+        let noise = rng.values(a.parameters, 1.0);
+        let other = a.regrouping.expand(&a.regrouping.regroup(&given).unwrap(), &noise).unwrap();
+        let size = other.iter().chain(&given).fold(1.0, |m: f64, x| m.max(x.abs()));
+        let [x, y] = [given, other].map(|p| b.regrouping.regroup(&to_b(&p)).unwrap());
+        let largest = b.regrouping.combinations.iter().flatten().fold(1.0, |m: f64, c| m.max(c.1.abs()));
+        for (x, y) in x.iter().zip(&y) {
+            assert!((x - y).abs() <= 1e-12 * size * largest * a.parameters as f64, "{x} {y} {size} {largest}");
+        }
+    }
+}
+
+#[test]
+fn row_spaces_transform_with_link_frames() {
+    let mut rng = Rng(5);
+    for case in cases(80, Features::LINEAR) {
+        let (other, frames) = reframed(&case.builder, &mut rng);
+        let Ok(other) = other.build(&BuildOptions::default()) else { continue };
+        let m = &case.mechanism;
+        let [a, b] = [m, &other].map(|m| analyze(m, &AnalyzeOptions::default()).unwrap());
+        assert!(a.certificate.exact && b.certificate.exact, "{:?} {:?}", a.warnings, b.warnings);
+        let to_b = |p: &[f64]| {
+            let mut out = p.to_vec();
+            for block in m.parameter_blocks().iter().filter(|b| b.len == 10) {
+                let name = &m.bodies()[block.body].name;
+                let Some((_, own)) = frames.iter().find(|f| f.0 == *name) else { continue };
+                let here = DVector::from_column_slice(&p[block.offset..block.offset + 10]);
+                let there = transfer_matrix(&own.inverse()) * here;
+                out[block.offset..block.offset + 10].copy_from_slice(there.as_slice());
+            }
+            out
+        };
+        assert_same_row_space(&a, &b, &to_b, &mut rng);
+    }
+}
+
+/// A long chain with axes in turn about x, y and z.
+fn long_chain(bodies: usize) -> Mechanism {
+    let mut b = MechanismBuilder::new("chain", "ground");
+    for i in 0..bodies {
+        let (name, parent) = (format!("b{i}"), if i == 0 { "ground".to_owned() } else { format!("b{}", i - 1) });
+        b.links.push(LinkSpec { name: name.clone(), inertia: Some(Inertia::zero()), line: None });
+        let mut axis = Vector3::zeros();
+        axis[i % 3] = 1.0;
+        let hinge = JointType::Revolute { axis };
+        let at = Pose::from_translation(vector![0.1, 0.02, 0.3]);
+        b = b.joint(JointSpec::new(format!("j{i}"), hinge, parent, name).at(at));
+    }
+    b.build(&BuildOptions::default()).unwrap()
+}
+
+#[test]
+fn long_chains_are_certified_joint_by_joint() {
+    let m = long_chain(400);
+    let answer = analyze(&m, &AnalyzeOptions::default()).unwrap();
+    assert!(answer.certificate.exact && answer.rank > 1000, "{:?}", answer.certificate);
+    assert!(answer.certificate.error_probability.is_some_and(|p| p <= 1e-15));
+    let wrench = AnalyzeOptions { measured: Some(Measured::BaseWrench), ..AnalyzeOptions::default() };
+    let small = long_chain(6);
+    let recursion = analyze(&small, &wrench).unwrap();
+    let sampled = analyze(&small, &AnalyzeOptions { method: Method::Exact, ..wrench }).unwrap();
+    assert_eq!((recursion.method, sampled.method), ("rpna", "exact"));
+    assert_eq!(recursion.rank, sampled.rank);
+    assert_eq!(recursion.regrouping.base, sampled.regrouping.base);
+    assert_eq!(recursion.regrouping.status, sampled.regrouping.status);
+}
+
+/// Where the combinations are too many to list, null vectors say the same.
+#[test]
+fn very_long_chains_list_null_vectors() {
+    let answer = analyze(&long_chain(700), &AnalyzeOptions::default()).unwrap();
+    assert!(answer.certificate.exact && !answer.regrouping.is_listed());
+    assert_eq!(answer.null_space.len(), answer.nullity);
+    assert!(answer.regrouping.regroup(&vec![0.0; answer.parameters]).is_err());
+    let short = analyze(&long_chain(100), &AnalyzeOptions::default()).unwrap();
+    assert_eq!(short.regrouping.status[..500], answer.regrouping.status[..500]);
+    assert!(short.regrouping.status.contains(&Status::Unidentifiable));
+}
+
+#[test]
+fn other_sensors_agree_with_sampling() {
+    for case in cases(40, Features::LINEAR) {
+        let m = &case.mechanism;
+        for measured in [Measured::BaseWrench, Measured::Both] {
+            for regime in [Regime::Full, Regime::Static, Regime::Kinetic] {
+                let options = AnalyzeOptions { measured: Some(measured), regime, ..AnalyzeOptions::default() };
+                let auto = analyze(m, &options).unwrap();
+                let exact = analyze(m, &AnalyzeOptions { method: Method::Exact, ..options }).unwrap();
+                assert_eq!(auto.rank, exact.rank, "{measured:?} {regime:?} {:?}", auto.warnings);
+                assert_eq!(auto.regrouping.base, exact.regrouping.base);
+                assert!(auto.certificate.exact, "{measured:?} {regime:?} {:?}", auto.warnings);
+            }
+        }
+    }
+}
+
+#[test]
+fn floating_trees_are_proved_without_chance() {
+    let mut b = MechanismBuilder::new("free", "ground");
+    b = b.link("base", Inertia::zero()).joint(JointSpec::new("root", JointType::Floating, "ground", "base"));
+    for (name, parent) in [("a", "base"), ("b", "a"), ("c", "base")] {
+        let hinge = JointType::Revolute { axis: Vector3::y() };
+        let at = Pose::from_translation(vector![0.1, 0.2, 0.3]);
+        b = b.link(name, Inertia::zero()).joint(JointSpec::new(format!("j{name}"), hinge, parent, name).at(at));
+    }
+    let answer = analyze(&b.build(&BuildOptions::default()).unwrap(), &AnalyzeOptions::default()).unwrap();
+    assert_eq!(answer.rank, 10 + 3 * 7);
+    assert_eq!((answer.certificate.kind, answer.certificate.error_probability), (CertificateKind::Proved, Some(0.0)));
+}
+
+/// Integers modulo a small prime.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Tiny<const P: u64>(u64);
+
+macro_rules! operator {
+    ($op:ident, $f:ident, $assign:ident, $g:ident, |$a:ident, $b:ident| $e:expr) => {
+        impl<const P: u64> $op for Tiny<P> {
+            type Output = Self;
+            fn $f(self, o: Self) -> Self {
+                let ($a, $b) = (self.0, o.0);
+                Self($e % P)
+            }
+        }
+        impl<const P: u64> $assign for Tiny<P> {
+            fn $g(&mut self, o: Self) {
+                *self = $op::$f(*self, o);
+            }
+        }
+    };
+}
+operator!(Add, add, AddAssign, add_assign, |a, b| a + b);
+operator!(Sub, sub, SubAssign, sub_assign, |a, b| a + P - b);
+operator!(Mul, mul, MulAssign, mul_assign, |a, b| a * b);
+
+impl<const P: u64> Neg for Tiny<P> {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self((P - self.0) % P)
+    }
+}
+
+impl<const P: u64> Zero for Tiny<P> {
+    fn zero() -> Self {
+        Self(0)
+    }
+    fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl<const P: u64> One for Tiny<P> {
+    fn one() -> Self {
+        Self(1)
+    }
+}
+
+impl<const P: u64> Field for Tiny<P> {
+    fn from_i64(n: i64) -> Self {
+        Self(n.rem_euclid(P.cast_signed()).cast_unsigned())
+    }
+    fn inverse(self) -> Option<Self> {
+        let (mut out, mut base, mut left) = (1, self.0, P - 2);
+        while left > 0 {
+            if left & 1 == 1 {
+                out = out * base % P;
+            }
+            base = base * base % P;
+            left >>= 1;
+        }
+        (self.0 != 0).then_some(Self(out))
+    }
+}
+
+impl<const P: u64> Number for Tiny<P> {
+    const TOLERANCE: f64 = 0.0;
+    fn weight(self) -> f64 {
+        if self.0 == 0 { 0.0 } else { 1.0 }
+    }
+    fn from_decimal(n: i64, d: i64, e: i32) -> Self {
+        let mut ten = Self::one();
+        (0..e.unsigned_abs()).for_each(|_| ten *= Self(10 % P));
+        let (n, d) = (Self::from_i64(n), Self::from_i64(d));
+        let (n, d) = if e < 0 { (n, d * ten) } else { (n * ten, d) };
+        n * d.inverse().expect("a denominator that the prime does not divide")
+    }
+    fn turn(degrees: i64) -> (Self, Self) {
+        let (zero, one) = (Self::zero(), Self::one());
+        match degrees.rem_euclid(360) {
+            0 => (one, zero),
+            90 => (zero, one),
+            180 => (-one, zero),
+            270 => (zero, -one),
+            other => panic!("{other} degrees"),
+        }
+    }
+    fn random(source: &mut SplitMix) -> Self {
+        Self(source.next_u64() % P)
+    }
+}
+
+/// How often sampling modulo a small prime falls short of the rank, against the bound of Schwartz and Zippel.
+fn shortfall<const P: u64>(m: &Mechanism, rank: usize) {
+    let geometry = ExactGeometry::new(m, 1e-4).to::<Tiny<P>>();
+    let experiment = Experiment::complete(false, Regime::Full);
+    let (mut short, runs) = (0u32, 400);
+    let mut degree = 0.0;
+    for seed in 0..runs {
+        let mut sampler = Sampler::new(m, &geometry, &experiment, u64::from(seed));
+        degree = sampler.degree();
+        let found = sampler.row_space(Pivot::First).rank();
+        assert!(found <= rank, "modulo {P}: {found}");
+        short += u32::from(found < rank);
+    }
+    let bound = (rank as f64 * degree / P as f64).min(1.0);
+    // Three standard deviations of the count.
+    let allowed = f64::from(runs) * bound + 3.0 * (f64::from(runs) * bound * (1.0 - bound)).sqrt();
+    assert!(f64::from(short) <= allowed, "modulo {P}: {short} of {runs} runs, bound {bound}");
+}
+
+#[test]
+fn tiny_primes_fail_no_more_often_than_the_bound_says() {
+    let m = {
+        let mut b = MechanismBuilder::new("arm", "ground");
+        for (i, axis) in [Vector3::z(), Vector3::y(), Vector3::y()].into_iter().enumerate() {
+            let parent = if i == 0 { "ground".to_owned() } else { format!("b{}", i - 1) };
+            let at = Pose::from_translation(vector![0.3, 0.1, 0.2]);
+            let hinge = JointType::Revolute { axis };
+            b = b.link(format!("b{i}"), Inertia::zero());
+            b = b.joint(JointSpec::new(format!("j{i}"), hinge, parent, format!("b{i}")).at(at));
+        }
+        b.build(&BuildOptions::default()).unwrap()
+    };
+    let answer = analyze(&m, &AnalyzeOptions::default()).unwrap();
+    let geometry = ExactGeometry::new(&m, 1e-4).to::<First>();
+    let experiment = Experiment::complete(false, Regime::Full);
+    let rank = Sampler::new(&m, &geometry, &experiment, 1).row_space(Pivot::First).rank();
+    assert_eq!(rank, answer.rank);
+    shortfall::<101>(&m, rank);
+    shortfall::<1009>(&m, rank);
+    shortfall::<10007>(&m, rank);
+}
