@@ -3,6 +3,8 @@
 //! The program is the one that Cargo built for this profile (`CARGO_BIN_EXE_inertial`): with `cargo test --release`, as
 //! `scripts/test.sh` calls it, that is `target/release/inertial`.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 mod analyze;

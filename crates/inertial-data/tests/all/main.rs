@@ -1,5 +1,7 @@
 //! Tests of reading, repairing and filtering logs, in one program.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 mod bad_logs;

@@ -1,5 +1,7 @@
 //! Tests of the library against independent ways to the same numbers, in one program.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 mod golden;
 mod loops;
