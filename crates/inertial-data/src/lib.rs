@@ -9,53 +9,30 @@
 //! [`Options::extra`], filtered like the rest; [`prepare_columns`] needs no mechanism at all.
 //! Bad input gives one [`Error`] that names the file, the row and the column.
 
-mod ahead;
-mod checks;
+mod clean;
 mod columns;
-mod csv;
-mod cutoff;
-mod derive;
 mod error;
 mod filter;
-mod glitch;
-mod grid;
-mod input;
-mod joint_state;
-mod layout;
+mod formats;
 mod log;
-mod map;
-mod mcap;
-mod options;
-mod parquet;
 mod prepare;
-mod reader;
-mod record;
-mod smooth;
-mod spectrum;
-mod spool;
-mod stamps;
-mod stream;
-mod survey;
-mod units;
-mod window;
-mod write;
 
-pub use columns::{Columns, nearest_hint};
-pub use csv::CsvReader;
+pub use columns::assignment::{Columns, nearest_hint};
+pub use columns::map::{ColumnMap, Mapped};
 pub use error::{Error, Place, Result, plain_io};
-pub use filter::LowPass;
-pub use input::{Source, open};
+pub use filter::butterworth::LowPass;
+pub use filter::savitzky_golay::SavitzkyGolay;
+pub use filter::spectrum::motion_bandwidth;
+pub use formats::csv::CsvReader;
+pub use formats::mcap::McapReader;
+pub use formats::open::{Source, open};
+pub use formats::parquet::ParquetReader;
+pub use formats::reader::{Reader, Rows};
+pub use formats::write_parquet::write_parquet;
 pub use log::Log;
-pub use map::{ColumnMap, Mapped};
-pub use mcap::McapReader;
-pub use options::{Cutoff, Filter, Need, Options};
-pub use parquet::ParquetReader;
-pub use prepare::{Prepared, PreparedLog, prepare, prepare_columns};
-pub use reader::{Reader, Rows};
-pub use spectrum::motion_bandwidth;
-pub use stream::{FixedLag, StreamSample};
-pub use window::SavitzkyGolay;
-pub use write::write_parquet;
+pub use prepare::fixed_lag::{FixedLag, StreamSample};
+pub use prepare::options::{Cutoff, Filter, Need, Options};
+pub use prepare::prepared_log::{Prepared, PreparedLog, prepare, prepare_columns};
 
 /// A count from a number that is not negative; huge ones saturate.
 fn count(x: f64) -> usize {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::reader::{Reader, check_names};
+use crate::formats::reader::{Reader, check_names};
 use crate::{Error, Place, Result, Source, open};
 
 /// Named columns of equal length, as read. A gap is NaN; nothing else is checked yet.

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use anyhow::Result;
 use inertial::consistency::significant;
-use inertial::estimation::flown::{Flown, PredictionErrors, prediction_errors};
 use inertial::estimation::momentum::{MomentumEquations, MomentumFit, RateNoise};
 use inertial::estimation::momentum_identification::{RateRule, integrate_rates};
 use inertial::excitation::cycloid::{SeededFlight, Seeds, direction_combinations};
@@ -19,6 +18,7 @@ use inertial::excitation::{
 use inertial::linalg::{Triangle, singular_values};
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use inertial::simulation::Sensors;
+use inertial::simulation::{Flown, PredictionErrors, prediction_errors};
 
 use crate::output::{self, Answer};
 

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use crate::common::{Folder, page, refused, run};
-use inertial::estimation::flown::Flown;
+use inertial::simulation::Flown;
 use inertial::excitation::{Basis, Trajectory};
 use inertial::mechanism::{BuildOptions, Mechanism, read};
 use serde_json::{Value, json};

@@ -4,51 +4,32 @@
 //! thread, so that no call allocates. Matrices are row-major slices.
 //! Inverse dynamics and torque regressors, which run millions of times, have tables of their own: [`InverseDynamics`].
 
-mod aba;
-mod adjoint;
-mod batch;
-mod bias;
+mod algorithms;
 mod closure;
-mod constrained;
-mod crba;
-mod energy;
-mod frame;
-mod gravity;
 mod inverse;
-mod jacobian;
-mod kinematics;
-pub(crate) mod lanes;
-mod momentum;
-mod packed;
-mod regressor;
-mod rnea;
-mod simd;
-mod sincos;
-mod single;
-mod tables;
-mod tetrahedral;
-mod vector;
-mod wrench;
+pub(crate) mod simd;
 
-pub use aba::forward_dynamics;
-pub use adjoint::RegressorGradient;
-pub use batch::{PackedChunk, Samples};
-pub use bias::bias_forces;
-pub use closure::{ClosedChunk, ClosedMechanism, ClosedWorkspace, MotionKind};
-pub use crba::mass_matrix;
-pub use energy::{kinetic_energy, kinetic_energy_regressor, potential_energy, potential_energy_regressor};
-pub use frame::FrameMotion;
-pub use gravity::{gravity_forces, gravity_regressor};
-pub use inverse::{Arithmetic, InverseDynamics, Scratch};
-pub use jacobian::frame_jacobian;
-pub use kinematics::{Workspace, body_accelerations, body_velocities, forward_kinematics};
-pub use momentum::{momentum, momentum_regressor};
-pub use packed::{PackedBlock, PackedLayout};
-pub use simd::Four;
-pub use tetrahedral::{
+pub use algorithms::aba::forward_dynamics;
+pub use algorithms::bias::bias_forces;
+pub use algorithms::crba::mass_matrix;
+pub use algorithms::energy::{
+    kinetic_energy, kinetic_energy_regressor, potential_energy, potential_energy_regressor,
+};
+pub use algorithms::gravity::{gravity_forces, gravity_regressor};
+pub use algorithms::jacobian::frame_jacobian;
+pub use algorithms::kinematics::{Workspace, body_accelerations, body_velocities, forward_kinematics};
+pub use algorithms::momentum::{MomentumSamples, momentum, momentum_regressor};
+pub use algorithms::tetrahedral::{
     PSEUDO_INERTIA_ENTRIES, parameters_from_pseudo_inertia, pseudo_inertia_entries, tetrahedral_regressor,
 };
-pub use wrench::{Frame, base_wrench, base_wrench_regressor};
+pub use algorithms::wrench::{Frame, base_wrench, base_wrench_regressor};
+pub use closure::{ClosedChunk, ClosedMechanism, ClosedWorkspace, MotionKind};
+pub use inverse::batch::{PackedChunk, Samples};
+pub use inverse::frame_motion::FrameMotion;
+pub use inverse::inverse_dynamics::{Arithmetic, InverseDynamics, Scratch};
+pub use inverse::packed::{PackedBlock, PackedLayout};
+pub use inverse::regressor_gradient::RegressorGradient;
+pub use simd::Four;
 
 use crate::mechanism::ParameterBlock;
 use crate::spatial::Parameters;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use nalgebra::DVector;
 
-use super::stribeck::Bend;
-use super::terms::{self, Feature, GivenTerm, JointModel, Motor, Term};
 use crate::dynamics::{ClosedMechanism, InverseDynamics};
+use crate::estimation::joint_model::stribeck::Bend;
+use crate::estimation::joint_model::terms::{self, Feature, GivenTerm, JointModel, Motor, Term};
 use crate::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use crate::mechanism::{Base, JointType, Mechanism};
 use crate::{Error, Result};
@@ -14,11 +14,11 @@ use crate::{Error, Result};
 /// The linear equations `τ = Y_b β + terms` of a mechanism: its base parameters first, then the joints' terms.
 ///
 /// Where the joints' model leaves something to be found from the data (couplings, Stribeck speeds), the terms are all columns
-/// from which it can be found, each of one coordinate's force, and [`super::identify`] chooses.
+/// from which it can be found, each of one coordinate's force, and [`crate::estimation::identification::identify`] chooses.
 #[derive(Debug, Clone)]
 pub struct Equations<'m> {
     mechanism: &'m Mechanism,
-    pub(super) dynamics: InverseDynamics,
+    pub(crate) dynamics: InverseDynamics,
     /// Base parameters and what they stand for.
     pub regrouping: Regrouping,
     /// Velocity coordinate and term of each unknown after the base parameters.
@@ -26,11 +26,11 @@ pub struct Equations<'m> {
     /// Terms left out because base parameters already act exactly like them.
     pub absorbed: Vec<(usize, Term)>,
     /// The base parameters that one unit of each of them is.
-    pub(super) effects: Vec<DVector<f64>>,
+    pub(crate) effects: Vec<DVector<f64>>,
     /// Names of all unknowns.
     pub names: Vec<String>,
     /// The forces of the coordinates; where the wrench on a fixed base is measured, its six components after them.
-    pub(super) channels: Vec<Channel>,
+    pub(crate) channels: Vec<Channel>,
     /// Where there are loops.
     closed: Option<Arc<ClosedMechanism<'m>>>,
     wrench: bool,
@@ -44,7 +44,7 @@ pub struct Equations<'m> {
 
 /// The unknowns that act in the force of one velocity coordinate.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Channel {
+pub(crate) struct Channel {
     pub unknowns: Vec<usize>,
     /// Packed regressor entry of each of the first unknowns.
     pub entries: Vec<usize>,
@@ -166,7 +166,7 @@ impl<'m> Equations<'m> {
     }
 
     /// The mechanism's own number of a coordinate.
-    pub(super) fn tree_coordinate(&self, row: usize) -> usize {
+    pub(crate) fn tree_coordinate(&self, row: usize) -> usize {
         self.closed().map_or(row, |c| c.independent()[row])
     }
 
@@ -176,16 +176,16 @@ impl<'m> Equations<'m> {
     }
 
     /// The snapping tolerance.
-    pub(super) fn snap(&self) -> f64 {
+    pub(crate) fn snap(&self) -> f64 {
         self.snap
     }
 
     /// Whether the terms are those from which a model of the joints is to be chosen.
-    pub(super) fn is_wide(&self) -> bool {
+    pub(crate) fn is_wide(&self) -> bool {
         self.wide
     }
 
-    pub(super) fn motors(&self) -> &[Motor] {
+    pub(crate) fn motors(&self) -> &[Motor] {
         &self.motors
     }
 
@@ -211,7 +211,7 @@ impl<'m> Equations<'m> {
 
     /// Rotor inertias that act like base parameters and of which the model gives a value: row, effect on the base parameters,
     /// and that value.
-    pub(super) fn known_rotors(&self) -> impl Iterator<Item = (usize, &DVector<f64>, f64)> {
+    pub(crate) fn known_rotors(&self) -> impl Iterator<Item = (usize, &DVector<f64>, f64)> {
         let given = |row: usize| self.mechanism.armature()[self.tree_coordinate(row)];
         let all = self.absorbed.iter().zip(&self.effects);
         all.map(move |(&(row, _), effect)| (row, effect, given(row))).filter(|(_, _, given)| *given > 0.0)
@@ -238,7 +238,7 @@ impl<'m> Equations<'m> {
 
     /// The equations of one model of the joints, chosen among those that these hold columns of: the given motors, and Stribeck
     /// terms of those that have a bend.
-    pub(super) fn with_motors(&self, motors: Vec<Motor>) -> Self {
+    pub(crate) fn with_motors(&self, motors: Vec<Motor>) -> Self {
         let mut out = self.clone();
         out.terms.clone_from(&self.all_terms);
         out.terms.retain(|&(v, term)| term != Term::Stribeck || motors[v].bend.is_some());
@@ -248,7 +248,7 @@ impl<'m> Equations<'m> {
     }
 
     /// The equations with some of the joints' terms only.
-    pub(super) fn with_terms(&self, keep: impl Fn(Term) -> bool) -> Self {
+    pub(crate) fn with_terms(&self, keep: impl Fn(Term) -> bool) -> Self {
         let mut out = self.clone();
         out.terms.retain(|&(_, term)| keep(term));
         out.number();
@@ -256,7 +256,7 @@ impl<'m> Equations<'m> {
     }
 
     /// Coordinates whose drives have Stribeck columns here, on the shafts of `motors`.
-    pub(super) fn stribeck_motors(&self, motors: &[Motor]) -> Vec<usize> {
+    pub(crate) fn stribeck_motors(&self, motors: &[Motor]) -> Vec<usize> {
         let held = |v: &usize| {
             let own = |(_, f): &(f64, Feature)| f.term == Term::Stribeck && f.shaft == motors[*v].shaft;
             self.channels[*v].features.iter().any(own)
@@ -274,7 +274,7 @@ impl<'m> Equations<'m> {
     }
 
     /// Names the terms and finds the unknowns of each coordinate.
-    pub(super) fn number(&mut self) {
+    pub(crate) fn number(&mut self) {
         let rank = self.rank();
         self.names.truncate(rank);
         let names: Vec<String> = self.terms.iter().map(|&(v, term)| self.term_name(v, term)).collect();
@@ -363,7 +363,7 @@ impl<'m> Equations<'m> {
     }
 
     /// Neighbouring revolute joints whose drives may turn with both, by velocity coordinate.
-    pub(super) fn pairs(&self) -> Vec<[usize; 2]> {
+    pub(crate) fn pairs(&self) -> Vec<[usize; 2]> {
         if !self.model.search_couplings || self.closed.is_some() {
             return Vec::new();
         }

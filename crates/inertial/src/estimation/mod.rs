@@ -1,73 +1,55 @@
-//! From measured motion to parameters that a body can have.
+//! Estimation of inertial parameters and joint terms from measured motion.
 //!
 //! [`Equations`] say which unknowns act in which measured force: the base parameters of the mechanism and the terms of
-//! the joints' own model. A log becomes a [`Summary`] in one pass; whatever comes after ([`least_squares`],
+//! the joint model. A log becomes a [`Summary`] in one pass ([`reduction`]). Whatever comes after ([`least_squares`],
 //! [`consistent`], residuals of any parameters) works on summaries and costs milliseconds, however long the log was.
-//! [`identify`] goes all the way.
+//! [`identify`] runs all steps.
+//!
+//! | folder | contents |
+//! | --- | --- |
+//! | `joint_model` | friction, springs, couplings, terms written by users |
+//! | `reduction` | measurements, filtering of rows, summaries, online estimation |
+//! | `least_squares` | ordinary, weighted and robust estimators |
+//! | `consistent` | estimators over physically possible bodies, priors and bounds |
+//! | `identification` | the whole way to a result, residuals, predictions |
+//! | `payload`, `fleet`, `momentum` | payloads, many robots of one type, free-flying robots |
 
-mod absorb;
-mod bounds;
-mod candidates;
 pub mod consistent;
-mod coupling;
+mod drive_gains;
 mod equations;
-mod errors_in_variables;
-mod essential;
-mod expression;
 mod fleet;
-pub mod fleet_payload;
-pub mod flown;
-mod gains;
 mod identification;
-mod identify;
 mod joint_model;
 pub mod least_squares;
-mod measurements;
 pub mod momentum;
-mod momentum_consistent;
-pub mod momentum_identification;
-mod momentum_rows;
-mod online;
 mod payload;
-mod payload_link;
-mod possible_body;
-mod prediction;
-mod prior;
-mod residuals;
-mod robust;
-mod row_filter;
-mod rows;
-mod scales;
-mod sensors;
-mod shown;
-mod single_body;
-mod solution;
-mod stribeck;
-mod summary;
-mod terms;
+mod reduction;
 
-pub use bounds::{BodyBounds, Bounds, Ellipsoid, Span};
+pub use consistent::bounds::{BodyBounds, Bounds, Ellipsoid, Span};
+pub use consistent::prior::Prior;
 pub use consistent::{Consistency, ConsistentFit, Method, PriorKind};
+pub use drive_gains::{Gains, KnownPayload};
 pub use equations::Equations;
-pub use essential::Essential;
-pub use expression::{Expression, Meaning, State, Variable};
-pub use fleet::{Fleet, Member, identify_fleet};
-pub use fleet_payload::{Carried, FleetPayload};
-pub use gains::{Gains, KnownPayload};
-pub use identification::{BodyEstimate, Identification, JointEstimate, ModelSize, ParameterEstimate, Tensor};
-pub use identify::{Estimator, IdentifyOptions, identify, identify_robust};
+pub use fleet::identify::{Fleet, Member, identify_fleet};
+pub use fleet::payload::{Carried, FleetPayload};
+pub use identification::identify::{Estimator, IdentifyOptions, identify, identify_robust};
+pub use identification::prediction::Prediction;
+pub use identification::residuals::{Residual, Validation, validate};
+pub use identification::result::{
+    BodyEstimate, Identification, JointEstimate, ModelSize, ParameterEstimate, Tensor,
+};
+pub use joint_model::expression::{Expression, Meaning, State, Variable};
+pub use joint_model::stribeck::Bend;
+pub use joint_model::terms::{Coupling, GivenTerm, JointModel, JointTerms, Term};
+pub use least_squares::essential::Essential;
+pub use least_squares::robust::robust;
 pub use least_squares::{LeastSquares, Weighting, information_matrix};
-pub use measurements::{Huber, Measurements};
-pub use momentum_consistent::ConsistentMomentum;
-pub use online::Online;
-pub use payload::{TRACE_OF_PRIOR, Unloaded, identify_payload};
-pub use payload_link::PayloadLink;
-pub use prediction::Prediction;
-pub use prior::Prior;
-pub use residuals::{Residual, Validation, validate};
-pub use robust::robust;
-pub use row_filter::RowFilter;
-pub use single_body::{SensorMotion, SingleBody, WRENCH_NAMES, Wrenches, measured_prior};
-pub use stribeck::Bend;
-pub use summary::Summary;
-pub use terms::{Coupling, GivenTerm, JointModel, JointTerms, Term};
+pub use momentum::consistent::ConsistentMomentum;
+pub use momentum::identify as momentum_identification;
+pub use payload::force_sensor::{SensorMotion, SingleBody, WRENCH_NAMES, Wrenches, measured_prior};
+pub use payload::identify::{TRACE_OF_PRIOR, Unloaded, identify_payload};
+pub use payload::link::PayloadLink;
+pub use reduction::measurements::{Huber, Measurements};
+pub use reduction::online::Online;
+pub use reduction::row_filter::RowFilter;
+pub use reduction::summary::Summary;

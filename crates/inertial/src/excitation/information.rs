@@ -4,7 +4,7 @@ use nalgebra::DMatrix;
 
 use super::columns::{Columns, Row};
 use crate::Result;
-use crate::dynamics::lanes::{add_products, multiply};
+use crate::dynamics::simd::row_products::{add_products, multiply};
 use crate::dynamics::{Four, InverseDynamics, PackedChunk, RegressorGradient, Samples, Scratch};
 
 /// States of a mechanism, one sample after the other.

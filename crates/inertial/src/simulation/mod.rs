@@ -4,21 +4,23 @@
 //! the forces of a given motion, [`Forward`] the motion of given forces, and [`FreeFlyer`] the motion of a floating base
 //! from the conservation of momentum. [`Sensors`] add bias, noise and quantisation.
 
-mod course;
 mod curve;
 mod extrapolation;
+mod flight_samples;
 mod forward;
 mod free_flying;
 mod joint_forces;
 mod prescribed;
+mod prescribed_motion;
 mod rates;
 mod sensors;
 
-pub use course::Course;
 pub use curve::Curve;
 pub use extrapolation::Extrapolation;
+pub use flight_samples::{Flown, PredictionErrors, prediction_errors};
 pub use forward::{Balance, Forward};
 pub use free_flying::{FreeFlyer, PoseRule};
 pub use joint_forces::{JointForces, Standstill};
 pub use prescribed::{Prescribed, Reading};
+pub use prescribed_motion::Course;
 pub use sensors::{Sensors, Settings};

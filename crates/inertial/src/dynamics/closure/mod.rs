@@ -10,6 +10,7 @@ mod constraints;
 mod loops;
 mod maps;
 mod motions;
+mod projected_dynamics;
 mod solve;
 
 use nalgebra::DMatrix;

@@ -14,7 +14,7 @@ use super::{Four, Lane, Wide};
 
 /// Four `f64` with fused multiply-add.
 #[derive(Clone, Copy)]
-pub(in super::super) struct FusedFour(__m256d);
+pub(crate) struct FusedFour(__m256d);
 
 // SAFETY (of every block below): the type is only used in functions that enable avx2 and fma, which are only
 // called where the processor has them; loads and stores go through references to `Four`, aligned to 32 bytes.

@@ -6,7 +6,7 @@ use super::{Four, Lane, Wide, quadrant};
 
 /// Four `f64`, every operation rounded.
 #[derive(Clone, Copy)]
-pub(in super::super) struct PlainFour([f64; 4]);
+pub(crate) struct PlainFour([f64; 4]);
 
 operators!(PlainFour, a, b:
     add [a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]],

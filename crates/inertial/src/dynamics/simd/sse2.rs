@@ -12,7 +12,7 @@ use super::{Four, Lane, Wide};
 
 /// Four `f64`, every operation rounded.
 #[derive(Clone, Copy)]
-pub(in super::super) struct PlainFour([__m128d; 2]);
+pub(crate) struct PlainFour([__m128d; 2]);
 
 // SAFETY (of every block below): SSE2 is part of x86-64; loads and stores go through references with room for what they
 // move, aligned where the instruction wants it.

@@ -1,0 +1,230 @@
+//! Logs that say nothing, or say it in other units.
+
+use inertial::consistency::significant;
+
+use crate::clean::first_pass::{STILL, Survey};
+use crate::columns::layout::Layout;
+use crate::{Error, Place, Result};
+
+/// Rates below this are no rates of a control computer: the unit of time is doubted.
+const SLOWEST_HZ: f64 = 6.0;
+/// How far beyond its limits a joint must be before its unit is doubted.
+const BEYOND: f64 = 1.5;
+/// How far beyond its limit the speed of a joint must be: files often have round numbers there. A turn per second is fine.
+const BEYOND_SPEED: f64 = 2.0;
+/// An angle without limits is doubted where it spans more than this (rad) and is faster than [`FAST`].
+const WIDE: f64 = 25.0;
+/// Speed (rad/s) above which a wide angle is doubted.
+const FAST: f64 = 30.0;
+/// Share of samples at a torque's extreme value that counts as saturation, and that makes a log useless.
+const SATURATED: (f64, f64) = (0.02, 0.2);
+/// Samples on end at an extreme value: a coarse torque may touch it often, but does not stay there.
+const STAYS: usize = 5;
+
+/// Is the time in seconds?
+pub(crate) fn time_unit(layout: &Layout, step: f64) -> Result<()> {
+    match doubted_step(step) {
+        None => Ok(()),
+        Some(message) => Err(Error::units(layout.place().column(&layout.time), message)),
+    }
+}
+
+/// What to say of a step that is too long.
+pub(crate) fn doubted_step(step: f64) -> Option<String> {
+    if step * SLOWEST_HZ <= 1.0 {
+        return None;
+    }
+    let unit = match step {
+        s if s < 150.0 => "milliseconds",
+        s if s < 1.5e5 => "microseconds",
+        _ => "nanoseconds",
+    };
+    Some(format!("a step of {step:.4} s is too long for a robot's log: are these {unit}? Expected seconds"))
+}
+
+/// Are the angles in radians?
+pub(crate) fn angle_units(layout: &Layout, survey: &Survey) -> Result<()> {
+    for joint in &layout.joints {
+        for k in joint.positions().filter(|&k| layout.angles[k]) {
+            let Some(place) = layout.q[k] else { continue };
+            let channel = &survey.channels[place];
+            let (low, high) = channel.logged;
+            let limit = if joint.joint_type.nq() == 1 { joint.limit } else { f64::INFINITY };
+            let speed = channel.jump * survey.stamps.mean_rate();
+            if let Some(message) = doubted_angle(low, high, speed, limit) {
+                return Err(Error::units(layout.column(place), message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What to say of an angle that went from `low` to `high`, at `speed` at most (rad/s), where its limit is far from that.
+pub(crate) fn doubted_angle(low: f64, high: f64, speed: f64, limit: f64) -> Option<String> {
+    let reach = low.abs().max(high.abs());
+    let limited = limit.is_finite() && limit > 0.0;
+    let doubtful = if limited { reach > BEYOND * limit } else { high - low > WIDE && speed > FAST };
+    let why = if limited {
+        format!("the limit is {}", significant(limit, 4))
+    } else {
+        format!("at {} rad/s", significant(speed, 3))
+    };
+    // Where nothing was measured there is nothing to doubt.
+    (doubtful && reach.is_finite()).then(|| {
+        let reach = significant(reach, 3);
+        format!("an angle of {reach} rad ({why}) is unlikely: are these degrees? Expected radians")
+    })
+}
+
+/// How a measured velocity compares with the position's derivative: sums of products.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Slip {
+    measured: f64,
+    both: f64,
+    derived: f64,
+}
+
+impl Slip {
+    pub fn add(&mut self, measured: f64, derived: f64) {
+        self.measured += measured * measured;
+        self.both += measured * derived;
+        self.derived += derived * derived;
+    }
+}
+
+/// A quantity that was measured and is a derivative too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Derivative {
+    Velocity,
+    Acceleration,
+}
+
+/// Does a measured velocity or acceleration fit the derivative of what is before it? Unit slips and wrong signs are refused,
+/// the rest is worth a note.
+pub(crate) fn derivative_unit(place: &Place, of: Derivative, slip: &Slip) -> Result<Option<String>> {
+    let Slip { measured, both, derived } = *slip;
+    if measured == 0.0 || derived == 0.0 {
+        return Ok(None);
+    }
+    let correlation = both / (measured * derived).sqrt();
+    let ratio = (measured / derived).sqrt();
+    let (before, power, square) = match of {
+        Derivative::Velocity => ("position", 1, ""),
+        Derivative::Acceleration => ("velocity", 2, "²"),
+    };
+    let slips = [
+        (180.0 / std::f64::consts::PI, format!("degrees per second{square}, or its {before} in other units")),
+        (
+            std::f64::consts::PI / 180.0,
+            format!("radians per second{square} while its {before} is in degrees"),
+        ),
+        (1e3_f64.powi(power), format!("per second{square} while time is in milliseconds")),
+        (1e-3_f64.powi(power), format!("per millisecond{square}")),
+    ];
+    if correlation > 0.8
+        && let Some((_, unit)) = slips.iter().find(|(slip, _)| (ratio / slip).ln().abs() < 0.3)
+    {
+        let message =
+            format!("is {ratio:.4} times the derivative of its {before}: is it {unit}? Expected SI units");
+        return Err(Error::units(place.clone(), message));
+    }
+    if correlation < -0.8 {
+        let message = format!("has the opposite sign of the derivative of its {before}");
+        return Err(Error::units(place.clone(), message));
+    }
+    let off = correlation < 0.9 || (ratio - 1.0).abs() > 0.2;
+    let name = place.column.as_deref().unwrap_or_default();
+    Ok(off.then(|| {
+        format!("column {name} differs from the derivative of its {before} (correlation {correlation:.2}, ratio {ratio:.2})")
+    }))
+}
+
+/// Are joints faster than they can be? Their greatest speeds tell the units of joints without limits of their positions.
+pub(crate) fn speed_units(layout: &Layout, speeds: &[f64]) -> Result<()> {
+    for joint in layout.joints.iter().filter(|j| j.joint_type.nv() == 1 && layout.angles[j.q]) {
+        let (speed, limit) = (speeds[joint.v], joint.fastest);
+        let Some(place) = layout.q[joint.q].filter(|_| limit > 0.0) else { continue };
+        if speed > BEYOND_SPEED * limit && speed > std::f64::consts::TAU {
+            let message = format!(
+                "moves at {speed:.1} rad/s (the limit is {}), which is unlikely: are these degrees? Expected radians",
+                significant(limit, 4)
+            );
+            return Err(Error::units(layout.column(place), message));
+        }
+    }
+    Ok(())
+}
+
+/// Is there any motion, and a torque for every joint that should have one?
+pub(crate) fn content(layout: &Layout, survey: &Survey) -> Result<Vec<String>> {
+    let (n, parameters) = (survey.stamps.count, layout.parameters);
+    let measured = layout.tau.iter().flatten().count();
+    if measured > 0 && n * measured < parameters {
+        let message = format!(
+            "{n} samples of {measured} torques are fewer than the {parameters} parameters of the model"
+        );
+        return Err(Error::content(layout.place(), message));
+    }
+    let range = |place: usize| survey.channels[place].range;
+    for &place in layout.tau.iter().flatten() {
+        let (low, high) = range(place);
+        if low == high {
+            let message = format!("the torque is constant ({}): was it measured?", significant(low, 6));
+            return Err(Error::content(layout.column(place), message));
+        }
+    }
+    let extent = |&place: &usize| range(place).1 - range(place).0;
+    let widest = layout.q.iter().flatten().map(extent).fold(0.0, f64::max);
+    if widest < STILL && layout.nq() > 0 {
+        let message = format!("nothing moves: the widest range of any position is {widest:.1e}");
+        return Err(Error::content(layout.place(), message));
+    }
+    let mut notes = Vec::new();
+    for (k, name) in layout.positions.iter().enumerate() {
+        let Some(place) = layout.q[k] else { continue };
+        if extent(&place) < STILL {
+            notes.push(format!("{name} does not move: it counts as standing still"));
+            continue;
+        }
+        for (derivative, name) in [(&layout.dq, "velocity"), (&layout.ddq, "acceleration")] {
+            let constant = derivative_place(layout, derivative, k).filter(|place| extent(place) == 0.0);
+            if let Some(place) = constant {
+                let message = format!("the {name} is constant although the position changes");
+                return Err(Error::content(layout.column(place), message));
+            }
+        }
+    }
+    Ok(notes)
+}
+
+/// Velocity coordinates whose force stands at its extreme values (the sensor or the drive gave no more), and those values.
+pub(crate) fn saturation(layout: &Layout, survey: &Survey) -> Result<Vec<(usize, [f64; 2])>> {
+    let mut out = Vec::new();
+    for (v, place) in layout.tau.iter().enumerate() {
+        let Some(place) = *place else { continue };
+        let plateaus = &survey.channels[place].plateaus;
+        let stays = plateaus.iter().any(|p| p.longest >= STAYS);
+        let share = plateaus.iter().map(|p| p.count).sum::<usize>() as f64 / survey.stamps.count as f64;
+        let [low, high] = [plateaus[0].value, plateaus[1].value];
+        if !stays || share < SATURATED.0 {
+            continue;
+        }
+        if share > SATURATED.1 {
+            let message = format!(
+                "{:.0} % of the torques stand at {} or {}: the signal is saturated",
+                100.0 * share,
+                significant(low, 6),
+                significant(high, 6)
+            );
+            return Err(Error::content(layout.column(place), message));
+        }
+        out.push((v, [low, high]));
+    }
+    Ok(out)
+}
+
+/// The measured derivative of a position, of a joint with one coordinate.
+fn derivative_place(layout: &Layout, derivative: &[Option<usize>], q: usize) -> Option<usize> {
+    let joint = layout.joints.iter().find(|j| j.q == q && j.joint_type.nq() == 1)?;
+    derivative[joint.v]
+}

@@ -1,0 +1,410 @@
+//! The first look at a log: rows in order of time, angles without jumps, and what can be said only after the last row.
+
+use std::sync::mpsc::sync_channel;
+
+use crate::clean::glitches::{self, Glitch, Watch};
+use crate::clean::spool::Spool;
+use crate::clean::timestamps::{Stamps, TYPICAL, median};
+use crate::columns::layout::Layout;
+use crate::formats::reader::{Reader, Rows};
+use crate::{Error, Result};
+
+/// How many typical steps a row may arrive late and still be put in order; later, the clock was set back.
+const LATE: f64 = 20.0;
+/// Turns by which a logger may wrap an angle.
+const MOST_TURNS: f64 = 100.0;
+/// Share of a log that may be lost: repeated stamps, missing values, gaps.
+pub(crate) const LOST: f64 = 0.1;
+/// Least range of motion (rad or m) that counts as one.
+pub(crate) const STILL: f64 = 1e-3;
+/// What was seen.
+pub(crate) struct Survey {
+    /// Stamps of the rows, repeated ones left out.
+    pub stamps: Stamps,
+    pub channels: Vec<Channel>,
+    /// Values that stand alone, in order of rows.
+    pub glitches: Vec<Glitch>,
+    pub notes: Vec<String>,
+}
+
+impl Survey {
+    /// Whether a position stays where it is.
+    pub fn is_still(&self, place: usize) -> bool {
+        let (low, high) = self.channels[place].range;
+        high - low < STILL
+    }
+}
+
+/// One value of the rows.
+pub(crate) struct Channel {
+    pub missing: usize,
+    /// Line of the first one missing.
+    pub first_missing: usize,
+    /// Least and greatest value, angles unwrapped.
+    pub range: (f64, f64),
+    /// The same before unwrapping, of two values on end: one alone says nothing.
+    pub logged: (f64, f64),
+    /// Greatest change between two rows, before unwrapping.
+    pub jump: f64,
+    /// At the least and the greatest value.
+    pub plateaus: [Plateau; 2],
+    angle: bool,
+    /// The value before, and the last that was none of a wrong one, as logged.
+    before: f64,
+    last: f64,
+    offset: f64,
+    wraps: usize,
+}
+
+/// How long a signal stayed at an extreme value.
+#[derive(Clone, Copy)]
+pub(crate) struct Plateau {
+    pub value: f64,
+    pub count: usize,
+    run: usize,
+    /// Longest run of it.
+    pub longest: usize,
+}
+
+impl Plateau {
+    fn at(value: f64) -> Self {
+        Self { value, count: 0, run: 0, longest: 0 }
+    }
+
+    fn add(&mut self, x: f64, beyond: bool) {
+        if beyond {
+            *self = Self::at(x);
+        }
+        if x == self.value {
+            self.count += 1;
+            self.run += 1;
+            self.longest = self.longest.max(self.run);
+        } else {
+            self.run = 0;
+        }
+    }
+}
+
+impl Channel {
+    fn new(angle: bool) -> Self {
+        let none = (f64::INFINITY, f64::NEG_INFINITY);
+        Self {
+            missing: 0,
+            first_missing: 0,
+            range: none,
+            logged: none,
+            jump: 0.0,
+            plateaus: [Plateau::at(f64::INFINITY), Plateau::at(f64::NEG_INFINITY)],
+            angle,
+            before: f64::NAN,
+            last: f64::NAN,
+            offset: 0.0,
+            wraps: 0,
+        }
+    }
+
+    fn add(&mut self, x: &mut f64, line: usize) {
+        if x.is_nan() {
+            if self.missing == 0 {
+                self.first_missing = line;
+            }
+            self.missing += 1;
+            return;
+        }
+        self.plateaus[0].add(*x, *x < self.plateaus[0].value);
+        self.plateaus[1].add(*x, *x > self.plateaus[1].value);
+        if self.angle {
+            let change = *x - self.last;
+            if change.is_finite() {
+                self.logged = (self.logged.0.min(x.max(self.before)), self.logged.1.max(x.min(self.before)));
+            }
+            self.before = *x;
+            self.jump = self.jump.max(change.abs());
+            // No joint makes half a turn between two samples. The first change is NaN, which is no turn; neither is one
+            // that no logger wraps an angle by: it is a wrong value.
+            let turns = (change / std::f64::consts::TAU).round();
+            if turns.abs() > 0.0 && turns.abs() <= MOST_TURNS {
+                self.offset -= turns * std::f64::consts::TAU;
+                self.wraps += 1;
+            }
+            if turns.is_nan() || turns.abs() <= MOST_TURNS {
+                self.last = *x;
+            }
+            *x += self.offset;
+        }
+        self.range = (self.range.0.min(*x), self.range.1.max(*x));
+    }
+}
+
+/// Reads a log to its end; the rows, time first and in order of time, go to the spool. `watch` is told the share that was read.
+pub(crate) fn survey(
+    reader: &mut dyn Reader,
+    layout: &Layout,
+    watch: &mut dyn FnMut(f64),
+) -> Result<(Survey, Spool)> {
+    reader.select(&layout.sources);
+    let mut order = Order::new(layout);
+    let mut seen = Seen::new(layout);
+    let mut take = |rows: Rows, share: Option<f64>| {
+        share.map(&mut *watch);
+        order.push(rows)?;
+        if order.typical.is_some() || order.lines.len() >= TYPICAL {
+            order.release(false, &mut seen)?;
+        }
+        Ok(())
+    };
+    if rayon::current_num_threads() == 1 {
+        while let Some(rows) = reader.next_rows()? {
+            take(rows, reader.share())?;
+        }
+    } else {
+        ahead(reader, &mut take)?;
+    }
+    if order.total == 0 {
+        return Err(Error::content(layout.place(), "has a header but no rows"));
+    }
+    order.release(true, &mut seen)?;
+    seen.finish(&order)
+}
+
+/// Reads to the end in a thread of its own: the next rows are parsed while these are looked at.
+fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(Rows, Option<f64>) -> Result<()>) -> Result<()> {
+    std::thread::scope(|scope| {
+        let (sender, received) = sync_channel(1);
+        scope.spawn(move || {
+            while let Some(rows) = reader.next_rows().transpose() {
+                let last = rows.is_err();
+                // Nobody listens any more where a row before was refused.
+                if sender.send((rows, reader.share())).is_err() || last {
+                    return;
+                }
+            }
+        });
+        received.into_iter().try_for_each(|(rows, share)| take(rows?, share))
+    })
+}
+
+/// Puts late rows in order.
+struct Order<'l> {
+    layout: &'l Layout,
+    width: usize,
+    /// Rows that wait for later ones, time first.
+    rows: Vec<f64>,
+    lines: Vec<usize>,
+    /// Rows of these that were compared with those before.
+    compared: usize,
+    typical: Option<f64>,
+    latest: f64,
+    late: usize,
+    total: usize,
+    places: Vec<usize>,
+}
+
+impl<'l> Order<'l> {
+    fn new(layout: &'l Layout) -> Self {
+        Self {
+            layout,
+            width: layout.width() + 1,
+            rows: Vec::new(),
+            lines: Vec::new(),
+            compared: 0,
+            typical: None,
+            latest: f64::NEG_INFINITY,
+            late: 0,
+            total: 0,
+            places: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, rows: Rows) -> Result<()> {
+        if let Some(i) = (0..rows.len()).find(|i| !rows.values[i * self.width].is_finite()) {
+            return Err(Error::time(self.layout.stamp(rows.lines[i]), "there is no time stamp"));
+        }
+        self.total += rows.len();
+        if self.lines.is_empty() {
+            (self.rows, self.lines) = (rows.values, rows.lines);
+        } else {
+            self.rows.extend(rows.values);
+            self.lines.extend(rows.lines);
+        }
+        Ok(())
+    }
+
+    fn time(&self, i: usize) -> f64 {
+        self.rows[i * self.width]
+    }
+
+    /// What to say of time that never advances.
+    fn stands_still(&self) -> Error {
+        let (first, second) = (self.time(0), self.time(self.lines.len().min(2) - 1));
+        let message = if self.lines.len() == 1 {
+            "one row is too few".to_owned()
+        } else if second < first {
+            format!("time runs backwards, from {first} to {second}")
+        } else {
+            format!("time does not advance: it is {second} here as in the row before")
+        };
+        Error::time(self.layout.stamp(self.lines[self.lines.len().min(2) - 1]), message)
+    }
+
+    /// Hands on the rows that no later row can precede; all of them at the end.
+    fn release(&mut self, end: bool, seen: &mut Seen<'_>) -> Result<()> {
+        let count = self.lines.len();
+        let typical = if let Some(typical) = self.typical {
+            typical
+        } else {
+            let steps = (1..count).map(|i| self.time(i) - self.time(i - 1)).filter(|dt| *dt > 0.0);
+            let typical = median(steps.collect());
+            if typical <= 0.0 {
+                return Err(self.stands_still());
+            }
+            *self.typical.insert(typical)
+        };
+        let mut sorted = true;
+        for i in self.compared..count {
+            let now = self.time(i);
+            if self.latest - now > LATE * typical {
+                let message = format!("time runs backwards, from {} to {now}", self.latest);
+                return Err(Error::time(self.layout.stamp(self.lines[i]), message));
+            }
+            if now < self.latest {
+                self.late += 1;
+                sorted = false;
+            }
+            self.latest = self.latest.max(now);
+        }
+        if !sorted {
+            let mut order = std::mem::take(&mut self.places);
+            order.clear();
+            order.extend(0..count);
+            order.sort_by(|&a, &b| self.time(a).total_cmp(&self.time(b)));
+            let row = |&i: &usize| &self.rows[i * self.width..(i + 1) * self.width];
+            self.rows = order.iter().flat_map(row).copied().collect();
+            self.lines = order.iter().map(|&i| self.lines[i]).collect();
+            self.places = order;
+        }
+        let final_before = if end { f64::INFINITY } else { self.latest - LATE * typical };
+        let released = (0..count).rev().find(|&i| self.time(i) < final_before).map_or(0, |i| i + 1);
+        seen.take(&mut self.rows[..released * self.width], &self.lines[..released], typical)?;
+        self.rows.drain(..released * self.width);
+        self.lines.drain(..released);
+        self.compared = self.lines.len();
+        Ok(())
+    }
+}
+
+/// Gathers what rows in order say.
+struct Seen<'l> {
+    layout: &'l Layout,
+    survey: Survey,
+    watch: Watch,
+    spool: Spool,
+    doubles: usize,
+    first_double: usize,
+    quaternions: Vec<Option<[f64; 4]>>,
+}
+
+impl<'l> Seen<'l> {
+    fn new(layout: &'l Layout) -> Self {
+        let mut angle = vec![false; layout.width()];
+        for (place, is_angle) in layout.q.iter().zip(&layout.angles) {
+            if let Some(place) = place {
+                angle[*place] = *is_angle;
+            }
+        }
+        Self {
+            layout,
+            survey: Survey {
+                stamps: Stamps::new(),
+                channels: angle.into_iter().map(Channel::new).collect(),
+                glitches: Vec::new(),
+                notes: Vec::new(),
+            },
+            watch: Watch::new(layout.width() + 1),
+            spool: Spool::new(layout.width() + 1),
+            doubles: 0,
+            first_double: 0,
+            quaternions: vec![None; layout.quaternions.len()],
+        }
+    }
+
+    fn take(&mut self, rows: &mut [f64], lines: &[usize], typical: f64) -> Result<()> {
+        let width = self.layout.width() + 1;
+        // Rows since the last repeated one go to the spool at once.
+        let mut from = 0;
+        for (i, &line) in lines.iter().enumerate() {
+            let row = &mut rows[i * width..(i + 1) * width];
+            let stamps = &mut self.survey.stamps;
+            if stamps.count > 0 && row[0] == stamps.end {
+                if self.doubles == 0 {
+                    self.first_double = line;
+                }
+                self.doubles += 1;
+                self.keep(&rows[from * width..i * width], &lines[from..i])?;
+                from = i + 1;
+                continue;
+            }
+            stamps.add(row[0], line, typical);
+            for (channel, x) in self.survey.channels.iter_mut().zip(&mut row[1..]) {
+                channel.add(x, line);
+            }
+            self.turn(&mut row[1..], line)?;
+        }
+        self.keep(&rows[from * width..], &lines[from..])
+    }
+
+    fn keep(&mut self, rows: &[f64], lines: &[usize]) -> Result<()> {
+        self.watch.push(rows, lines);
+        self.spool.push(rows)
+    }
+
+    /// Keeps quaternions from changing sign, so that they can be interpolated and filtered.
+    fn turn(&mut self, row: &mut [f64], line: usize) -> Result<()> {
+        for (&first, last) in self.layout.quaternions.iter().zip(&mut self.quaternions) {
+            let places = &self.layout.q[first..first + 4];
+            let &[Some(x), Some(y), Some(z), Some(w)] = places else { continue };
+            let now = [x, y, z, w].map(|k| row[k]);
+            let norm = now.iter().map(|x| x * x).sum::<f64>().sqrt();
+            // Printing with three digits stays well within this.
+            if (norm - 1.0).abs() > 0.05 {
+                let name = &self.layout.positions[first];
+                let message = format!("the quaternion of {name} has length {norm:.3}: expected 1");
+                return Err(Error::content(self.layout.place().row(line), message));
+            }
+            if norm.is_nan() {
+                continue;
+            }
+            let flip = last.is_some_and(|last| (0..4).map(|c| last[c] * now[c]).sum::<f64>() < 0.0);
+            let now = now.map(|x| if flip { -x } else { x });
+            [x, y, z, w].iter().zip(now).for_each(|(&k, x)| row[k] = x);
+            *last = Some(now);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, order: &Order<'_>) -> Result<(Survey, Spool)> {
+        let survey = &mut self.survey;
+        if order.late > 0 {
+            survey.notes.push(format!("{} rows came late and were put in order of time", order.late));
+        }
+        if self.doubles > 0 {
+            let (doubles, before) = (self.doubles, order.total);
+            if doubles as f64 > LOST * before as f64 {
+                let message =
+                    format!("{doubles} of {before} time stamps repeat the one before: they are too coarse");
+                return Err(Error::time(self.layout.stamp(self.first_double), message));
+            }
+            survey.notes.push(format!("{doubles} rows with a repeated time stamp were dropped"));
+        }
+        survey.stamps.finish();
+        survey.glitches = self.watch.finish();
+        survey.notes.extend(glitch::notes(&survey.glitches, &self.layout.names));
+        for (k, name) in self.layout.positions.iter().enumerate() {
+            let wraps = self.layout.q[k].map_or(0, |place| survey.channels[place].wraps);
+            if wraps > 0 {
+                survey.notes.push(format!("the angle of {name} was unwrapped {wraps} times"));
+            }
+        }
+        Ok((self.survey, self.spool))
+    }
+}

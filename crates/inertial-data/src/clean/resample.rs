@@ -1,0 +1,367 @@
+//! From stamps as they came to a uniform grid.
+
+use inertial::consistency::significant;
+
+use crate::clean::first_pass::{LOST, Survey};
+use crate::clean::spool::Spool;
+use crate::clean::timestamps::GAP;
+use crate::columns::layout::Layout;
+use crate::{Error, Result, count};
+
+/// Rows that may wait for the end of a gap in some column.
+const HELD: usize = 1 << 17;
+/// Rows read from the spool at once.
+const BLOCK: usize = 1 << 13;
+
+/// Longest gap that is bridged as if nothing was missing, in periods of the low-pass' cut-off: what a straight line misses
+/// of a motion within a fifth of the cut-off changes its filtered acceleration by less than a hundredth.
+const BRIDGED: f64 = 0.125;
+
+/// What takes rows, with a mark for each; see [`Layout::doubt`].
+type Sink<'s> = dyn FnMut(&[f64], &[u64]) -> Result<()> + 's;
+
+/// A uniform grid for a log.
+pub(crate) struct Grid {
+    pub start: f64,
+    pub step: f64,
+    pub count: usize,
+    /// The rows are on the grid already.
+    direct: bool,
+    /// Longer steps of time are gaps, and longer stretches without a value of a column.
+    gap: f64,
+    hole: f64,
+    /// Some values are missing.
+    holes: bool,
+    /// Row and place of values that are taken as missing, in order of rows.
+    alone: Vec<(usize, usize)>,
+}
+
+impl Grid {
+    /// The grid of a log's own mean rate, or of the rate `resample` (Hz).
+    pub fn new(
+        layout: &Layout,
+        survey: &Survey,
+        resample: Option<f64>,
+        notes: &mut Vec<String>,
+    ) -> Result<Self> {
+        let stamps = &survey.stamps;
+        let n = stamps.count;
+        if n < 8 {
+            return Err(Error::content(
+                layout.place(),
+                format!("{n} samples are too few, expected eight at least"),
+            ));
+        }
+        let span = stamps.end - stamps.start;
+        let (longest, line) = stamps.longest;
+        let rounding = if stamps.is_uniform() { None } else { stamps.rounding() };
+        let uniform = stamps.is_uniform() || rounding.is_some();
+        let steps = if uniform { (n - 1) as f64 } else { stamps.grid_steps() };
+        // More than twice as many steps as samples: the median says nothing about these stamps.
+        if steps > 2.0 * n as f64 {
+            let message = format!(
+                "time stamps are too irregular: the median step is {:.3e} s, here it is {longest:.3e} s",
+                stamps.typical
+            );
+            return Err(Error::time(layout.stamp(line), message));
+        }
+        if let Some(unit) = rounding {
+            let rate = significant((n - 1) as f64 / span, 6);
+            notes.push(format!("time stamps are rounded to {unit} s: taken as uniform at {rate} Hz"));
+        }
+        let mut missed = Vec::new();
+        for (channel, name) in survey.channels.iter().zip(&layout.names).filter(|(c, _)| c.missing > 0) {
+            let missing = channel.missing;
+            if missing as f64 > LOST * n as f64 {
+                let message = format!("{missing} of {n} values are missing, the first here");
+                let place = layout.place().row(channel.first_missing).column(name);
+                return Err(Error::content(place, message));
+            }
+            missed.push(format!("{missing} of {name}"));
+        }
+        if !missed.is_empty() {
+            notes.push(format!("missing values were bridged: {}", missed.join(", ")));
+        }
+        let mut out = Self {
+            start: stamps.start,
+            step: span / steps,
+            count: count(steps) + 1,
+            direct: uniform,
+            gap: GAP * stamps.typical,
+            hole: 0.0,
+            holes: !survey.glitches.is_empty() || survey.channels.iter().any(|c| c.missing > 0),
+            alone: survey.glitches.iter().map(|glitch| (glitch.row, glitch.place)).collect(),
+        };
+        if !uniform {
+            out.irregular(layout, survey, notes)?;
+        }
+        if let Some(rate) = resample {
+            if !(rate > 0.0 && rate.is_finite() && span * rate >= 8.0 && rate * out.step <= 1e3) {
+                let own = significant(1.0 / out.step, 6);
+                let message = format!("resampling at {rate} Hz: the log has {own} Hz for {span:.3} s");
+                return Err(Error::Option(message));
+            }
+            notes.push(format!("resampled at {rate} Hz"));
+            // The last point may fall on the last stamp but for rounding.
+            out = Self { step: 1.0 / rate, count: count(span * rate + 1e-6) + 1, direct: false, ..out };
+        }
+        Ok(out)
+    }
+
+    /// Gaps that are short against the period of a low-pass are bridged as if nothing was missing; says so where there are
+    /// gaps.
+    pub fn tolerate(&mut self, cutoff_hz: f64) -> Option<String> {
+        let short = BRIDGED / cutoff_hz;
+        // A stretch without a value is one step longer than the gap.
+        self.hole = short + 1.001 * self.step;
+        self.gap = self.gap.max(self.hole);
+        self.holes.then(|| format!("samples near gaps longer than {short:.3} s are left out of the fit"))
+    }
+
+    /// Whether the rows are those that were logged, none between them.
+    pub fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    fn irregular(&self, layout: &Layout, survey: &Survey, notes: &mut Vec<String>) -> Result<()> {
+        let stamps = &survey.stamps;
+        let (span, lost, (longest, line)) = (stamps.end - stamps.start, stamps.lost, stamps.longest);
+        if lost > LOST * span {
+            let message = format!(
+                "{:.0} % of the time is in gaps; the longest, {longest:.3} s, ends here: cut the log in parts",
+                100.0 * lost / span
+            );
+            return Err(Error::time(layout.stamp(line), message));
+        }
+        let gaps = if lost > 0.0 { format!(", {lost:.3} s in gaps bridged") } else { String::new() };
+        notes.push(format!(
+            "time stamps are irregular (steps {:.3} ms ± {:.3} ms): resampled at {} Hz{gaps}",
+            1e3 * self.step,
+            1e3 * stamps.jitter(self.step),
+            significant(1.0 / self.step, 6),
+        ));
+        Ok(())
+    }
+
+    /// Hands the rows on the grid (time left out) to `sink`, with a mark for each that was not measured but bridged.
+    pub fn each(&self, layout: &Layout, spool: &mut Spool, sink: &mut Sink<'_>) -> Result<()> {
+        let width = layout.width() + 1;
+        let mut bridge = Bridge::new(layout, self.hole);
+        let mut alone = self.alone.iter().peekable();
+        let mut resampler = Resampler::new(self, width);
+        let (mut values, mut block) = (Vec::new(), Vec::new());
+        let total = spool.len();
+        for first in (0..total).step_by(BLOCK) {
+            let last = (first + BLOCK).min(total);
+            let ended = last == total;
+            if self.holes {
+                let held = bridge.rows.len();
+                spool.read(first..last, &mut bridge.rows)?;
+                while let Some((row, place)) = alone.next_if(|(row, _)| *row < last) {
+                    bridge.rows[held + (row - first) * width + place + 1] = f64::NAN;
+                }
+                bridge.fill(ended)?;
+                bridge.release(&mut block, &mut resampler.hole);
+            } else {
+                spool.read(first..last, &mut block)?;
+                resampler.hole.resize(resampler.hole.len() + last - first, 0);
+            }
+            if self.direct {
+                values.clear();
+                values.extend(block.chunks_exact(width).flat_map(|row| &row[1..]));
+                sink(&values, &resampler.hole)?;
+                resampler.hole.clear();
+            } else {
+                resampler.rows.extend_from_slice(&block);
+                resampler.advance(ended, sink)?;
+            }
+            block.clear();
+        }
+        Ok(())
+    }
+}
+
+/// Fills gaps by straight lines and marks those that are not short.
+struct Bridge<'l> {
+    layout: &'l Layout,
+    width: usize,
+    /// Stretches without a value up to this (s) are short.
+    short: f64,
+    rows: Vec<f64>,
+    hole: Vec<u64>,
+    /// Rows looked at.
+    seen: usize,
+    /// For each value, the first row of a gap that has not ended.
+    open: Vec<Option<usize>>,
+    /// Time and value before it.
+    known: Vec<Option<(f64, f64)>>,
+}
+
+impl<'l> Bridge<'l> {
+    fn new(layout: &'l Layout, short: f64) -> Self {
+        let width = layout.width() + 1;
+        Self {
+            layout,
+            width,
+            short,
+            rows: Vec::new(),
+            hole: Vec::new(),
+            seen: 0,
+            open: vec![None; width],
+            known: vec![None; width],
+        }
+    }
+
+    fn fill(&mut self, ended: bool) -> Result<()> {
+        let count = self.rows.len() / self.width;
+        self.hole.resize(count, 0);
+        for i in self.seen..count {
+            for c in 1..self.width {
+                let (now, x) = (self.rows[i * self.width], self.rows[i * self.width + c]);
+                if x.is_nan() {
+                    self.open[c].get_or_insert(i);
+                    continue;
+                }
+                if let Some(first) = self.open[c].take() {
+                    self.line(c, first..i, Some((now, x)));
+                }
+                self.known[c] = Some((now, x));
+            }
+        }
+        self.seen = count;
+        if ended {
+            for c in 1..self.width {
+                if let Some(first) = self.open[c].take() {
+                    self.line(c, first..count, None);
+                }
+            }
+        }
+        let longest = self.open.iter().flatten().map(|first| count - first).max().unwrap_or(0);
+        if longest > HELD {
+            let c = self.open.iter().position(Option::is_some).unwrap_or(1);
+            let message = format!(
+                "values are missing from {longest} rows on end, after {} s: cut the log in parts",
+                self.known[c].map_or(0.0, |(t, _)| t)
+            );
+            return Err(Error::content(self.layout.column(c - 1), message));
+        }
+        Ok(())
+    }
+
+    /// A straight line between the values before and after a gap; a constant where one of them is not there.
+    fn line(&mut self, c: usize, gap: std::ops::Range<usize>, after: Option<(f64, f64)>) {
+        let ends = match (self.known[c], after) {
+            (Some(before), Some(after)) => [before, after],
+            (Some(only), None) | (None, Some(only)) => [only, only],
+            (None, None) => return,
+        };
+        let [(ta, a), (tb, b)] = ends;
+        let short = tb > ta && tb - ta <= self.short;
+        for i in gap {
+            if !short {
+                self.hole[i] |= self.layout.doubt(c - 1);
+            }
+            let share = if tb > ta { (self.rows[i * self.width] - ta) / (tb - ta) } else { 0.0 };
+            self.rows[i * self.width + c] = a + (b - a) * share;
+        }
+    }
+
+    /// Hands on the rows before any open gap.
+    fn release(&mut self, rows: &mut Vec<f64>, hole: &mut Vec<u64>) {
+        let count = self.open.iter().flatten().copied().min().unwrap_or(self.seen);
+        rows.extend(self.rows.drain(..count * self.width));
+        hole.extend(self.hole.drain(..count));
+        self.open.iter_mut().flatten().for_each(|first| *first -= count);
+        self.seen -= count;
+    }
+}
+
+/// Cubic Hermite interpolation with the slopes of the parabola through three samples.
+struct Resampler<'g> {
+    grid: &'g Grid,
+    width: usize,
+    /// Rows around the next point, time first.
+    rows: Vec<f64>,
+    hole: Vec<u64>,
+    /// Whether the first of them is the log's first.
+    start: bool,
+    /// The next point of the grid.
+    next: usize,
+    /// The row before it.
+    before: usize,
+    values: Vec<f64>,
+    bridged: Vec<u64>,
+}
+
+impl<'g> Resampler<'g> {
+    fn new(grid: &'g Grid, width: usize) -> Self {
+        Self {
+            grid,
+            width,
+            rows: Vec::new(),
+            hole: Vec::new(),
+            start: true,
+            next: 0,
+            before: 0,
+            values: Vec::new(),
+            bridged: Vec::new(),
+        }
+    }
+
+    fn time(&self, i: usize) -> f64 {
+        self.rows[i * self.width]
+    }
+
+    fn advance(&mut self, ended: bool, sink: &mut Sink<'_>) -> Result<()> {
+        let count = self.rows.len() / self.width;
+        self.values.clear();
+        self.bridged.clear();
+        while self.next < self.grid.count {
+            let now = self.grid.start + self.grid.step * self.next as f64;
+            while self.before + 2 < count && self.time(self.before + 1) <= now {
+                self.before += 1;
+            }
+            // The slope after the point needs one row more, which only the log's end lacks.
+            let reached = self.before + 2 < count && self.time(self.before + 1) > now;
+            if !(reached || ended) {
+                break;
+            }
+            self.point(now, count);
+            self.next += 1;
+        }
+        sink(&self.values, &self.bridged)?;
+        // One row before stays for the slope.
+        let done = self.before.saturating_sub(1);
+        self.rows.drain(..done * self.width);
+        self.hole.drain(..done);
+        self.before -= done;
+        self.start &= done == 0;
+        Ok(())
+    }
+
+    fn point(&mut self, now: f64, count: usize) {
+        let i = self.before;
+        let (rows, width, start) = (&self.rows, self.width, self.start);
+        let time = |i: usize| rows[i * width];
+        let step = |i: usize| time(i + 1) - time(i);
+        let h = step(i);
+        let s = ((now - time(i)) / h).clamp(0.0, 1.0);
+        let (rest, s2) = (1.0 - s, s * s);
+        for c in 1..width {
+            let value = |i: usize| rows[i * width + c];
+            let secant = |i: usize| (value(i + 1) - value(i)) / step(i);
+            let slope = |i: usize| {
+                if (i == 0 && start) || i + 1 == count {
+                    return secant(i.min(count - 2));
+                }
+                let (before, after) = (step(i - 1), step(i));
+                (secant(i - 1) * after + secant(i) * before) / (before + after)
+            };
+            let x = value(i) * (1.0 + 2.0 * s) * rest * rest
+                + value(i + 1) * s2 * (3.0 - 2.0 * s)
+                + h * s * rest * (slope(i) * rest - slope(i + 1) * s);
+            self.values.push(x);
+        }
+        self.bridged.push(self.hole[i] | self.hole[i + 1] | u64::from(h > self.grid.gap));
+    }
+}

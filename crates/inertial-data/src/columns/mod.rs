@@ -1,0 +1,6 @@
+//! Columns of a log: names, units, and the coordinates they belong to.
+
+pub(crate) mod assignment;
+pub(crate) mod layout;
+pub(crate) mod map;
+pub(crate) mod units;

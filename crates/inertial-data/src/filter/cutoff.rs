@@ -1,0 +1,165 @@
+//! The low-pass of a log, its cut-off chosen by the motion's spectrum.
+
+use std::f64::consts::PI;
+
+use crate::clean::first_pass::Survey;
+use crate::clean::resample::Grid;
+use crate::clean::spool::Spool;
+use crate::columns::layout::Layout;
+use crate::filter::differentiate::{Derive, State};
+use crate::filter::spectrum::{Band, Spectrum};
+use crate::filter::zero_phase::Kernel;
+use crate::{Cutoff, Error, Filter, LowPass, Options, Result, SavitzkyGolay};
+
+/// The least cut-off, in bandwidths, where noise wants less than was asked for: the motion itself is still intact (gain
+/// 0.996). Of many, an eighth.
+const LEAST_BANDWIDTHS: f64 = 2.0;
+/// Share of a joint's acceleration that noise may have before fewer bandwidths are kept: errors of the regressor
+/// bias estimates by the square of it.
+const NOISE: f64 = 0.1;
+/// The highest cut-off, in rates: beyond it the filter has nothing left to remove.
+const HIGHEST: f64 = 0.4;
+/// Joints with less than this share of the energy of the fastest of their kind have no say.
+const IDLE: f64 = 1e-4;
+
+/// A cut-off, and why.
+pub(crate) struct Choice {
+    pub hz: f64,
+    pub notes: Vec<String>,
+}
+
+/// What one signal wants.
+struct Vote<'n> {
+    name: &'n str,
+    band: Band,
+    hz: f64,
+    /// The same but for noise.
+    wanted: f64,
+    /// Share of noise in the acceleration then.
+    noise: f64,
+}
+
+impl<'n> Vote<'n> {
+    fn new(name: &'n str, band: Band, bandwidths: f64, differentiated: bool) -> Self {
+        let least = LEAST_BANDWIDTHS.max(0.125 * bandwidths).min(bandwidths) * band.bandwidth_hz;
+        let wanted = bandwidths * band.bandwidth_hz;
+        // Noise of a position, white with this energy per Hz, has ∫ (2πf)⁴ noise df in its second derivative.
+        let noise = if differentiated { (2.0 * PI).powi(4) * band.noise / 5.0 } else { 0.0 };
+        let quiet = (NOISE * NOISE * band.acceleration / noise).powf(0.2);
+        let hz = wanted.min(quiet.max(least));
+        Self { name, band, hz, wanted, noise: (noise * hz.powi(5) / band.acceleration).sqrt() }
+    }
+
+    /// The choice, for a log of this rate.
+    fn choice(&self, rate: f64) -> Choice {
+        let (bandwidth, name) = (self.band.bandwidth_hz, self.name);
+        let within =
+            format!("the {bandwidth:.3} Hz within which 99.9 % of the energy of {name}'s motion lies");
+        let hz = self.hz.min(HIGHEST * rate);
+        let times = hz / bandwidth;
+        let mut notes = vec![if hz < self.hz {
+            format!("low-pass at {hz:.3} Hz, the highest for this rate: {times:.1} times {within}")
+        } else if self.hz < self.wanted {
+            format!(
+                "low-pass at {hz:.3} Hz: {times:.1} times {within}; more would let too much noise into its acceleration"
+            )
+        } else {
+            format!("low-pass at {hz:.3} Hz: {times:.0} times {within}")
+        }];
+        if self.noise > 1.01 * NOISE {
+            let share = 100.0 * self.noise;
+            notes.push(format!("{name} is noisy: about {share:.0} % of its acceleration is noise even so"));
+        }
+        Choice { hz, notes }
+    }
+}
+
+/// The automatic cut-off: the highest that a joint, or a value of `moving`, wants for its motion; none where nothing moves.
+pub(crate) fn choose(
+    layout: &Layout,
+    survey: &Survey,
+    grid: &Grid,
+    rows: &mut Spool,
+    moving: &[usize],
+    bandwidths: f64,
+) -> Result<Option<Choice>> {
+    let mut spectrum = Spectrum::new(layout.nv() + moving.len(), grid.count);
+    let mut derive = Derive::new(layout, grid.step, grid.count, 1);
+    let mut sample = Vec::new();
+    let mut add = |state: &State<'_>| {
+        sample.clear();
+        sample.extend_from_slice(state.v);
+        sample.extend(moving.iter().map(|&place| state.raw[place]));
+        spectrum.push(&sample);
+        Ok(())
+    };
+    grid.each(layout, rows, &mut |rows, _| derive.push(rows, rows, &mut add))?;
+    let rate = 1.0 / grid.step;
+    let bands = spectrum.bands(rate, |k| layout.dq.get(k).is_some_and(Option::is_none));
+    let mut votes = Vec::new();
+    for joint in &layout.joints {
+        for v in joint.velocities() {
+            let Some(band) = bands[v] else { continue };
+            let idle = |other: &crate::columns::layout::LayoutJoint| {
+                let alike = other.joint_type == joint.joint_type && joint.joint_type.nv() == 1;
+                alike && bands[other.v].is_some_and(|other| band.energy < IDLE * other.energy)
+            };
+            let place = if joint.joint_type.nv() == 1 { layout.q[joint.q] } else { None };
+            if layout.joints.iter().any(idle) || place.is_some_and(|place| survey.is_still(place)) {
+                continue;
+            }
+            let differentiated = layout.dq[v].is_none() && layout.ddq[v].is_none();
+            votes.push(Vote::new(&layout.positions[joint.q], band, bandwidths, differentiated));
+        }
+    }
+    for (&place, band) in moving.iter().zip(&bands[layout.nv()..]) {
+        votes.extend(band.map(|band| Vote::new(&layout.names[place], band, bandwidths, false)));
+    }
+    let highest = votes.iter().max_by(|a, b| a.hz.total_cmp(&b.hz));
+    Ok(highest.map(|vote| vote.choice(rate)))
+}
+
+/// The filter and its cut-off.
+pub(crate) fn kernel(
+    options: &Options,
+    rate: f64,
+    choose: impl FnOnce() -> Result<Option<Choice>>,
+    notes: &mut Vec<String>,
+) -> Result<(Option<Kernel>, Option<f64>)> {
+    let fixed = match options.filter {
+        Filter::SavitzkyGolay { window: Some(window), order } => Some(SavitzkyGolay::new(window, order)?),
+        _ => None,
+    };
+    let cutoff = match (options.cutoff, &fixed) {
+        (Cutoff::Off, _) => return Ok((None, None)),
+        (Cutoff::Hz(f), None) if f > 0.0 && f < 0.5 * rate => f,
+        (Cutoff::Hz(f), None) => {
+            return Err(Error::Option(format!(
+                "cut-off {f} Hz: expected more than 0 and less than half the rate of the log, {} Hz",
+                (5e5 * rate).round() / 1e6
+            )));
+        }
+        (Cutoff::Hz(_), Some(_)) => {
+            let message = "a Savitzky–Golay filter has a window or a cut-off, not both";
+            return Err(Error::Option(message.to_owned()));
+        }
+        (Cutoff::Auto, Some(window)) => window.cutoff_hz(rate),
+        (Cutoff::Auto, None) => {
+            let Some(choice) = choose()? else { return Ok((None, None)) };
+            notes.extend(choice.notes);
+            choice.hz
+        }
+    };
+    let kernel = match (options.filter, fixed) {
+        (Filter::Butterworth { order }, _) => Kernel::Butterworth(LowPass::new(order, cutoff, rate)?),
+        (Filter::SavitzkyGolay { .. }, Some(window)) => Kernel::SavitzkyGolay(window),
+        (Filter::SavitzkyGolay { order, .. }, None) => {
+            Kernel::SavitzkyGolay(SavitzkyGolay::with_cutoff(order, cutoff, rate)?)
+        }
+    };
+    if let Kernel::SavitzkyGolay(window) = &kernel {
+        let samples = window.weights().len();
+        notes.push(format!("Savitzky–Golay window of {samples} samples: gain one half at {cutoff:.3} Hz"));
+    }
+    Ok((Some(kernel), Some(cutoff)))
+}

@@ -1,0 +1,210 @@
+//! Velocities and accelerations that were not measured, from what was, as rows stream by.
+
+use crate::Result;
+use crate::columns::layout::Layout;
+
+/// Samples on either side that a derivative looks at.
+const REACH: usize = 2;
+
+/// One sample with all derivatives.
+pub(crate) struct State<'s> {
+    /// Its number.
+    pub index: usize,
+    pub q: &'s [f64],
+    pub v: &'s [f64],
+    pub a: &'s [f64],
+    /// Velocities from positions, also where they were measured, and accelerations from velocities.
+    pub derived: &'s [f64],
+    pub derived_a: &'s [f64],
+    /// The row and the row before filtering.
+    pub row: &'s [f64],
+    pub raw: &'s [f64],
+}
+
+/// Completes states, by differences over two and four steps that are combined to fourth order.
+pub(crate) struct Derive<'l> {
+    layout: &'l Layout,
+    step: f64,
+    count: usize,
+    /// States of every n-th sample are wanted.
+    every: usize,
+    /// Numbers that wait: rows, rows before filtering, positions, velocities derived, velocities.
+    rows: Queue,
+    raw: Queue,
+    q: Queue,
+    derived: Queue,
+    v: Queue,
+    a: Vec<f64>,
+    derived_a: Vec<f64>,
+    next: usize,
+}
+
+/// Consecutive rows, of which the oldest are dropped now and then.
+struct Queue {
+    width: usize,
+    first: usize,
+    data: Vec<f64>,
+}
+
+impl Queue {
+    fn new(width: usize) -> Self {
+        Self { width, first: 0, data: Vec::new() }
+    }
+
+    /// Number of the row after the last; `count` rows of nothing are counted apart.
+    fn end(&self) -> usize {
+        self.first + self.data.len() / self.width.max(1)
+    }
+
+    fn row(&self, i: usize) -> &[f64] {
+        let at = (i - self.first) * self.width;
+        &self.data[at..at + self.width]
+    }
+
+    fn drop_before(&mut self, i: usize) {
+        let rows = i.saturating_sub(self.first);
+        self.data.drain(..rows * self.width);
+        self.first += rows;
+    }
+}
+
+impl<'l> Derive<'l> {
+    /// For `count` samples, `step` seconds apart; states of every n-th are wanted.
+    pub fn new(layout: &'l Layout, step: f64, count: usize, every: usize) -> Self {
+        let nv = layout.nv();
+        Self {
+            layout,
+            step,
+            count,
+            every,
+            rows: Queue::new(layout.width()),
+            raw: Queue::new(layout.width()),
+            q: Queue::new(layout.nq()),
+            derived: Queue::new(nv),
+            v: Queue::new(nv),
+            a: vec![0.0; nv],
+            derived_a: vec![0.0; nv],
+            next: 0,
+        }
+    }
+
+    /// Takes more rows, filtered and raw, and hands on the states that are complete; all of them once all rows are there.
+    pub fn push(
+        &mut self,
+        rows: &[f64],
+        raw: &[f64],
+        sink: &mut dyn FnMut(&State<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let (nq, nv) = (self.layout.nq(), self.layout.nv());
+        let from = self.rows.end();
+        self.rows.data.extend_from_slice(rows);
+        self.raw.data.extend_from_slice(raw);
+        let end = self.rows.end();
+        let start = self.q.data.len();
+        self.q.data.resize(start + (end - from) * nq, 0.0);
+        // What no stencil of a wanted state reaches stays zero: a velocity looks as far as an acceleration does beyond it.
+        let every = self.every;
+        let wanted = |i: usize, reach: usize| (i + reach) % every <= 2 * reach;
+        for i in (from..end).filter(|&i| wanted(i, 2 * REACH)) {
+            let at = start + (i - from) * nq;
+            let q = &mut self.q.data[at..at + nq];
+            self.layout.positions(self.rows.row(i), q);
+            normalise(&self.layout.quaternions, q);
+        }
+        // What is known up to here, as far as a stencil reaches back from it.
+        let known = |end: usize| if end == self.count { end } else { end.saturating_sub(REACH) };
+        let velocities = known(end);
+        let from = if nv == 0 { velocities } else { self.v.end() };
+        let start = self.v.data.len();
+        for queue in [&mut self.derived, &mut self.v] {
+            queue.data.resize(start + velocities.saturating_sub(from) * nv, 0.0);
+        }
+        for i in (from..velocities).filter(|&i| wanted(i, REACH)) {
+            let at = start + (i - from) * nv;
+            self.velocity(i, at);
+            self.v.data[at..at + nv].copy_from_slice(&self.derived.data[at..at + nv]);
+            let row = self.rows.row(i);
+            for (k, place) in self.layout.dq.iter().enumerate() {
+                if let Some(place) = place {
+                    self.v.data[at + k] = row[*place];
+                }
+            }
+        }
+        let states = if velocities == self.count { velocities } else { velocities.saturating_sub(REACH) };
+        for i in (self.next.next_multiple_of(self.every)..states).step_by(self.every) {
+            let [mut a, mut derived_a] = [&mut self.a, &mut self.derived_a].map(std::mem::take);
+            self.acceleration(i, &mut derived_a);
+            a.copy_from_slice(&derived_a);
+            let [row, raw] = [&self.rows, &self.raw].map(|queue| queue.row(i));
+            for (a, place) in a.iter_mut().zip(&self.layout.ddq) {
+                if let Some(place) = place {
+                    *a = row[*place];
+                }
+            }
+            let (v, derived) = (self.v.row(i), self.derived.row(i));
+            let q = self.q.row(i);
+            sink(&State { index: i, q, v, a: &a, derived, derived_a: &derived_a, row, raw })?;
+            (self.a, self.derived_a) = (a, derived_a);
+        }
+        self.next = self.next.max(states);
+        let keep = self.next.saturating_sub(REACH);
+        for queue in [&mut self.rows, &mut self.raw, &mut self.q, &mut self.derived, &mut self.v] {
+            queue.drop_before(keep);
+        }
+        Ok(())
+    }
+
+    /// Samples around `i` for the near difference, and whether the far one is there.
+    fn stencil(&self, i: usize) -> (usize, usize, bool) {
+        (i.saturating_sub(1), (i + 1).min(self.count - 1), i >= REACH && i + REACH < self.count)
+    }
+
+    /// For joints with one coordinate this is the usual five-point stencil; for others the differences are twists.
+    fn velocity(&mut self, i: usize, start: usize) {
+        let (before, after, inner) = self.stencil(i);
+        let out = &mut self.derived.data[start..];
+        for joint in &self.layout.joints {
+            let (places, range) = (joint.positions(), joint.velocities());
+            let nv = range.len();
+            let difference = |from: usize, to: usize| {
+                let mut v = [0.0; 6];
+                let [from, to] = [from, to].map(|i| &self.q.row(i)[places.clone()]);
+                joint.joint_type.difference(from, to, &mut v[..nv]);
+                v
+            };
+            let near = difference(before, after);
+            let out = &mut out[range];
+            if inner {
+                let far = difference(i - 2, i + 2);
+                (0..nv).for_each(|c| out[c] = (8.0 * near[c] - far[c]) / (12.0 * self.step));
+            } else {
+                (0..nv).for_each(|c| out[c] = near[c] / (self.step * (after - before) as f64));
+            }
+        }
+    }
+
+    fn acceleration(&self, i: usize, out: &mut [f64]) {
+        let (before, after, inner) = self.stencil(i);
+        let (from, to) = (self.v.row(before), self.v.row(after));
+        if inner {
+            let (far_from, far_to) = (self.v.row(i - 2), self.v.row(i + 2));
+            for (k, out) in out.iter_mut().enumerate() {
+                *out = (8.0 * (to[k] - from[k]) - (far_to[k] - far_from[k])) / (12.0 * self.step);
+            }
+        } else {
+            let span = self.step * (after - before) as f64;
+            out.iter_mut().zip(to.iter().zip(from)).for_each(|(out, (to, from))| *out = (to - from) / span);
+        }
+    }
+}
+
+/// Makes filtered quaternions unit again.
+fn normalise(quaternions: &[usize], q: &mut [f64]) {
+    for &first in quaternions {
+        let part = &mut q[first..first + 4];
+        let norm = part.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if norm > 0.0 {
+            part.iter_mut().for_each(|x| *x /= norm);
+        }
+    }
+}

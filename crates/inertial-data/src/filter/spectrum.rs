@@ -1,0 +1,248 @@
+//! The bandwidth of a motion, from its spectrum.
+
+use std::f64::consts::PI;
+
+use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
+
+/// Bins weaker than this share of the strongest are no motion that matters.
+const WEAK: f64 = 1e-4;
+/// Powers that stand out of noise, in its mean: one bin of white noise is that strong with a probability of 2e-9, so none of
+/// a spectrum's 32 768 bins is.
+const CLEAR: f64 = 20.0;
+/// Share of a motion's energy within its bandwidth.
+const ENERGY: f64 = 0.999;
+/// Where in the band there is noise alone, in halves of the rate. Derivatives and interpolation are weak above.
+const QUIET: [f64; 2] = [0.5, 0.9];
+
+/// The frequency below which 99.9 % of the energy of every signal lies. Bins below −40 dB of the signal's peak are left out,
+/// and those that do not stand out of its noise, which is taken from the upper half of the band as white.
+///
+/// Signals that stand still or show nothing but noise have no say; zero where all do.
+///
+/// ```
+/// let wave: Vec<f64> = (0..2000).map(|k| (2.0 * 3.14159 * 3.0 * k as f64 / 200.0).sin()).collect();
+/// let bandwidth = inertial_data::motion_bandwidth([&wave[..]], 200.0);
+/// assert!((bandwidth - 3.0).abs() < 0.3);
+/// ```
+pub fn motion_bandwidth<'a>(signals: impl IntoIterator<Item = &'a [f64]>, rate_hz: f64) -> f64 {
+    let of = |signal: &'a [f64]| {
+        let mut spectrum = Spectrum::new(1, signal.len());
+        signal.iter().for_each(|x| spectrum.push(&[*x]));
+        spectrum.bands(rate_hz, |_| false)[0].map_or(0.0, |band| band.bandwidth_hz)
+    };
+    signals.into_iter().map(of).fold(0.0, f64::max)
+}
+
+/// The part of a velocity's spectrum that is motion.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Band {
+    /// Below which 99.9 % of its energy lies.
+    pub bandwidth_hz: f64,
+    /// Energy of the velocity, and of the acceleration.
+    pub energy: f64,
+    pub acceleration: f64,
+    /// Energy that noise of the position has per Hz.
+    pub noise: f64,
+}
+
+/// Samples transformed at once: a longer signal is cut into equal parts no longer than this, whose powers are averaged.
+const PART: usize = 1 << 16;
+
+/// Powers of several signals, sample by sample, in memory that does not depend on their length.
+pub(crate) struct Spectrum {
+    count: usize,
+    parts: usize,
+    /// Samples seen, and those of the parts that are complete.
+    seen: usize,
+    complete: usize,
+    pairs: Vec<Pair>,
+    turns: Vec<(f64, f64)>,
+}
+
+/// Two real signals are transformed together, as real and imaginary part of one.
+struct Pair {
+    signals: [Vec<f64>; 2],
+    powers: [Vec<f64>; 2],
+}
+
+impl Spectrum {
+    /// Of `channels` signals of `count` samples.
+    pub fn new(channels: usize, count: usize) -> Self {
+        let parts = count.div_ceil(PART).max(1);
+        let size = count.div_ceil(parts).max(1).next_power_of_two();
+        let pair = |_| Pair {
+            signals: [Vec::with_capacity(size), Vec::with_capacity(size)],
+            powers: [vec![0.0; size / 2 + 1], vec![0.0; size / 2 + 1]],
+        };
+        let turns = (0..size / 2).map(|k| (-2.0 * PI * k as f64 / size as f64).sin_cos()).collect();
+        Self {
+            count,
+            parts,
+            seen: 0,
+            complete: 0,
+            pairs: (0..channels.div_ceil(2)).map(pair).collect(),
+            turns,
+        }
+    }
+
+    /// The next sample of every signal.
+    pub fn push(&mut self, sample: &[f64]) {
+        for (pair, values) in self.pairs.iter_mut().zip(sample.chunks(2)) {
+            for (signal, x) in pair.signals.iter_mut().zip(values) {
+                signal.push(*x);
+            }
+        }
+        self.seen += 1;
+        // Part k ends at (k + 1) count / parts.
+        if self.seen * self.parts >= (self.complete + 1) * self.count {
+            self.complete += 1;
+            let turns = &self.turns;
+            self.pairs.par_iter_mut().for_each(|pair| pair.transform(turns));
+        }
+    }
+
+    /// What is motion in each signal; nothing where it stands still or where only noise is. `derived` tells which signals are
+    /// derivatives of positions (see [`Derive`](crate::filter::differentiate::Derive)): their noise rises with the frequency as their gain does.
+    pub fn bands(&self, rate_hz: f64, derived: impl Fn(usize) -> bool) -> Vec<Option<Band>> {
+        let peaks =
+            |pair: &Pair| pair.powers.each_ref().map(|power| power.iter().copied().fold(0.0, f64::max));
+        let mut out = Vec::with_capacity(2 * self.pairs.len());
+        for pair in &self.pairs {
+            let peaks = peaks(pair);
+            for k in 0..2 {
+                let moves = peaks[k] > ROUNDING * peaks[1 - k];
+                let gain = if derived(out.len()) { derivative_gain } else { |_| 1.0 };
+                let band = || band(&pair.powers[k], self.complete, rate_hz, gain);
+                out.push(moves.then(band).flatten());
+            }
+        }
+        out
+    }
+}
+
+/// A signal with less than this share of its partner's power is rounding of the common transform: it stands still.
+const ROUNDING: f64 = 1e-24;
+
+impl Pair {
+    fn transform(&mut self, turns: &[(f64, f64)]) {
+        let size = (2 * turns.len()).max(1);
+        let n = self.signals[0].len();
+        for signal in &mut self.signals {
+            let mean = signal.iter().sum::<f64>() / n as f64;
+            // Hann window: leakage must not look like bandwidth.
+            for (k, x) in signal.iter_mut().enumerate() {
+                *x = (*x - mean) * (0.5 - 0.5 * (2.0 * PI * (k as f64 + 0.5) / n as f64).cos());
+            }
+            signal.resize(size, 0.0);
+        }
+        let [re, im] = &mut self.signals;
+        fft(re, im, turns);
+        for k in 0..self.powers[0].len() {
+            // The transform of a real signal is even, that of an imaginary one odd (conjugated).
+            let j = (size - k) % size;
+            let (even, odd) = ((re[k] + re[j], im[k] - im[j]), (im[k] + im[j], re[j] - re[k]));
+            self.powers[0][k] += 0.25 * (even.0 * even.0 + even.1 * even.1);
+            self.powers[1][k] += 0.25 * (odd.0 * odd.0 + odd.1 * odd.1);
+        }
+        self.signals.iter_mut().for_each(Vec::clear);
+    }
+}
+
+/// The motion in the powers of a velocity, `gain` being that of the derivative at an angle per sample, times the step.
+fn band(power: &[f64], parts: usize, rate_hz: f64, gain: impl Fn(f64) -> f64) -> Option<Band> {
+    let half = power.len() - 1;
+    let angle = |k: usize| PI * k as f64 / half.max(1) as f64;
+    let shape = |k: usize| gain(angle(k)).powi(2);
+    let [low, high] = QUIET.map(|share| (share * half as f64) as usize);
+    let mut quiet: Vec<f64> = (low.max(1)..high).map(|k| power[k] / shape(k)).collect();
+    let middle = quiet.len() / 2;
+    let median = if quiet.is_empty() { 0.0 } else { *quiet.select_nth_unstable_by(middle, f64::total_cmp).1 };
+    // The median of the mean of n exponential numbers (Wilson and Hilferty).
+    let noise = median / (1.0 - 1.0 / (9.0 * parts.max(1) as f64)).powi(3);
+    let weak = WEAK * power.iter().copied().fold(0.0, f64::max);
+    let motion = |k: usize| if power[k] > weak.max(CLEAR * noise * shape(k)) { power[k] } else { 0.0 };
+    let energy: f64 = (0..=half).map(motion).sum();
+    if energy <= 0.0 {
+        return None;
+    }
+    let mut sum = 0.0;
+    let last = (0..=half).find(|&k| {
+        sum += motion(k);
+        sum >= ENERGY * energy
+    });
+    let bin = 0.5 * rate_hz / half.max(1) as f64;
+    Some(Band {
+        bandwidth_hz: last.unwrap_or(half) as f64 * bin,
+        energy,
+        acceleration: (0..=half).map(|k| motion(k) * (angle(k) * rate_hz).powi(2)).sum(),
+        noise: noise / (rate_hz.powi(2) * bin),
+    })
+}
+
+/// Gain of the differences of fourth order, times the step, at an angle per sample.
+fn derivative_gain(angle: f64) -> f64 {
+    (8.0 * angle.sin() - (2.0 * angle).sin()) / 6.0
+}
+
+/// In-place discrete Fourier transform, radix 2; the length is a power of two, `turns` the sines and cosines of half a turn.
+fn fft(re: &mut [f64], im: &mut [f64], turns: &[(f64, f64)]) {
+    let n = re.len();
+    let bits = n.trailing_zeros();
+    for i in 0..n {
+        let j = if bits == 0 { i } else { i.reverse_bits() >> (usize::BITS - bits) };
+        if i < j {
+            re.swap(i, j);
+            im.swap(i, j);
+        }
+    }
+    let mut half = 1;
+    while half < n {
+        let stride = n / 2 / half;
+        for start in (0..n).step_by(2 * half) {
+            let (re, im) = (&mut re[start..start + 2 * half], &mut im[start..start + 2 * half]);
+            for k in 0..half {
+                let ((s, c), j) = (turns[k * stride], k + half);
+                let (x, y) = (re[j] * c - im[j] * s, re[j] * s + im[j] * c);
+                (re[j], im[j]) = (re[k] - x, im[k] - y);
+                (re[k], im[k]) = (re[k] + x, im[k] + y);
+            }
+        }
+        half *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_transform_agrees_with_its_definition() {
+        let n = 32;
+        let x: Vec<f64> = (0..n).map(|k| ((k * k * 7 + 3 * k) % 13) as f64 - 6.0).collect();
+        let (mut re, mut im) = (x.clone(), vec![0.0; n]);
+        let turns: Vec<_> = (0..n / 2).map(|k| (-2.0 * PI * k as f64 / n as f64).sin_cos()).collect();
+        fft(&mut re, &mut im, &turns);
+        for f in 0..n {
+            let angle = |k: usize| -2.0 * PI * (f * k) as f64 / n as f64;
+            let c: f64 = x.iter().enumerate().map(|(k, x)| x * angle(k).cos()).sum();
+            let s: f64 = x.iter().enumerate().map(|(k, x)| x * angle(k).sin()).sum();
+            // 32 terms of size 6: rounding is below 1e-12.
+            assert!((re[f] - c).abs() < 1e-12 && (im[f] - s).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn signals_in_pairs_and_in_parts_have_the_bandwidth_of_one_alone() {
+        let count = 3 * PART - 1000;
+        let wave = |f: f64, k: usize| (2.0 * PI * f * k as f64 / 1000.0).sin();
+        let mut spectrum = Spectrum::new(3, count);
+        (0..count).for_each(|k| spectrum.push(&[wave(1.0, k), 1e3 * wave(7.0, k), wave(3.0, k)]));
+        let bands = spectrum.bands(1000.0, |_| false);
+        let found: Vec<f64> = bands.iter().map(|b| b.map_or(0.0, |b| b.bandwidth_hz)).collect();
+        // A part lasts 65 s, and the window widens a line by two of its bins of 1/65 Hz.
+        for (found, expected) in found.iter().zip([1.0, 7.0, 3.0, 0.0]) {
+            assert!((found - expected).abs() < 0.04, "{found} {expected}");
+        }
+        assert_eq!(spectrum.complete, 3);
+    }
+}

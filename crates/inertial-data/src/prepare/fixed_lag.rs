@@ -1,0 +1,324 @@
+//! States and torques from a stream, a fixed time after they were measured.
+
+use std::collections::VecDeque;
+
+use inertial::mechanism::Mechanism;
+use nalgebra::{SMatrix, SVector};
+
+use crate::clean::checks::{self, Derivative, Slip};
+use crate::columns::assignment::is_angle;
+use crate::{Columns, Error, Log, Options, Place, Result};
+
+/// Coefficients of the local polynomials: fourth order, whose second derivative is good to `(ω h)⁴/130` at the angular
+/// frequency `ω` for a window of half width `h`.
+const COEFFICIENTS: usize = 5;
+
+/// Least number of samples in a window: nearly twice the coefficients, so that noise is averaged.
+const LEAST_SAMPLES: usize = 9;
+
+/// Most samples in a window: bounds memory whatever the time stamps are.
+const MOST_SAMPLES: usize = 100_000;
+
+/// A hole wider than this part of the window begins a new window.
+const WIDEST_HOLE: f64 = 0.25;
+
+/// One smoothed sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamSample {
+    /// When it was measured.
+    pub t: f64,
+    /// Positions.
+    pub q: Vec<f64>,
+    /// Velocities.
+    pub v: Vec<f64>,
+    /// Accelerations.
+    pub a: Vec<f64>,
+    /// Forces, smoothed like the motion; zero where not measured.
+    pub tau: Vec<f64>,
+    /// Forces as measured.
+    pub tau_raw: Vec<f64>,
+    /// Which forces to use: measured, and not of a joint near standstill.
+    pub keep: Vec<bool>,
+    /// The part of the samples that smoothing leaves independent.
+    pub independent: f64,
+}
+
+/// A filter for streams: around each sample a polynomial of fourth order is fitted to all signals alike, over a window of
+/// constant duration with the time stamps as they are, and gives value and derivatives in its middle. So there is no phase,
+/// only a delay of half the window; jitter and single missing rows do no harm.
+///
+/// ```
+/// use inertial::mechanism::{BuildOptions, builtin};
+/// use inertial_data::{CsvReader, FixedLag, Options};
+/// let mechanism = builtin::get("planar-2r")?.build(&BuildOptions::default())?;
+/// let mut text = String::from("t,q1,q2,tau1,tau2\n");
+/// for k in 0..100 {
+///     let t = 0.01 * f64::from(k);
+///     text += &format!("{t},{},{},1,2\n", (3.0 * t).sin(), (2.0 * t).cos());
+/// }
+/// let mut reader = CsvReader::new(text.as_bytes(), "stream")?;
+/// let mut filter = None;
+/// while let Some(row) = reader.next_block(1)? {
+///     let filter = match &mut filter {
+///         Some(filter) => filter,
+///         none => none.insert(FixedLag::new(&mechanism, &row, 0.2, &Options::default())?),
+///     };
+///     for sample in filter.push(&row)? {
+///         assert!((sample.a[0] + 9.0 * (3.0 * sample.t).sin()).abs() < 2e-3);
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct FixedLag<'m> {
+    mechanism: &'m Mechanism,
+    columns: Columns,
+    half: f64,
+    slow: f64,
+    rows: VecDeque<Row>,
+    /// The first row that has not been the middle of a window.
+    next: usize,
+    /// When the unbroken stretch began.
+    began: f64,
+    /// Greatest speed of each coordinate so far.
+    fastest: Vec<f64>,
+    /// What the units are judged by; absent where they are trusted.
+    units: Option<Units>,
+}
+
+/// Steps after which the unit of time is judged (single holes may be long), and samples after which those of velocities are.
+const STEPS: usize = 20;
+const SAMPLES: usize = 100;
+
+/// What was seen of the stream that tells its units.
+#[derive(Debug)]
+struct Units {
+    names: Vec<String>,
+    /// Steps so far, and the shortest of them.
+    steps: usize,
+    shortest: f64,
+    /// Of each position as it came: least, greatest, last, and the greatest speed.
+    positions: Vec<[f64; 4]>,
+    /// How measured velocities and accelerations compare with derivatives, and in how many samples.
+    slips: [Vec<Slip>; 2],
+    samples: usize,
+}
+
+#[derive(Debug)]
+struct Row {
+    t: f64,
+    /// Columns in the order `q dq ddq tau`, those that are there.
+    values: Vec<f64>,
+}
+
+impl<'m> FixedLag<'m> {
+    /// For the stream that `log` begins, with a window of `window` seconds; of the options those about columns and slow joints
+    /// count.
+    pub fn new(mechanism: &'m Mechanism, log: &Log, window: f64, options: &Options) -> Result<Self> {
+        if mechanism.nq() != mechanism.nv() {
+            let message = "a stream is read for joints of one coordinate each, not for floating, spherical or planar ones";
+            return Err(Error::Option(message.into()));
+        }
+        if !(window > 0.0 && window.is_finite()) {
+            return Err(Error::Option(format!("window of {window} s: expected more than zero")));
+        }
+        let columns = Columns::of(mechanism, log, options)?;
+        Ok(Self {
+            mechanism,
+            columns,
+            half: 0.5 * window,
+            slow: options.slow,
+            rows: VecDeque::new(),
+            next: 0,
+            began: 0.0,
+            fastest: vec![0.0; mechanism.nv()],
+            units: (!options.trust_units).then(|| Units {
+                names: log.names().to_vec(),
+                steps: 0,
+                shortest: f64::INFINITY,
+                positions: vec![[f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.0]; mechanism.nq()],
+                slips: [vec![Slip::default(); mechanism.nv()], vec![Slip::default(); mechanism.nv()]],
+                samples: 0,
+            }),
+        })
+    }
+
+    /// Doubts the units of time and angles, as those of a whole log are doubted.
+    fn judge(&mut self, place: impl Fn() -> Place, t: f64, values: &[f64]) -> Result<()> {
+        let Some(units) = &mut self.units else { return Ok(()) };
+        let step = self.rows.back().map_or(f64::INFINITY, |last| t - last.t);
+        if step.is_finite() {
+            units.steps += 1;
+            units.shortest = units.shortest.min(step);
+            let doubted = (units.steps == STEPS).then(|| checks::doubted_step(units.shortest)).flatten();
+            if let Some(message) = doubted {
+                return Err(Error::units(place().column(&units.names[self.columns.t]), message));
+            }
+        }
+        for joint in self.mechanism.joints().iter().filter(|j| j.follows.is_none()) {
+            let limit = joint.limits.lower.abs().max(joint.limits.upper.abs());
+            for k in joint.q_range().filter(|&k| is_angle(self.mechanism, k)) {
+                let [low, high, last, speed] = &mut units.positions[k];
+                let now = values[k];
+                (*low, *high) = (low.min(now), high.max(now));
+                // Not a number before the second row: that is no maximum.
+                *speed = speed.max((now - *last).abs() / step);
+                *last = now;
+                if let Some(message) = checks::doubted_angle(*low, *high, *speed, limit) {
+                    let name = self.columns.q[k].map_or("", |c| &units.names[c]);
+                    return Err(Error::units(place().column(name), message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What people should know about the columns.
+    pub fn notes(&self) -> &[String] {
+        &self.columns.notes
+    }
+
+    /// Takes in rows and returns the samples that can be known now. An empty cell makes its row a hole; time that runs
+    /// backwards is refused.
+    pub fn push(&mut self, log: &Log) -> Result<Vec<StreamSample>> {
+        let mut out = Vec::new();
+        for (i, &row) in log.rows().iter().enumerate() {
+            let place = || Place::file(log.file()).row(row);
+            let t = log.column_at(self.columns.t)[i];
+            if t.is_nan() {
+                return Err(Error::time(place(), "has no time"));
+            }
+            let last = self.rows.back().map(|r| r.t);
+            if last.is_some_and(|last| t < last) {
+                return Err(Error::time(place(), "time runs backwards: a stream cannot be sorted"));
+            }
+            let c = &self.columns;
+            let wanted = c.q.iter().chain(&c.dq).chain(&c.ddq).chain(&c.tau).flatten();
+            let mut values: Vec<f64> = wanted.map(|&k| log.column_at(k)[i]).collect();
+            if last == Some(t) || values.iter().any(|x| x.is_nan()) {
+                continue;
+            }
+            self.judge(place, t, &values)?;
+            if last.is_none_or(|last| t - last > 2.0 * WIDEST_HOLE * self.half) {
+                self.rows.clear();
+                self.next = 0;
+                self.began = t;
+            } else if let Some(last) = self.rows.back() {
+                unwrap(self.mechanism, &last.values, &mut values);
+            }
+            self.rows.push_back(Row { t, values });
+            if self.rows.len() > MOST_SAMPLES {
+                let message =
+                    format!("more than {MOST_SAMPLES} samples in one window: are the times in seconds?");
+                return Err(Error::time(place(), message));
+            }
+            while self.rows[self.next].t + self.half <= t {
+                let middle = self.rows[self.next].t;
+                while self.rows[0].t < middle - self.half {
+                    self.rows.pop_front();
+                    self.next -= 1;
+                }
+                if middle - self.began >= self.half {
+                    out.push(self.sample(middle, &place())?);
+                }
+                self.next += 1;
+            }
+        }
+        Ok(out)
+    }
+
+    /// The sample in the middle of the window.
+    fn sample(&mut self, middle: f64, place: &Place) -> Result<StreamSample> {
+        let window: Vec<&Row> = self.rows.iter().take_while(|r| r.t <= middle + self.half).collect();
+        let count = window.len();
+        let powers = |t: f64| {
+            let u = (t - middle) / self.half;
+            let (mut out, mut power) = (SVector::<f64, COEFFICIENTS>::zeros(), 1.0);
+            for x in out.iter_mut() {
+                *x = power;
+                power *= u;
+            }
+            out
+        };
+        let mut gram = SMatrix::<f64, COEFFICIENTS, COEFFICIENTS>::zeros();
+        window.iter().map(|r| powers(r.t)).for_each(|p| gram += p * p.transpose());
+        let factor = gram.cholesky().filter(|_| count >= LEAST_SAMPLES).ok_or_else(|| {
+            let message = format!(
+                "a window of {} s holds {count} samples, expected {LEAST_SAMPLES} at least: choose a longer one",
+                2.0 * self.half
+            );
+            Error::time(place.clone(), message)
+        })?;
+        // Weights of each row for value, first and second derivative.
+        let weights: Vec<[f64; 3]> = window
+            .iter()
+            .map(|r| {
+                let c = factor.solve(&powers(r.t));
+                [c[0], c[1] / self.half, 2.0 * c[2] / (self.half * self.half)]
+            })
+            .collect();
+        let fit = |k: usize, order: usize| -> f64 {
+            window.iter().zip(&weights).map(|(r, w)| w[order] * r.values[k]).sum()
+        };
+        let n = self.mechanism.nv();
+        let mut place_of = 0..;
+        let mut places = |found: &[Option<usize>]| -> Vec<Option<usize>> {
+            found.iter().map(|c| c.and_then(|_| place_of.next())).collect()
+        };
+        let c = &self.columns;
+        let [q, dq, ddq, tau] = [places(&c.q), places(&c.dq), places(&c.ddq), places(&c.tau)];
+        let position = |k: usize| q[k].unwrap_or(k);
+        let v: Vec<f64> = (0..n).map(|k| dq[k].map_or_else(|| fit(position(k), 1), |p| fit(p, 0))).collect();
+        let acceleration = |k: usize| match (ddq[k], dq[k]) {
+            (Some(p), _) => fit(p, 0),
+            (None, Some(p)) => fit(p, 1),
+            (None, None) => fit(position(k), 2),
+        };
+        let raw = &self.rows[self.next].values;
+        let sample = StreamSample {
+            t: middle,
+            q: (0..n).map(|k| fit(position(k), 0)).collect(),
+            a: (0..n).map(acceleration).collect(),
+            tau: tau.iter().map(|p| p.map_or(0.0, |p| fit(p, 0))).collect(),
+            tau_raw: tau.iter().map(|p| p.map_or(0.0, |p| raw[p])).collect(),
+            keep: Vec::new(),
+            // Of white noise the value keeps this part of the variance: the band that is left.
+            independent: weights.iter().map(|w| w[0] * w[0]).sum::<f64>().clamp(f64::EPSILON, 1.0),
+            v,
+        };
+        if let Some(units) = self.units.as_mut().filter(|units| units.samples < SAMPLES) {
+            units.samples += 1;
+            let derived_a = |k: usize| dq[k].map_or_else(|| fit(position(k), 2), |p| fit(p, 1));
+            for k in 0..n {
+                for (of, column, measured) in [
+                    (Derivative::Velocity, c.dq[k], sample.v[k]),
+                    (Derivative::Acceleration, c.ddq[k], sample.a[k]),
+                ] {
+                    let Some(column) = column else { continue };
+                    let velocity = of == Derivative::Velocity;
+                    let derived = if velocity { fit(position(k), 1) } else { derived_a(k) };
+                    let slip = &mut units.slips[usize::from(!velocity)][k];
+                    slip.add(measured, derived);
+                    if units.samples == SAMPLES {
+                        checks::derivative_unit(&place.clone().column(&units.names[column]), of, slip)?;
+                    }
+                }
+            }
+        }
+        let mut keep = Vec::with_capacity(n);
+        for k in 0..n {
+            let speed = sample.v[k].abs();
+            self.fastest[k] = self.fastest[k].max(speed);
+            keep.push(tau[k].is_some() && speed >= self.slow * self.fastest[k]);
+        }
+        Ok(StreamSample { keep, ..sample })
+    }
+}
+
+/// Angles continue where the last row left them.
+fn unwrap(mechanism: &Mechanism, last: &[f64], values: &mut [f64]) {
+    let turn = 2.0 * std::f64::consts::PI;
+    for k in (0..mechanism.nq()).filter(|&k| is_angle(mechanism, k)) {
+        values[k] -= turn * ((values[k] - last[k]) / turn).round();
+    }
+}

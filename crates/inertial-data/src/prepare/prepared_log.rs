@@ -1,0 +1,419 @@
+//! From a log to states and torques that an estimator can use.
+
+use std::ops::Range;
+
+use inertial::consistency::significant;
+use inertial::estimation::RowFilter;
+use inertial::mechanism::{JointType, Mechanism};
+
+use crate::clean::checks;
+use crate::clean::checks::Derivative;
+use crate::clean::first_pass::survey;
+use crate::clean::resample::Grid;
+use crate::clean::spool::Spool;
+use crate::columns::layout::Layout;
+use crate::filter::cutoff;
+use crate::filter::zero_phase::Kernel;
+use crate::formats::reader::{LogReader, Reader};
+use crate::prepare::record::{Record, Recorder};
+use crate::{Columns, Error, Log, Options, Result, count};
+
+/// Periods of the cut-off after which a disturbance at one sample is forgotten (it decays as exp(−2.4 f₀ t)).
+const SMEAR: f64 = 2.0;
+/// Rate after decimation, in cut-offs: four are Nyquist's for what lies below 2 f₀ (−48 dB there), twice that is a margin.
+const RATE_PER_CUTOFF: f64 = 8.0;
+/// Cut-off of the rows of equations, in cut-offs: the states are still intact there (gain 0.996).
+const ROWS_PER_CUTOFF: f64 = 0.5;
+/// Share of the work on a log that reading it is; the rest is filtering.
+const READ: f64 = 0.6;
+/// Samples looked at in one go for whether enough are usable.
+const COUNTED: usize = 1 << 13;
+
+/// States and torques of a log, or of a part of it, on a uniform grid, all filtered alike; sample after sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prepared {
+    /// Times.
+    pub t: Vec<f64>,
+    /// Positions, `nq` per sample.
+    pub q: Vec<f64>,
+    /// Velocities, `nv` per sample.
+    pub v: Vec<f64>,
+    /// Accelerations, `nv` per sample.
+    pub a: Vec<f64>,
+    /// Generalised forces, filtered like the motion, `nv` per sample; zero where not measured.
+    pub tau: Vec<f64>,
+    /// The same, unfiltered.
+    pub tau_raw: Vec<f64>,
+    /// Which of the forces to use, `nv` per sample: measured, not in a filter's transient, not bridged, not saturated, and
+    /// not of a joint near standstill.
+    pub keep: Vec<bool>,
+    /// Samples, one mark each, that are neither bridged nor in a filter's transient: those of `extra` to use.
+    pub sound: Vec<bool>,
+    /// The columns [`Options::extra`], filtered like the motion, as many numbers per sample as there are names.
+    pub extra: Vec<f64>,
+    /// The same, unfiltered.
+    pub extra_raw: Vec<f64>,
+    /// Rate of these samples.
+    pub rate_hz: f64,
+    /// Rate of the log.
+    pub log_rate_hz: f64,
+    /// Cut-off of the low-pass, where there is one.
+    pub cutoff_hz: Option<f64>,
+    /// The low-pass for both sides of equations of these samples, with half the cut-off; none where nothing was filtered.
+    pub row_filter: Option<RowFilter>,
+    /// What was repaired and chosen, for people.
+    pub notes: Vec<String>,
+}
+
+impl Prepared {
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.t.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.t.is_empty()
+    }
+
+    /// The part of the samples that is independent: a band of `f` Hz carries `2 f` independent numbers per second.
+    pub fn independent(&self) -> f64 {
+        self.cutoff_hz.map_or(1.0, |f| (2.0 * f / self.rate_hz).min(1.0))
+    }
+}
+
+/// A log that is prepared and read in parts, in memory that does not depend on its length.
+///
+/// The log is read once, from its start to its end, so it may be a pipe. What later steps need waits in memory, and beyond
+/// 32 MB in a temporary file.
+///
+/// ```
+/// use inertial::mechanism::{BuildOptions, builtin};
+/// use inertial_data::{CsvReader, Options, PreparedLog};
+/// let mechanism = builtin::get("planar-2r")?.build(&BuildOptions::default())?;
+/// let mut text = String::from("t,q1,q2,tau1,tau2\n");
+/// for k in 0..1000 {
+///     let t = 0.005 * f64::from(k);
+///     text += &format!("{t},{},{},{},{}\n", (3.0 * t).sin(), (4.0 * t).cos(), (5.0 * t).sin(), (7.0 * t).cos());
+/// }
+/// let mut reader = CsvReader::new(text.as_bytes(), "log.csv")?;
+/// let mut log = PreparedLog::new(&mechanism, &mut reader, &Options::default())?;
+/// let (fit, validate) = log.hold_out(0.25)?;
+/// assert_eq!(fit.end, validate.start);
+/// let part = log.read(fit.start..fit.start + 50)?;
+/// assert_eq!((part.len(), part.q.len()), (50, 50 * mechanism.nq()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct PreparedLog {
+    layout: Layout,
+    records: Spool,
+    record: Record,
+    start: f64,
+    /// Time between samples.
+    step: f64,
+    log_rate_hz: f64,
+    cutoff_hz: Option<f64>,
+    row_filter: Option<RowFilter>,
+    /// Least speed of each velocity coordinate whose force counts.
+    slowest: Vec<f64>,
+    /// Samples that belong to neither side of a cut.
+    mixed: Range<usize>,
+    notes: Vec<String>,
+}
+
+impl PreparedLog {
+    /// Repairs, filters, differentiates and decimates a log of `mechanism`.
+    ///
+    /// Velocities and accelerations that were measured are used; others are derivatives of the filtered signal before them
+    /// (five points, fourth order). All signals pass the same filter, so both sides of the equation of motion lose the same
+    /// band.
+    pub fn new(mechanism: &Mechanism, reader: &mut dyn Reader, options: &Options) -> Result<Self> {
+        Self::watched(mechanism, reader, options, &mut |_| ())
+    }
+
+    /// The same; `watch` is told the share of the work that is done, 0 to 1.
+    pub fn watched(
+        mechanism: &Mechanism,
+        reader: &mut dyn Reader,
+        options: &Options,
+        watch: &mut dyn FnMut(f64),
+    ) -> Result<Self> {
+        let columns = Columns::matching(mechanism, reader.file(), reader.names(), options)?;
+        let layout = Layout::new(Some(mechanism), &columns, reader.file(), reader.names());
+        Self::of_layout(layout, reader, &[], options, columns.notes, watch)
+    }
+
+    /// Prepares columns that belong to no mechanism: [`Options::extra`], the automatic cut-off taken from the spectra of
+    /// those named in `motion` (angular velocities, say).
+    pub fn of_columns(reader: &mut dyn Reader, motion: &[&str], options: &Options) -> Result<Self> {
+        let columns = Columns::named(reader.file(), reader.names(), options)?;
+        let layout = Layout::new(None, &columns, reader.file(), reader.names());
+        let moving =
+            options.extra.iter().zip(&layout.extra).filter(|(name, _)| motion.contains(&name.as_str()));
+        let moving: Vec<usize> = moving.map(|(_, place)| *place).collect();
+        Self::of_layout(layout, reader, &moving, options, columns.notes, &mut |_| ())
+    }
+
+    fn of_layout(
+        layout: Layout,
+        reader: &mut dyn Reader,
+        moving: &[usize],
+        options: &Options,
+        mut notes: Vec<String>,
+        watch: &mut dyn FnMut(f64),
+    ) -> Result<Self> {
+        options.check()?;
+        let (survey, mut rows) = survey(reader, &layout, &mut |share| watch(READ * share))?;
+        notes.extend(survey.notes.iter().cloned());
+        if !options.trust_units {
+            checks::angle_units(&layout, &survey)?;
+        }
+        let mut grid = Grid::new(&layout, &survey, options.resample, &mut notes)?;
+        if !options.trust_units {
+            checks::time_unit(&layout, grid.step)?;
+        }
+        notes.extend(checks::content(&layout, &survey)?);
+        let record = Record::new(&layout, &survey, checks::saturation(&layout, &survey)?);
+        for &(v, _) in &record.saturated {
+            if let Some(place) = layout.tau[v] {
+                let name = &layout.names[place];
+                notes.push(format!("column {name}: the torque saturates; those samples are left out"));
+            }
+        }
+        let rate = 1.0 / grid.step;
+        let choose = || cutoff::choose(&layout, &survey, &grid, &mut rows, moving, options.bandwidths);
+        let (kernel, cutoff) = cutoff::kernel(options, rate, choose, &mut notes)?;
+        notes.extend(cutoff.and_then(|f| grid.tolerate(f)));
+        let every = match (options.decimate, cutoff) {
+            (0, Some(f)) => count((rate / (RATE_PER_CUTOFF * f)).floor()).max(1),
+            (0, None) => 1,
+            (every, _) => every,
+        };
+        if every > 1 {
+            let left = rate / every as f64;
+            notes
+                .push(format!("one sample of {every} is kept after filtering ({} Hz)", significant(left, 6)));
+        }
+        let filtered = kernel.as_ref().zip(cutoff);
+        let row_filter =
+            filtered.map(|filter| row_filter(filter, rate, rate / every as f64)).transpose()?.flatten();
+        let row_filter = if grid.is_direct() { row_filter.map(|f| f.sampled(every)) } else { row_filter };
+        // A disturbance decays to a hundredth within two periods of the cut-off; the stencils of two derivatives reach four
+        // samples.
+        let smear = cutoff.map_or(4, |f| count((SMEAR * rate / f).ceil())).max(4);
+        let mut recorder = Recorder::new(&layout, &record, &grid, every, smear);
+        recorder.run(&grid, &mut rows, kernel, &mut |share| watch(READ + (1.0 - READ) * share))?;
+        drop(rows);
+        let Recorder { records, speeds, slips, .. } = recorder;
+        if !options.trust_units {
+            let kinds = [(Derivative::Velocity, &layout.dq), (Derivative::Acceleration, &layout.ddq)];
+            for ((of, places), slips) in kinds.into_iter().zip(&slips) {
+                for (slip, place) in slips.iter().zip(places) {
+                    if let Some(place) = place {
+                        notes.extend(checks::derivative_unit(&layout.column(*place), of, slip)?);
+                    }
+                }
+            }
+            checks::speed_units(&layout, &speeds)?;
+        }
+        let mut slowest: Vec<f64> = speeds.iter().map(|speed| options.slow * speed).collect();
+        for base in layout.joints.iter().filter(|j| j.joint_type == JointType::Floating) {
+            slowest[base.velocities()].fill(0.0);
+        }
+        let mut out = Self {
+            layout,
+            records,
+            record,
+            start: grid.start,
+            step: grid.step * every as f64,
+            log_rate_hz: rate,
+            cutoff_hz: cutoff,
+            row_filter,
+            slowest,
+            mixed: 0..0,
+            notes,
+        };
+        out.check_usable()?;
+        Ok(out)
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What was repaired and chosen, for people.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Rate of the samples.
+    pub fn rate_hz(&self) -> f64 {
+        1.0 / self.step
+    }
+
+    /// Cut-off of the low-pass, where there is one.
+    pub fn cutoff_hz(&self) -> Option<f64> {
+        self.cutoff_hz
+    }
+
+    /// The low-pass for both sides of equations of these samples, with half the cut-off; none where nothing was filtered.
+    pub fn row_filter(&self) -> Option<&RowFilter> {
+        self.row_filter.as_ref()
+    }
+
+    /// The first samples, and the last `fraction` of them to validate with. From then on, samples that the filter mixes
+    /// across the cut are not kept on either side, so the second part is new to the first.
+    pub fn hold_out(&mut self, fraction: f64) -> Result<(Range<usize>, Range<usize>)> {
+        if !(fraction > 0.0 && fraction < 1.0) {
+            return Err(Error::Option(format!("holdout {fraction}: expected a fraction between 0 and 1")));
+        }
+        let n = self.len();
+        let cut = count(((1.0 - fraction) * n as f64).round());
+        if let Some(cutoff) = self.cutoff_hz {
+            let reach = count((0.5 * SMEAR * self.rate_hz() / cutoff).ceil());
+            self.mixed = cut.saturating_sub(reach)..(cut + reach).min(n);
+        }
+        Ok((0..cut, cut..n))
+    }
+
+    /// Some samples.
+    pub fn read(&mut self, range: Range<usize>) -> Result<Prepared> {
+        let (nq, nv) = (self.layout.nq(), self.layout.nv());
+        let range = range.start.min(self.len())..range.end.min(self.len());
+        let mut data = Vec::with_capacity(range.len() * self.record.width);
+        self.records.read(range.clone(), &mut data)?;
+        let n = range.len();
+        let mut out = Prepared {
+            t: range.clone().map(|i| self.start + self.step * i as f64).collect(),
+            q: Vec::with_capacity(n * nq),
+            v: Vec::with_capacity(n * nv),
+            a: Vec::with_capacity(n * nv),
+            tau: vec![0.0; n * nv],
+            tau_raw: vec![0.0; n * nv],
+            keep: vec![false; n * nv],
+            sound: Vec::with_capacity(n),
+            extra: Vec::with_capacity(n * self.layout.extra.len()),
+            extra_raw: Vec::with_capacity(n * self.layout.extra.len()),
+            rate_hz: self.rate_hz(),
+            log_rate_hz: self.log_rate_hz,
+            cutoff_hz: self.cutoff_hz,
+            row_filter: self.row_filter.clone(),
+            notes: Vec::new(),
+        };
+        for (i, row) in data.chunks_exact(self.record.width).enumerate() {
+            let parts = self.record.split(row);
+            let sound = parts.doubt & 1 == 0 && !self.mixed.contains(&(range.start + i));
+            for (to, part) in [
+                (&mut out.q, parts.q),
+                (&mut out.v, parts.v),
+                (&mut out.a, parts.a),
+                (&mut out.extra, parts.extra),
+            ] {
+                to.extend_from_slice(part);
+            }
+            out.extra_raw.extend_from_slice(parts.extra_raw);
+            out.sound.push(sound);
+            for (k, &v) in self.record.measured.iter().enumerate() {
+                out.tau[i * nv + v] = parts.tau[k];
+                out.tau_raw[i * nv + v] = parts.tau_raw[k];
+                let clear = k >= 52 || parts.doubt & 2 << k == 0;
+                out.keep[i * nv + v] = sound && clear && parts.v[v].abs() >= self.slowest[v];
+            }
+        }
+        Ok(out)
+    }
+
+    /// All samples at once, with the notes.
+    pub fn whole(&mut self) -> Result<Prepared> {
+        let mut out = self.read(0..self.len())?;
+        out.notes.clone_from(&self.notes);
+        Ok(out)
+    }
+
+    /// Refuses a log with fewer usable forces than the mechanism has parameters, and says why they are so few.
+    fn check_usable(&mut self) -> Result<()> {
+        let (wanted, nv) = (self.layout.parameters, self.layout.nv());
+        let (mut kept, mut slow, mut first) = (0, 0, 0);
+        while kept < wanted && first < self.len() {
+            let part = self.read(first..first + COUNTED)?;
+            kept += part.keep.iter().filter(|&&k| k).count();
+            let slowest = self.record.measured.iter().map(|&v| (v, self.slowest[v]));
+            for (v, slowest) in slowest {
+                slow += (0..part.len()).filter(|i| part.v[i * nv + v].abs() < slowest).count();
+            }
+            first += COUNTED;
+        }
+        let measured = self.record.measured.len();
+        if kept >= wanted || measured == 0 {
+            return Ok(());
+        }
+        let total = measured * self.len();
+        let (near, within) =
+            (total - kept - slow.min(total - kept), self.cutoff_hz.map_or(0.0, |f| SMEAR / f));
+        let message = format!(
+            "only {kept} of {total} torque samples are usable, fewer than the {wanted} parameters of the model: {slow} are of slow \
+             joints, {near} within {within:.2} s of a gap, a saturated torque or an end of the log"
+        );
+        Err(Error::content(self.layout.place(), message))
+    }
+}
+
+/// Prepares a log that is in memory; see [`PreparedLog::new`].
+///
+/// ```
+/// use inertial::mechanism::{BuildOptions, builtin};
+/// use inertial_data::{CsvReader, Log, Options, prepare};
+/// let mechanism = builtin::get("planar-2r")?.build(&BuildOptions::default())?;
+/// let mut text = String::from("t,q1,q2,tau1,tau2\n");
+/// for k in 0..1000 {
+///     let t = 0.005 * f64::from(k);
+///     text += &format!("{t},{},{},{},{}\n", (3.0 * t).sin(), (4.0 * t).cos(), (5.0 * t).sin(), (7.0 * t).cos());
+/// }
+/// let log = Log::collect(CsvReader::new(text.as_bytes(), "log.csv")?)?;
+/// let prepared = prepare(&mechanism, &log, &Options::default())?;
+/// assert_eq!(prepared.q.len(), prepared.len() * mechanism.nq());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Prepared> {
+    PreparedLog::new(mechanism, &mut LogReader::new(log), options)?.whole()
+}
+
+/// Prepares columns of a log that belongs to no mechanism; see [`PreparedLog::of_columns`].
+///
+/// ```
+/// use inertial_data::{CsvReader, Log, Options, prepare_columns};
+/// let mut text = String::from("t,ft.fz,gyro.x\n");
+/// for k in 0..1000 {
+///     let t = 0.005 * f64::from(k);
+///     text += &format!("{t},{},{}\n", 5.0 * (3.0 * t).sin(), (3.0 * t).cos());
+/// }
+/// let log = Log::collect(CsvReader::new(text.as_bytes(), "log.csv")?)?;
+/// let options = Options { extra: vec!["ft.fz".into(), "gyro.x".into()], ..Options::default() };
+/// let prepared = prepare_columns(&log, &["gyro.x"], &options)?;
+/// assert_eq!(prepared.extra.len(), 2 * prepared.len());
+/// # Ok::<(), inertial_data::Error>(())
+/// ```
+pub fn prepare_columns(log: &Log, motion: &[&str], options: &Options) -> Result<Prepared> {
+    PreparedLog::of_columns(&mut LogReader::new(log), motion, options)?.whole()
+}
+
+/// For samples of a rate that passed a filter at the log's rate.
+fn row_filter(
+    (kernel, cutoff_hz): (&Kernel, f64),
+    log_rate_hz: f64,
+    rate_hz: f64,
+) -> Result<Option<RowFilter>> {
+    let cutoff = ROWS_PER_CUTOFF * cutoff_hz;
+    // Where samples were dropped beyond the cut-off there is nothing left to filter.
+    if cutoff >= 0.5 * rate_hz {
+        return Ok(None);
+    }
+    let filter = RowFilter::new(cutoff, rate_hz).map_err(|e| Error::Option(e.to_string()))?;
+    Ok(Some(filter.after(|f| kernel.gain(f, log_rate_hz))))
+}

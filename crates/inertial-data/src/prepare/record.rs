@@ -1,0 +1,192 @@
+//! What is kept of a log after filtering, and how it comes about.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::Result;
+use crate::clean::checks::Slip;
+use crate::clean::first_pass::Survey;
+use crate::clean::resample::Grid;
+use crate::clean::spool::Spool;
+use crate::columns::layout::Layout;
+use crate::filter::differentiate::Derive;
+use crate::filter::zero_phase::{Kernel, Smoother};
+
+/// What is kept of a sample: states, forces and further columns, filtered and raw, and marks.
+pub(crate) struct Record {
+    pub width: usize,
+    /// Velocity coordinates whose force was measured.
+    pub measured: Vec<usize>,
+    /// Those whose force saturates, and the values at which it does.
+    pub saturated: Vec<(usize, [f64; 2])>,
+    /// Position and velocity coordinate of joints that do not move, and where they stand: what differs from that is noise, and its
+    /// derivatives would be taken for motion.
+    pub still: Vec<(usize, usize, f64)>,
+    /// Ends of the parts.
+    ends: [usize; 8],
+}
+
+/// A record's parts.
+pub(crate) struct Parts<'r> {
+    pub q: &'r [f64],
+    pub v: &'r [f64],
+    pub a: &'r [f64],
+    pub tau: &'r [f64],
+    pub tau_raw: &'r [f64],
+    pub extra: &'r [f64],
+    pub extra_raw: &'r [f64],
+    /// Bits of what is not to be used here; see [`Layout::doubt`].
+    pub doubt: u64,
+}
+
+impl Record {
+    pub fn new(layout: &Layout, survey: &Survey, saturated: Vec<(usize, [f64; 2])>) -> Self {
+        let measured: Vec<usize> = (0..layout.nv()).filter(|&v| layout.tau[v].is_some()).collect();
+        let (nv, nt, ne) = (layout.nv(), measured.len(), layout.extra.len());
+        let mut end = 0;
+        let ends = [layout.nq(), nv, nv, nt, nt, ne, ne, 1].map(|len| {
+            end += len;
+            end
+        });
+        let still = layout.joints.iter().filter(|j| j.joint_type.nq() == 1).filter_map(|j| {
+            let place = layout.q[j.q].filter(|&place| survey.is_still(place))?;
+            let (low, high) = survey.channels[place].range;
+            Some((j.q, j.v, 0.5 * (low + high)))
+        });
+        Self { width: end, measured, saturated, still: still.collect(), ends }
+    }
+
+    pub fn split<'r>(&self, row: &'r [f64]) -> Parts<'r> {
+        let part = |k: usize| &row[if k == 0 { 0 } else { self.ends[k - 1] }..self.ends[k]];
+        Parts {
+            q: part(0),
+            v: part(1),
+            a: part(2),
+            tau: part(3),
+            tau_raw: part(4),
+            extra: part(5),
+            extra_raw: part(6),
+            doubt: part(7)[0] as u64,
+        }
+    }
+}
+
+/// Filters, differentiates and decimates rows of the grid.
+pub(crate) struct Recorder<'l> {
+    layout: &'l Layout,
+    record: &'l Record,
+    derive: Derive<'l>,
+    pub records: Spool,
+    row: Vec<f64>,
+    /// For each bit of doubt.
+    marks: Vec<Marks>,
+    /// Greatest speeds.
+    pub speeds: Vec<f64>,
+    /// Of velocities and of accelerations.
+    pub slips: [Vec<Slip>; 2],
+}
+
+impl<'l> Recorder<'l> {
+    pub fn new(layout: &'l Layout, record: &'l Record, grid: &Grid, every: usize, smear: usize) -> Self {
+        Self {
+            layout,
+            record,
+            derive: Derive::new(layout, grid.step, grid.count, every),
+            records: Spool::new(record.width),
+            row: Vec::with_capacity(record.width),
+            marks: (0..=record.measured.len().min(52)).map(|_| Marks::new(smear, grid.count)).collect(),
+            speeds: vec![0.0; layout.nv()],
+            slips: [vec![Slip::default(); layout.nv()], vec![Slip::default(); layout.nv()]],
+        }
+    }
+
+    /// Takes all rows; `watch` is told the share that was taken.
+    pub fn run(
+        &mut self,
+        grid: &Grid,
+        rows: &mut Spool,
+        kernel: Option<Kernel>,
+        watch: &mut dyn FnMut(f64),
+    ) -> Result<()> {
+        let (layout, record) = (self.layout, self.record);
+        let mut smoother = Smoother::new(kernel, layout.width(), grid.count);
+        let mut seen = 0;
+        grid.each(layout, rows, &mut |rows, bridged| {
+            for (i, (row, &bridged)) in rows.chunks_exact(layout.width()).zip(bridged).enumerate() {
+                let mut doubt = bridged;
+                for (v, limits) in &record.saturated {
+                    if let Some(place) = layout.tau[*v].filter(|&place| limits.contains(&row[place])) {
+                        doubt |= layout.doubt(place);
+                    }
+                }
+                while doubt != 0 {
+                    self.marks[doubt.trailing_zeros() as usize].mark(seen + i);
+                    doubt &= doubt - 1;
+                }
+            }
+            seen += bridged.len();
+            watch(seen as f64 / grid.count.max(1) as f64);
+            smoother.push(rows, &mut |smooth, raw| self.derive(smooth, raw))
+        })?;
+        smoother.finish(&mut |smooth, raw| self.derive(smooth, raw))
+    }
+
+    fn derive(&mut self, smooth: &[f64], raw: &[f64]) -> Result<()> {
+        let Self { derive, layout, record, records, row, marks, speeds, slips } = self;
+        derive.push(smooth, raw, &mut |state| {
+            row.clear();
+            row.extend_from_slice(state.q);
+            row.extend_from_slice(state.v);
+            row.extend_from_slice(state.a);
+            let (nq, nv) = (state.q.len(), state.v.len());
+            for &(q, v, stands) in &record.still {
+                (row[q], row[nq + v], row[nq + nv + v]) = (stands, 0.0, 0.0);
+            }
+            for (k, speed) in speeds.iter_mut().enumerate() {
+                *speed = speed.max(row[nq + k].abs());
+                slips[0][k].add(state.v[k], state.derived[k]);
+                slips[1][k].add(state.a[k], state.derived_a[k]);
+            }
+            for source in [state.row, state.raw] {
+                row.extend(record.measured.iter().filter_map(|&v| layout.tau[v]).map(|place| source[place]));
+            }
+            for source in [state.row, state.raw] {
+                row.extend(layout.extra.iter().map(|&place| source[place]));
+            }
+            let doubt = |(k, marks): (usize, &mut Marks)| u64::from(!marks.clear(state.index)) << k;
+            row.push(marks.iter_mut().enumerate().map(doubt).sum::<u64>() as f64);
+            records.push(row)
+        })
+    }
+}
+
+/// Samples too near to a mark or to an end.
+struct Marks {
+    reach: usize,
+    count: usize,
+    near: VecDeque<Range<usize>>,
+}
+
+impl Marks {
+    fn new(reach: usize, count: usize) -> Self {
+        Self { reach, count, near: VecDeque::new() }
+    }
+
+    /// Marks come in order.
+    fn mark(&mut self, i: usize) {
+        let around = i.saturating_sub(self.reach)..i + self.reach + 1;
+        match self.near.back_mut() {
+            Some(last) if last.end >= around.start => last.end = around.end,
+            _ => self.near.push_back(around),
+        }
+    }
+
+    /// Whether sample `i` is clear of them; asked in order.
+    fn clear(&mut self, i: usize) -> bool {
+        while self.near.front().is_some_and(|near| near.end <= i) {
+            self.near.pop_front();
+        }
+        let inside = i >= self.reach && i + self.reach < self.count;
+        inside && self.near.front().is_none_or(|near| i < near.start)
+    }
+}

@@ -1,0 +1,140 @@
+//! Where the bodies are and how they move.
+
+use nalgebra::Vector3;
+
+use crate::Result;
+use crate::dynamics::expect_len;
+use crate::mechanism::Mechanism;
+use crate::spatial::{Force, Inertia, Motion, Pose};
+
+/// Scratch memory of one thread for one mechanism, and the poses and motions last computed in it.
+///
+/// ```
+/// use inertial::dynamics::{Workspace, body_velocities};
+/// use inertial::mechanism::{JointSpec, JointType, MechanismBuilder};
+/// use inertial::spatial::{Inertia, Pose};
+/// use nalgebra::{Vector3, vector};
+///
+/// let hinge = JointType::Revolute { axis: Vector3::z() };
+/// let arm = MechanismBuilder::new("planar-2r", "ground")
+///     .link("upper", Inertia::zero())
+///     .link("lower", Inertia::zero())
+///     .joint(JointSpec::new("shoulder", hinge, "ground", "upper"))
+///     .joint(JointSpec::new("elbow", hinge, "upper", "lower").at(Pose::from_translation(vector![1.0, 0.0, 0.0])))
+///     .build(&Default::default())?;
+/// let mut workspace = Workspace::new(&arm);
+/// body_velocities(&arm, &mut workspace, &[std::f64::consts::FRAC_PI_2, 0.0], &[2.0, -2.0])?;
+/// // The elbow stands at (0, 1); the lower link does not turn and moves with the elbow.
+/// assert!((workspace.poses()[1].translation - Vector3::y()).norm() < 1e-15);
+/// assert_eq!(workspace.velocities()[1].angular, Vector3::zeros());
+/// assert_eq!(workspace.velocities()[1].linear, vector![0.0, 2.0, 0.0]); // along the link's own y
+/// # Ok::<(), inertial::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    /// Each body's frame in its parent's.
+    pub(crate) in_parent: Vec<Pose<f64>>,
+    pub(crate) in_world: Vec<Pose<f64>>,
+    pub(crate) velocity: Vec<Motion<f64>>,
+    pub(crate) acceleration: Vec<Motion<f64>>,
+    /// Wrench on each body, in its frame.
+    pub(crate) force: Vec<Force<f64>>,
+    /// Inertia of each body and all that moves with it.
+    pub(crate) composite: Vec<Inertia<f64>>,
+    pub(crate) articulated: crate::dynamics::algorithms::aba::Scratch,
+}
+
+impl Workspace {
+    /// Memory for one mechanism.
+    pub fn new(mechanism: &Mechanism) -> Self {
+        let n = mechanism.bodies().len();
+        Self {
+            in_parent: vec![Pose::identity(); n],
+            in_world: vec![Pose::identity(); n],
+            velocity: vec![Motion::zero(); n],
+            acceleration: vec![Motion::zero(); n],
+            force: vec![Force::zero(); n],
+            composite: vec![Inertia::zero(); n],
+            articulated: crate::dynamics::algorithms::aba::Scratch::new(mechanism),
+        }
+    }
+
+    /// Frames of the bodies in the world, as last computed.
+    pub fn poses(&self) -> &[Pose<f64>] {
+        &self.in_world
+    }
+
+    /// Twists of the bodies in their own frames, as last computed.
+    pub fn velocities(&self) -> &[Motion<f64>] {
+        &self.velocity
+    }
+
+    /// Spatial accelerations of the bodies (derivatives of their twists) in their own frames, as last computed.
+    ///
+    /// The acceleration of the body-fixed point at the origin is `linear + ω × v`; gravity is not included.
+    pub fn accelerations(&self) -> &[Motion<f64>] {
+        &self.acceleration
+    }
+
+    /// Gravity in the frame of body `i`.
+    pub(crate) fn gravity_in(&self, i: usize, gravity: &Vector3<f64>) -> Vector3<f64> {
+        self.in_world[i].rotation.tr_mul(gravity)
+    }
+
+    fn check(&self, mechanism: &Mechanism) -> Result<()> {
+        expect_len("workspace", self.in_world.len(), mechanism.bodies().len())?;
+        expect_len("workspace", self.articulated.nv(), mechanism.nv())
+    }
+}
+
+/// Computes the poses of all bodies.
+pub fn forward_kinematics(mechanism: &Mechanism, workspace: &mut Workspace, q: &[f64]) -> Result<()> {
+    workspace.check(mechanism)?;
+    expect_len("position vector", q.len(), mechanism.nq())?;
+    for (i, body) in mechanism.bodies().iter().enumerate() {
+        let pose = body.pose(q);
+        workspace.in_parent[i] = pose;
+        workspace.in_world[i] = body.parent.map_or(pose, |p| workspace.in_world[p] * pose);
+    }
+    Ok(())
+}
+
+/// Computes the poses and twists of all bodies.
+pub fn body_velocities(mechanism: &Mechanism, workspace: &mut Workspace, q: &[f64], v: &[f64]) -> Result<()> {
+    forward_kinematics(mechanism, workspace, q)?;
+    expect_len("velocity vector", v.len(), mechanism.nv())?;
+    for (i, body) in mechanism.bodies().iter().enumerate() {
+        let carried = body
+            .parent
+            .map_or_else(Motion::zero, |p| workspace.in_parent[i].pull_motion(&workspace.velocity[p]));
+        workspace.velocity[i] = carried + body.joint_motion(v);
+    }
+    Ok(())
+}
+
+/// Computes the poses, twists and spatial accelerations of all bodies.
+pub fn body_accelerations(
+    mechanism: &Mechanism,
+    workspace: &mut Workspace,
+    q: &[f64],
+    v: &[f64],
+    a: &[f64],
+) -> Result<()> {
+    body_velocities(mechanism, workspace, q, v)?;
+    expect_len("acceleration vector", a.len(), mechanism.nv())?;
+    accelerate(mechanism, workspace, v, Some(a));
+    Ok(())
+}
+
+/// Computes the spatial accelerations from the poses and twists already there; `None` is no joint acceleration.
+pub(crate) fn accelerate(mechanism: &Mechanism, workspace: &mut Workspace, v: &[f64], a: Option<&[f64]>) {
+    for (i, body) in mechanism.bodies().iter().enumerate() {
+        let carried = body
+            .parent
+            .map_or_else(Motion::zero, |p| workspace.in_parent[i].pull_motion(&workspace.acceleration[p]));
+        let own = a.map_or_else(Motion::zero, |a| body.joint_motion(a));
+        // The free modes are constant in the body, so they turn with it: d(Φ v)/dt = Φ a + V × Φ v.
+        let turning = workspace.velocity[i].cross(&body.joint_motion(v));
+        workspace.acceleration[i] = carried + own + turning;
+    }
+}

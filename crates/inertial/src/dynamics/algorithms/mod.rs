@@ -1,0 +1,12 @@
+//! Algorithms for one configuration of a tree: kinematics, forces, mass matrix, energy, momentum.
+
+pub(crate) mod aba;
+pub(crate) mod bias;
+pub(crate) mod crba;
+pub(crate) mod energy;
+pub(crate) mod gravity;
+pub(crate) mod jacobian;
+pub(crate) mod kinematics;
+pub(crate) mod momentum;
+pub(crate) mod tetrahedral;
+pub(crate) mod wrench;

@@ -1,0 +1,109 @@
+//! The wrench between the robot and the world, and its regressor.
+
+use nalgebra::{SMatrix, Vector3};
+
+use crate::Result;
+use crate::dynamics::{Workspace, body_accelerations, expect_len};
+use crate::mechanism::{Base, Mechanism, ParameterBlock};
+use crate::spatial::{Force, Motion, Pose, body_regressor};
+
+/// Where a total of the whole mechanism is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame {
+    /// The world's frame.
+    World,
+    /// The floating base's frame; with a fixed base the world's.
+    Base,
+}
+
+impl Frame {
+    /// The frame in the world, after forward kinematics.
+    pub(crate) fn pose(self, mechanism: &Mechanism, workspace: &Workspace) -> Pose<f64> {
+        match (self, mechanism.base()) {
+            (Self::Base, Base::Floating) => workspace.in_world[0],
+            _ => Pose::identity(),
+        }
+    }
+}
+
+/// The wrench that moves the robot, gravity aside, in [`Frame::Base`].
+///
+/// With a fixed base it is what the ground exerts on the robot, at the world's origin in world axes; with a floating
+/// base the net external wrench on the base in the base's frame, which is the floating joint's generalised force.
+///
+/// ```
+/// use inertial::dynamics::{Workspace, base_wrench};
+/// use inertial::mechanism::{JointSpec, JointType, MechanismBuilder};
+/// use inertial::spatial::Inertia;
+/// use nalgebra::{Matrix3, Vector3, vector};
+///
+/// let hinge = JointType::Revolute { axis: Vector3::z() };
+/// let turntable = MechanismBuilder::new("turntable", "ground")
+///     .link("table", Inertia::from_com(2.0, vector![1.0, 0.0, 0.0], Matrix3::zeros()))
+///     .joint(JointSpec::new("turn", hinge, "ground", "table"))
+///     .build(&Default::default())?;
+/// let wrench = base_wrench(&turntable, &mut Workspace::new(&turntable), &[0.0], &[3.0], &[0.0])?;
+/// assert_eq!(wrench.linear, vector![-18.0, 0.0, 19.62]); // centripetal force and weight
+/// # Ok::<(), inertial::Error>(())
+/// ```
+pub fn base_wrench(
+    mechanism: &Mechanism,
+    workspace: &mut Workspace,
+    q: &[f64],
+    v: &[f64],
+    a: &[f64],
+) -> Result<Force<f64>> {
+    body_accelerations(mechanism, workspace, q, v, a)?;
+    let mut total = Force::zero();
+    for (i, body) in mechanism.bodies().iter().enumerate() {
+        let proper = proper_acceleration(mechanism, workspace, i);
+        let wrench = body.inertia.wrench(&workspace.velocity[i], &proper);
+        total += workspace.in_world[i].push_force(&wrench);
+    }
+    Ok(Frame::Base.pose(mechanism, workspace).pull_force(&total))
+}
+
+/// The regressor of [`base_wrench`], `6 × np` row-major, rows `fx fy fz tx ty tz` (force first, as in logs).
+pub fn base_wrench_regressor(
+    mechanism: &Mechanism,
+    workspace: &mut Workspace,
+    q: &[f64],
+    v: &[f64],
+    a: &[f64],
+    out: &mut [f64],
+) -> Result<()> {
+    expect_len("base wrench regressor", out.len(), 6 * mechanism.parameter_count())?;
+    body_accelerations(mechanism, workspace, q, v, a)?;
+    let seen_from = Frame::Base.pose(mechanism, workspace).inverse();
+    for block in mechanism.parameter_blocks() {
+        let i = block.body;
+        let y = body_regressor(&workspace.velocity[i], &proper_acceleration(mechanism, workspace, i));
+        write_wrench_block(mechanism, out, block, &y, &(seen_from * workspace.in_world[i]));
+    }
+    Ok(())
+}
+
+/// Spatial acceleration of body `i` less gravity, in its frame.
+fn proper_acceleration(mechanism: &Mechanism, workspace: &Workspace, i: usize) -> Motion<f64> {
+    let gravity = workspace.gravity_in(i, &mechanism.gravity());
+    workspace.acceleration[i] - Motion::new(Vector3::zeros(), gravity)
+}
+
+/// Writes the columns of one body, whose frame is at `pose`, into a `6 × np` regressor with the linear rows first.
+pub(crate) fn write_wrench_block(
+    mechanism: &Mechanism,
+    out: &mut [f64],
+    block: &ParameterBlock,
+    y: &SMatrix<f64, 6, 10>,
+    pose: &Pose<f64>,
+) {
+    let np = mechanism.parameter_count();
+    for c in 0..block.len {
+        let column = y.column(10 - block.len + c).into_owned();
+        let Force { angular, linear } = pose.push_force(&Force::from_vector(&column));
+        for r in 0..3 {
+            out[r * np + block.offset + c] = linear[r];
+            out[(3 + r) * np + block.offset + c] = angular[r];
+        }
+    }
+}

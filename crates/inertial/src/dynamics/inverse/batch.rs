@@ -1,0 +1,331 @@
+//! Many samples at once: four samples run in lockstep, and threads share the rest.
+
+use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
+
+use crate::Result;
+use crate::dynamics::closure::ClosedMechanism;
+use crate::dynamics::expect_len;
+use crate::dynamics::inverse::inverse_dynamics::{InverseDynamics, Memory, Scratch};
+use crate::dynamics::inverse::packed::PackedLayout;
+use crate::dynamics::inverse::regressor::{self, Sink};
+use crate::dynamics::inverse::rnea;
+use crate::dynamics::inverse::tables::{Pair, Tables};
+use crate::dynamics::simd::{Four, Lane, PlainFour, Wide, dispatch};
+
+/// Samples that run in lockstep.
+pub(crate) const LANES: usize = 4;
+
+/// Bytes of packed regressors that stay in a core's own cache while they are used.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// States of a mechanism, one after the other: `q` has `nq` numbers per sample, `v` and `a` have `nv`, or one for each
+/// independent coordinate where there are loops.
+#[derive(Debug, Clone, Copy)]
+pub struct Samples<'a> {
+    pub(crate) count: usize,
+    nq: usize,
+    nv: usize,
+    pub(crate) q: &'a [f64],
+    pub(crate) v: &'a [f64],
+    pub(crate) a: &'a [f64],
+}
+
+impl<'a> Samples<'a> {
+    /// `count` samples.
+    pub fn new(
+        dynamics: &InverseDynamics,
+        count: usize,
+        q: &'a [f64],
+        v: &'a [f64],
+        a: &'a [f64],
+    ) -> Result<Self> {
+        Self::of(count, [dynamics.nq(), dynamics.nv()], q, v, a)
+    }
+
+    /// `count` samples of a mechanism with loops: `q` has the numbers of the tree, which close the loops (see
+    /// [`ClosedMechanism::follow`]); `v` and `a` those of the independent coordinates.
+    pub fn closed(
+        closed: &ClosedMechanism<'_>,
+        count: usize,
+        q: &'a [f64],
+        v: &'a [f64],
+        a: &'a [f64],
+    ) -> Result<Self> {
+        Self::of(count, [closed.mechanism().nq(), closed.dof()], q, v, a)
+    }
+
+    fn of(count: usize, [nq, nv]: [usize; 2], q: &'a [f64], v: &'a [f64], a: &'a [f64]) -> Result<Self> {
+        expect_len("q of the samples", q.len(), count * nq)?;
+        expect_len("v of the samples", v.len(), count * nv)?;
+        expect_len("a of the samples", a.len(), count * nv)?;
+        Ok(Self { count, nq, nv, q, v, a })
+    }
+
+    /// Refuses samples of another mechanism.
+    pub(crate) fn fit(&self, nq: usize, nv: usize) -> Result<()> {
+        expect_len("q of a sample", self.nq, nq)?;
+        expect_len("v of a sample", self.nv, nv)
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Positions of all samples.
+    pub(crate) fn q(&self) -> &'a [f64] {
+        self.q
+    }
+
+    /// Samples `first..first + count`, both within these.
+    pub(crate) fn part(&self, first: usize, count: usize) -> Self {
+        let (nq, nv, end) = (self.nq, self.nv, first + count);
+        Self {
+            count,
+            nq,
+            nv,
+            q: &self.q[first * nq..end * nq],
+            v: &self.v[first * nv..end * nv],
+            a: &self.a[first * nv..end * nv],
+        }
+    }
+}
+
+/// Torque regressors of consecutive samples, nonzero blocks only: a chunk that fits into the processor's cache.
+///
+/// Four samples lie side by side: entry `e` of sample `s` is `groups()[s / 4 · layout.len() + e].0[s % 4]`.
+#[derive(Debug, Clone, Copy)]
+pub struct PackedChunk<'a> {
+    /// Number of the first sample.
+    pub first: usize,
+    /// Number of samples; the lanes after the last repeat it.
+    pub count: usize,
+    pub(crate) layout: &'a PackedLayout,
+    pub(crate) data: &'a [Four],
+}
+
+impl<'a> PackedChunk<'a> {
+    /// Where the entries belong.
+    pub fn layout(&self) -> &'a PackedLayout {
+        self.layout
+    }
+
+    /// The entries of four samples after those of the four before.
+    pub fn groups(&self) -> impl ExactSizeIterator<Item = &'a [Four]> + use<'a> {
+        self.data.chunks_exact(self.layout.len().max(1))
+    }
+}
+
+impl InverseDynamics {
+    /// Generalised forces of many samples into `tau`, `nv` numbers per sample.
+    pub fn rnea_batch(&self, scratch: &mut Scratch, samples: &Samples<'_>, tau: &mut [f64]) -> Result<()> {
+        self.matches(scratch, samples)?;
+        expect_len("tau of the samples", tau.len(), samples.count * self.nv())?;
+        let nv = self.nv();
+        for first in (0..samples.count).step_by(LANES) {
+            self.gather(scratch, samples, first);
+            let (tables, memory) = (&self.tables, &mut scratch.wide);
+            let [q, v, a, out] = &mut scratch.samples;
+            let (q, v, a, out) = (&q[..], &v[..], &a[..], &mut out[..]);
+            dispatch!(self.fused, rnea_wide::<PlainFour, FusedFour>(
+                tables: &Tables, memory: &mut Memory<Four>, q: &[Four], v: &[Four], a: &[Four], out: &mut [Four]
+            ));
+            for (lane, tau) in tau[first * nv..].chunks_exact_mut(nv.max(1)).take(LANES).enumerate() {
+                tau.iter_mut().zip(&scratch.samples[3]).for_each(|(tau, four)| *tau = four.0[lane]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Torque regressors of many samples, packed, chunk after chunk in one buffer that stays in cache.
+    ///
+    /// This is the fastest way to regressors that are consumed at once, as by a factorisation.
+    pub fn packed_regressors(
+        &self,
+        scratch: &mut Scratch,
+        samples: &Samples<'_>,
+        mut consume: impl FnMut(PackedChunk<'_>),
+    ) -> Result<()> {
+        self.matches(scratch, samples)?;
+        let step = self.chunk_samples();
+        let mut data = std::mem::take(&mut scratch.packed);
+        for first in (0..samples.count).step_by(step) {
+            let count = step.min(samples.count - first);
+            let len = count.div_ceil(LANES) * self.layout().len();
+            if data.len() < len {
+                data.resize(len, Four::default());
+            }
+            self.pack(scratch, &samples.part(first, count), &mut data[..len]);
+            consume(PackedChunk { first, count, layout: self.layout(), data: &data[..len] });
+        }
+        scratch.packed = data;
+        Ok(())
+    }
+
+    /// Torque regressors of many samples as one dense matrix: `nv` rows per sample, one sample after the other, each row
+    /// of [`Self::parameter_count`] entries.
+    ///
+    /// Only entries that can be other than zero are written: `out` must be zero elsewhere, as it is when new and after
+    /// earlier calls. Threads share the work; the result is the same for any number of them.
+    pub fn stacked_regressor(&self, samples: &Samples<'_>, out: &mut [f64]) -> Result<()> {
+        let size = self.nv() * self.parameter_count();
+        expect_len("stacked regressor", out.len(), samples.count * size)?;
+        if size == 0 {
+            return Ok(());
+        }
+        let step = self.chunk_samples();
+        if rayon::current_num_threads() == 1 || samples.count <= step {
+            self.stack(&mut self.scratch(), samples, out);
+            return Ok(());
+        }
+        out.par_chunks_mut(step * size).enumerate().for_each_init(
+            || self.scratch(),
+            |scratch, (k, out)| {
+                self.stack(scratch, &samples.part(k * step, out.len() / size), out);
+            },
+        );
+        Ok(())
+    }
+
+    /// The same on this thread alone, without allocation.
+    pub fn stacked_regressor_with(
+        &self,
+        scratch: &mut Scratch,
+        samples: &Samples<'_>,
+        out: &mut [f64],
+    ) -> Result<()> {
+        self.matches(scratch, samples)?;
+        expect_len("stacked regressor", out.len(), samples.count * self.nv() * self.parameter_count())?;
+        self.stack(scratch, samples, out);
+        Ok(())
+    }
+
+    /// Samples per chunk: whole blocks of lanes.
+    fn chunk_samples(&self) -> usize {
+        let bytes = self.layout().len().max(1) * size_of::<f64>();
+        (CHUNK_BYTES / bytes).clamp(1, 1024).next_multiple_of(LANES)
+    }
+
+    pub(crate) fn matches(&self, scratch: &Scratch, samples: &Samples<'_>) -> Result<()> {
+        samples.fit(self.nq(), self.nv())?;
+        self.fits(scratch)
+    }
+
+    pub(crate) fn pack(&self, scratch: &mut Scratch, samples: &Samples<'_>, out: &mut [Four]) {
+        let groups = out.chunks_exact_mut(self.layout().len().max(1));
+        for (first, out) in (0..samples.count).step_by(LANES).zip(groups) {
+            self.gather(scratch, samples, first);
+            let tables = &self.tables;
+            dispatch!(self.fused, pack_wide::<PlainFour, FusedFour>(
+                tables: &Tables, scratch: &mut Scratch, out: &mut [Four]
+            ));
+        }
+    }
+
+    /// Packs four samples at a time into cache, then copies whole runs of columns: the memory sees long streams.
+    fn stack(&self, scratch: &mut Scratch, samples: &Samples<'_>, out: &mut [f64]) {
+        let size = self.nv() * self.parameter_count();
+        let mut packed = std::mem::take(&mut scratch.packed);
+        if packed.len() < self.layout().len() {
+            packed.resize(self.layout().len(), Four::default());
+        }
+        for (first, out) in (0..samples.count).step_by(LANES).zip(out.chunks_mut(LANES * size.max(1))) {
+            let part = samples.part(first, LANES.min(samples.count - first));
+            let group = &mut packed[..self.layout().len()];
+            self.pack(scratch, &part, group);
+            let layout = self.layout();
+            let group = &*group;
+            dispatch!(self.fused, unpack::<PlainFour, FusedFour>(
+                layout: &PackedLayout, group: &[Four], size: usize, out: &mut [f64]
+            ));
+        }
+        scratch.packed = packed;
+    }
+
+    /// Lays four samples side by side; the last one fills the lanes that are left.
+    pub(crate) fn gather(&self, scratch: &mut Scratch, samples: &Samples<'_>, first: usize) {
+        let (nq, nv) = (self.nq(), self.nv());
+        let [q, v, a, _] = &mut scratch.samples;
+        for (from, width, to) in [(samples.q, nq, q), (samples.v, nv, v), (samples.a, nv, a)] {
+            for lane in 0..LANES {
+                let sample = (first + lane).min(samples.count - 1);
+                let row = &from[sample * width..(sample + 1) * width];
+                to.iter_mut().zip(row).for_each(|(to, x)| to.0[lane] = *x);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn rnea_wide<L: Lane<Memory = Four>>(
+    tables: &Tables,
+    memory: &mut Memory<Four>,
+    q: &[Four],
+    v: &[Four],
+    a: &[Four],
+    tau: &mut [Four],
+) {
+    rnea::turn_wide::<L>(tables, memory, q);
+    rnea::run::<L>(tables, memory, q, v, a, tau);
+}
+
+#[inline(always)]
+fn pack_wide<L: Lane<Memory = Four>>(tables: &Tables, scratch: &mut Scratch, out: &mut [Four]) {
+    let [q, v, a, _] = &scratch.samples;
+    rnea::turn_wide::<L>(tables, &mut scratch.wide, q);
+    regressor::run::<L, _>(tables, &mut scratch.wide, &mut scratch.carried, [q, v, a], &mut Packed(out));
+}
+
+/// Copies the packed entries of up to four samples into their dense matrices, one after the other.
+#[inline(always)]
+fn unpack<L: Wide>(layout: &PackedLayout, group: &[Four], size: usize, out: &mut [f64]) {
+    let mut matrices = out.chunks_exact_mut(size.max(1));
+    let [Some(m0), Some(m1), Some(m2), Some(m3)] =
+        [matrices.next(), matrices.next(), matrices.next(), matrices.next()]
+    else {
+        for (lane, matrix) in out.chunks_exact_mut(size.max(1)).enumerate() {
+            for run in &layout.runs {
+                let entries = &group[run.packed..run.packed + run.len];
+                let to = &mut matrix[run.dense..run.dense + run.len];
+                to.iter_mut().zip(entries).for_each(|(to, four)| *to = four.0[lane]);
+            }
+        }
+        return;
+    };
+    for run in &layout.runs {
+        let entries = &group[run.packed..run.packed + run.len];
+        let to = run.dense..run.dense + run.len;
+        let (t0, t1) = (&mut m0[to.clone()], &mut m1[to.clone()]);
+        let (t2, t3) = (&mut m2[to.clone()], &mut m3[to]);
+        let whole = run.len - run.len % 4;
+        for k in (0..whole).step_by(4) {
+            let e = &entries[k..k + 4];
+            let [a, b, c, d] = L::transpose([L::load(&e[0]), L::load(&e[1]), L::load(&e[2]), L::load(&e[3])]);
+            a.write(&mut t0[k..]);
+            b.write(&mut t1[k..]);
+            c.write(&mut t2[k..]);
+            d.write(&mut t3[k..]);
+        }
+        for k in whole..run.len {
+            [t0[k], t1[k], t2[k], t3[k]] = entries[k].0;
+        }
+    }
+}
+
+/// The packed entries of four samples.
+struct Packed<'a>(&'a mut [Four]);
+
+impl<L: Lane<Memory = Four>> Sink<L> for Packed<'_> {
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, pair: &Pair, entries: [L; N]) {
+        let to = &mut self.0[pair.packed..pair.packed + N];
+        for k in 0..N {
+            entries[k].store(&mut to[k]);
+        }
+    }
+}

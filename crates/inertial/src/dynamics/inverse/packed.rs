@@ -1,0 +1,97 @@
+//! The nonzero blocks of a torque regressor, packed.
+
+use std::ops::Range;
+
+/// A block of consecutive columns in one row that can be other than zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PackedBlock {
+    /// Velocity coordinate.
+    pub row: usize,
+    /// First column of the full parameter vector.
+    pub column: usize,
+    /// Ten columns of a body; four where the coordinate only translates it; one of a symmetric rotor.
+    pub len: usize,
+    /// First packed entry.
+    pub start: usize,
+}
+
+/// Which entries of the torque regressor can be other than zero, and where they lie in packed form.
+///
+/// Blocks are sorted by row, then by column, so the entries of a row lie together. The structure is a mechanism's: the
+/// same for every sample.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackedLayout {
+    blocks: Vec<PackedBlock>,
+    /// For each row, its first block; and the number of blocks.
+    firsts: Vec<usize>,
+    /// Blocks that follow each other both packed and in the dense row-major matrix.
+    pub(crate) runs: Vec<Run>,
+    len: usize,
+}
+
+/// Entries that follow each other packed and dense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub packed: usize,
+    pub dense: usize,
+    pub len: usize,
+}
+
+impl PackedLayout {
+    pub(crate) fn new(rows: usize) -> Self {
+        Self { firsts: vec![0; rows + 1], ..Self::default() }
+    }
+
+    /// Appends a block (in order) and returns where it starts.
+    pub(crate) fn push(&mut self, row: usize, column: usize, len: usize) -> usize {
+        let start = self.len;
+        if len > 0 {
+            self.blocks.push(PackedBlock { row, column, len, start });
+            self.len += len;
+        }
+        start
+    }
+
+    /// After the last block, for matrices of `columns` columns.
+    pub(crate) fn finish(&mut self, columns: usize) {
+        for row in 0..self.firsts.len() {
+            self.firsts[row] = self.blocks.partition_point(|b| b.row < row);
+        }
+        for block in &self.blocks {
+            let dense = block.row * columns + block.column;
+            match self.runs.last_mut() {
+                Some(run) if run.dense + run.len == dense => run.len += block.len,
+                _ => self.runs.push(Run { packed: block.start, dense, len: block.len }),
+            }
+        }
+    }
+
+    /// Packed entries per sample.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the regressor is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All blocks.
+    pub fn blocks(&self) -> &[PackedBlock] {
+        &self.blocks
+    }
+
+    /// The blocks of a row.
+    pub fn row(&self, row: usize) -> &[PackedBlock] {
+        &self.blocks[self.firsts[row]..self.firsts[row + 1]]
+    }
+
+    /// The packed entries of a row.
+    pub fn row_entries(&self, row: usize) -> Range<usize> {
+        match self.row(row) {
+            [] => 0..0,
+            [first, .., last] => first.start..last.start + last.len,
+            [only] => only.start..only.start + only.len,
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! What inverse dynamics needs of a mechanism, computed once.
+
+use nalgebra::{Matrix3, Vector3};
+
+use crate::dynamics::inverse::packed::PackedLayout;
+use crate::mechanism::{Body, BodyKind, JointType, Mechanism, plane_directions};
+use crate::spatial::skew;
+
+/// The constant tables.
+#[derive(Debug, Clone)]
+pub(crate) struct Tables {
+    pub nq: usize,
+    pub nv: usize,
+    pub parameters: usize,
+    pub gravity: [f64; 3],
+    pub armature: Vec<f64>,
+    /// In an order of the kernels' own: depth first, rotors with their carriers, small subtrees first.
+    pub nodes: Vec<Node>,
+    /// The node of each body.
+    pub node_of: Vec<usize>,
+    /// Free modes of the nodes, `[angular, linear]` in the child's frame, per unit of the mechanism's velocity.
+    pub modes: Vec<[[f64; 3]; 2]>,
+    /// The angles whose sines and cosines are needed.
+    pub angles: Vec<Angle>,
+    /// For each node with parameters, each coordinate that moves it.
+    pub pairs: Vec<Pair>,
+    /// Room for the carried modes.
+    pub carried: usize,
+    /// Where the pairs lie in packed form.
+    pub layout: PackedLayout,
+}
+
+/// The angle `ratio · q + offset`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Angle {
+    pub q: usize,
+    pub ratio: f64,
+    pub offset: f64,
+}
+
+/// A block of the regressor: the row of a coordinate, the columns of a body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pair {
+    pub block: Block,
+    /// Row-major index of its first entry in the dense matrix.
+    pub dense: usize,
+    /// Index of its first entry in packed form.
+    pub packed: usize,
+}
+
+/// Which entries of a pair can be other than zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Block {
+    /// All ten.
+    Full,
+    /// Mass and first moment: the coordinate only translates the body.
+    Linear,
+    /// The one of a symmetric rotor.
+    Spin,
+    /// None: a symmetric rotor that is only translated.
+    Empty,
+}
+
+impl Block {
+    fn len(self) -> usize {
+        match self {
+            Self::Full => 10,
+            Self::Linear => 4,
+            Self::Spin => 1,
+            Self::Empty => 0,
+        }
+    }
+}
+
+/// How a node's frame turns in its parent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Turn {
+    /// Not at all (or without effect).
+    Constant,
+    /// By the angle of that number.
+    Angle(usize),
+    /// By the quaternion at that coordinate.
+    Quaternion(usize),
+}
+
+/// How a node moves in its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One pure rotation.
+    Revolute,
+    /// One pure translation.
+    Prismatic,
+    /// Freely: linear velocity, then angular.
+    Free,
+    /// By its modes, any other.
+    General,
+}
+
+/// Whether the six rows of a floating base are the wrench in its frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rooted {
+    /// In a tree that is bolted to the ground.
+    Ground,
+    /// A body that floats in the world.
+    Base,
+    /// A body carried by a floating base.
+    OnBase,
+}
+
+/// What is constant of a body and its joint.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub kind: Kind,
+    /// The parent's number plus one; zero is the ground.
+    pub parent: usize,
+    /// First velocity coordinate.
+    pub v: usize,
+    /// Its modes.
+    pub modes: std::ops::Range<usize>,
+    pub turn: Turn,
+    /// Rotation from child to parent: `cos · [0] + sin · [1] + [2]` (`Quaternion`: `[2]` times the quaternion's).
+    pub rotations: [[[f64; 3]; 3]; 3],
+    /// Origin in the parent's frame where all displacements are zero.
+    pub origin: [f64; 3],
+    /// Displacement `ratio · q + offset` of coordinate `slide_q + k` moves the origin along `slides[k]`.
+    pub slides: [[f64; 3]; 3],
+    pub slide_count: usize,
+    pub slide_q: usize,
+    pub slide_ratio: f64,
+    pub slide_offset: f64,
+    pub mass: f64,
+    pub first_moment: [f64; 3],
+    pub rotational: [[f64; 3]; 3],
+    /// Whether its inertia is zero, or about `z` alone.
+    pub massless: bool,
+    pub spin: bool,
+    /// Number of parameters: ten, one or none.
+    pub parameters: usize,
+    /// First of its pairs: the six of its floating base, then those of the carried modes.
+    pub pairs: usize,
+    pub rooted: Rooted,
+    /// Where the parent's carried modes lie, and how many.
+    pub carried_from: usize,
+    pub carried_count: usize,
+    /// Where its own go, where a child needs them.
+    pub carried_to: usize,
+    pub carries: bool,
+    /// The carried mode that moves with the same coordinate as this node.
+    pub merge: Option<usize>,
+}
+
+/// A coordinate on the path from the ground to a node.
+#[derive(Debug, Clone, Copy)]
+struct Coordinate {
+    v: usize,
+    /// Whether it only translates the node.
+    linear: bool,
+}
+
+/// The tables under construction.
+struct Builder<'a> {
+    mechanism: &'a Mechanism,
+    /// First column of each body.
+    columns: Vec<usize>,
+    out: Tables,
+    /// First velocity coordinate of each node's floating base.
+    base: Vec<usize>,
+    /// The coordinates of each node's carried modes.
+    coordinates: Vec<Vec<Coordinate>>,
+}
+
+impl Tables {
+    pub fn new(mechanism: &Mechanism) -> Self {
+        let mut columns = vec![0; mechanism.bodies().len()];
+        for block in mechanism.parameter_blocks() {
+            columns[block.body] = block.offset;
+        }
+        let out = Tables {
+            nq: mechanism.nq(),
+            nv: mechanism.nv(),
+            parameters: mechanism.parameter_count(),
+            gravity: mechanism.gravity().into(),
+            armature: mechanism.armature().to_vec(),
+            nodes: Vec::with_capacity(mechanism.bodies().len()),
+            node_of: vec![0; mechanism.bodies().len()],
+            modes: Vec::new(),
+            angles: Vec::new(),
+            pairs: Vec::new(),
+            carried: 0,
+            layout: PackedLayout::default(),
+        };
+        let mut builder = Builder { mechanism, columns, out, base: Vec::new(), coordinates: Vec::new() };
+        builder.visit();
+        builder.pack();
+        builder.out
+    }
+
+    /// The nodes that carry a body, from the ground to its own.
+    pub fn path(&self, body: usize) -> Vec<usize> {
+        let mut out = vec![self.node_of[body]];
+        while let Some(parent) = self.nodes[out[out.len() - 1]].parent.checked_sub(1) {
+            out.push(parent);
+        }
+        out.reverse();
+        out
+    }
+}
+
+impl Builder<'_> {
+    /// Visits the bodies depth first, rotors with their carriers, small subtrees first: then few modes of bodies whose
+    /// other children still wait have to be kept.
+    fn visit(&mut self) {
+        let bodies = self.mechanism.bodies();
+        let mut size = vec![1usize; bodies.len()];
+        let mut children = vec![Vec::new(); bodies.len()];
+        let mut roots = Vec::new();
+        for (i, body) in bodies.iter().enumerate().rev() {
+            match body.parent {
+                Some(p) => {
+                    size[p] += size[i];
+                    children[p].push(i);
+                }
+                None => roots.push(i),
+            }
+        }
+        // The stack is visited from its end: largest first here is largest last there.
+        for list in children.iter_mut().chain([&mut roots]) {
+            list.sort_by_key(|&i| std::cmp::Reverse(size[i]));
+        }
+        let mut stack: Vec<(usize, usize, bool)> = roots.into_iter().map(|i| (i, 0, false)).collect();
+        while let Some((i, parent, last)) = stack.pop() {
+            self.add(i, parent, last, !children[i].is_empty());
+            let number = self.out.nodes.len();
+            stack.extend(children[i].iter().enumerate().map(|(k, &c)| (c, number, k == 0)));
+        }
+    }
+
+    /// Adds a body below node `parent − 1`; the last child takes over its parent's room for carried modes.
+    fn add(&mut self, index: usize, parent: usize, last: bool, carries: bool) {
+        let body = &self.mechanism.bodies()[index];
+        let mut node = self.node(body, parent);
+        let mut coordinates = Vec::new();
+        let mut base = node.v;
+        node.rooted = if node.kind == Kind::Free { Rooted::Base } else { Rooted::Ground };
+        if parent > 0 {
+            let above = &self.out.nodes[parent - 1];
+            coordinates.clone_from(&self.coordinates[parent - 1]);
+            base = self.base[parent - 1];
+            node.rooted = if above.rooted == Rooted::Ground { Rooted::Ground } else { Rooted::OnBase };
+            node.carried_from = above.carried_to;
+            node.carried_to = above.carried_to + if last { 0 } else { coordinates.len() };
+        }
+        node.carried_count = coordinates.len();
+        node.carries = carries;
+        let modes = &self.out.modes[node.modes.clone()];
+        let linear = |mode: &[[f64; 3]; 2]| mode[0] == [0.0; 3];
+        node.merge = coordinates.iter().position(|c| c.v == node.v);
+        match node.merge {
+            Some(e) => coordinates[e].linear &= linear(&modes[0]),
+            None if node.rooted == Rooted::Base => {}
+            None => {
+                let own = modes.iter().enumerate();
+                coordinates.extend(own.map(|(k, mode)| Coordinate { v: node.v + k, linear: linear(mode) }));
+            }
+        }
+        self.out.carried = self.out.carried.max(node.carried_to + coordinates.len());
+        node.pairs = self.out.pairs.len();
+        if node.parameters > 0 {
+            let six = if node.rooted == Rooted::Ground { 0 } else { 6 };
+            let rows = (0..six)
+                .map(|k| Coordinate { v: base + k, linear: k < 3 })
+                .chain(coordinates.iter().copied());
+            for row in rows {
+                let block = match (node.spin, row.linear) {
+                    (false, false) => Block::Full,
+                    (false, true) => Block::Linear,
+                    (true, false) => Block::Spin,
+                    (true, true) => Block::Empty,
+                };
+                let dense = row.v * self.out.parameters + self.columns[index];
+                self.out.pairs.push(Pair { block, dense, packed: 0 });
+            }
+        }
+        self.out.node_of[index] = self.out.nodes.len();
+        self.out.nodes.push(node);
+        self.base.push(base);
+        self.coordinates.push(coordinates);
+    }
+
+    fn node(&mut self, body: &Body, parent: usize) -> Node {
+        let placement = &body.placement;
+        let along = |a: &Vector3<f64>| -> [f64; 3] { (placement.rotation * a).into() };
+        let mut node = Node {
+            kind: Kind::General,
+            parent,
+            v: body.drive.v,
+            modes: self.out.modes.len()..self.out.modes.len() + body.joint_type.nv(),
+            turn: Turn::Constant,
+            rotations: [[[0.0; 3]; 3], [[0.0; 3]; 3], rows(&placement.rotation)],
+            origin: placement.translation.into(),
+            slides: [[0.0; 3]; 3],
+            slide_count: 0,
+            slide_q: body.drive.q,
+            slide_ratio: body.drive.ratio,
+            slide_offset: body.drive.offset,
+            mass: body.inertia.mass,
+            first_moment: body.inertia.first_moment.into(),
+            rotational: rows(&body.inertia.rotational),
+            massless: body.inertia.parameters().iter().all(|&p| p == 0.0),
+            spin: body.kind == BodyKind::SymmetricRotor,
+            parameters: match body.kind {
+                BodyKind::Link | BodyKind::Rotor => 10,
+                BodyKind::SymmetricRotor => 1,
+                BodyKind::Massless => 0,
+            },
+            pairs: 0,
+            rooted: Rooted::Ground,
+            carried_from: 0,
+            carried_count: 0,
+            carried_to: 0,
+            carries: false,
+            merge: None,
+        };
+        let ratio = body.drive.ratio;
+        let modes = body.joint_type.free_modes();
+        self.out.modes.extend(modes.iter().map(|m| [(m.angular * ratio).into(), (m.linear * ratio).into()]));
+        let q = body.drive.q;
+        match body.joint_type {
+            // Not in a built mechanism.
+            JointType::Fixed | JointType::Universal { .. } => {}
+            JointType::Revolute { axis } => {
+                node.kind = Kind::Revolute;
+                // What is symmetric about the axis looks the same at every angle.
+                if !node.spin {
+                    self.turns(&mut node, body, &axis, q);
+                }
+            }
+            JointType::Prismatic { axis } => {
+                node.kind = Kind::Prismatic;
+                node.slides[0] = along(&axis);
+                node.slide_count = 1;
+            }
+            JointType::Helical { axis, pitch } => {
+                self.turns(&mut node, body, &axis, q);
+                node.slides[0] = along(&(axis * pitch));
+                node.slide_count = 1;
+            }
+            JointType::Cylindrical { axis } => {
+                self.turns(&mut node, body, &axis, q);
+                node.slides[0] = along(&axis);
+                (node.slide_count, node.slide_q) = (1, q + 1);
+            }
+            JointType::Planar { normal } => {
+                self.turns(&mut node, body, &normal, q + 2);
+                let [a, b] = plane_directions(&normal);
+                (node.slides[0], node.slides[1]) = (along(&a), along(&b));
+                node.slide_count = 2;
+            }
+            JointType::Spherical => node.turn = Turn::Quaternion(q),
+            JointType::Floating => {
+                node.kind = Kind::Free;
+                node.turn = Turn::Quaternion(q + 3);
+                node.slides = [along(&Vector3::x()), along(&Vector3::y()), along(&Vector3::z())];
+                node.slide_count = 3;
+            }
+        }
+        node
+    }
+
+    /// A rotation about `axis` after the placement, by Rodrigues' formula: `c (1 − a aᵀ) + s [a]× + a aᵀ`.
+    fn turns(&mut self, node: &mut Node, body: &Body, axis: &Vector3<f64>, q: usize) {
+        let place = body.placement.rotation;
+        let outer = axis * axis.transpose();
+        node.rotations =
+            [place * (Matrix3::identity() - outer), place * skew(axis), place * outer].map(|m| rows(&m));
+        node.turn = Turn::Angle(self.out.angles.len());
+        self.out.angles.push(Angle { q, ratio: body.drive.ratio, offset: body.drive.offset });
+    }
+
+    /// Numbers the packed entries row by row, so that a row's entries lie together.
+    fn pack(&mut self) {
+        let mut order: Vec<usize> = (0..self.out.pairs.len()).collect();
+        order.sort_by_key(|&k| self.out.pairs[k].dense);
+        let mut layout = PackedLayout::new(self.out.nv);
+        for k in order {
+            let pair = &mut self.out.pairs[k];
+            let (row, column) = (pair.dense / self.out.parameters, pair.dense % self.out.parameters);
+            pair.packed = layout.push(row, column, pair.block.len());
+        }
+        layout.finish(self.out.parameters);
+        self.out.layout = layout;
+    }
+}
+
+fn rows(m: &Matrix3<f64>) -> [[f64; 3]; 3] {
+    std::array::from_fn(|i| std::array::from_fn(|j| m[(i, j)]))
+}

@@ -1,0 +1,89 @@
+//! The best body that can exist for rows in its ten parameters.
+
+use nalgebra::{DMatrix, DVector, Matrix4};
+
+use crate::estimation::consistent::problem::{PriorKind, covariance, unproven};
+use crate::estimation::identification::identify::{Estimator, IdentifyOptions};
+use crate::linalg::Triangle;
+use crate::optimize::log_cholesky::LogCholesky;
+use crate::optimize::manifold::Principal;
+use crate::optimize::{Cone, ConicLeastSquares, Options, chart};
+use crate::spatial::{Inertia, Parameters, PseudoInertia};
+use crate::{Error, Result};
+
+/// Rounding of the squared factors may reach this part of the prior's own curvature: then the prior alone decides what the
+/// data do not show.
+const ROUNDING: f64 = 1e-3;
+
+/// Where the data do not show everything, their curvature in units of the prior's is at most this: the solver's path runs far
+/// along what is not shown, where squares of larger numbers would drown it.
+const MOST_WITH_UNSEEN: f64 = 1e7;
+
+/// A body that can exist.
+pub(crate) struct PossibleBody {
+    pub parameters: Parameters<f64>,
+    /// As uncertain as data and prior leave them.
+    pub covariance: DMatrix<f64>,
+    pub gap: f64,
+    /// What people should know of the solve.
+    pub note: Option<String>,
+}
+
+/// The best body that can exist for `a π ≈ b` of unit noise.
+pub(crate) fn possible_body(
+    mut a: DMatrix<f64>,
+    mut b: DVector<f64>,
+    prior: &Inertia<f64>,
+    options: &IdentifyOptions,
+    all_seen: bool,
+) -> Result<PossibleBody> {
+    if options.bounds.is_some() || options.prior_kind != PriorKind::Entropic {
+        return Err(Error::Numeric("a payload takes the entropic prior and no bounds".into()));
+    }
+    let weight = options.prior_weight;
+    if !(weight > 0.0 && weight.is_finite()) {
+        return Err(Error::Numeric(format!("the prior's weight is {weight}, expected a number above zero")));
+    }
+    if weight < 1.0 && !all_seen {
+        return Err(Error::Numeric(
+            "these torques do not show all ten parameters of the payload: a prior of weight 1 or more is needed"
+                .into(),
+        ));
+    }
+    let p: Matrix4<f64> = PseudoInertia::from(prior).0;
+    let inverse =
+        p.cholesky().ok_or_else(|| Error::Numeric("the prior body is not strictly possible".into()))?;
+    // The data's curvature in units of the prior body, where the prior's is its weight.
+    let (m, t) = (p[(3, 3)], p[(0, 0)] + p[(1, 1)] + p[(2, 2)]);
+    let unit = |j: usize| [m, (m * t).sqrt(), t][usize::from(j > 0) + usize::from(j > 3)];
+    let most = (0..10).map(|j| a.column(j).norm_squared() * unit(j).powi(2)).fold(0.0, f64::max);
+    let allowed = weight * if all_seen { ROUNDING / f64::EPSILON } else { MOST_WITH_UNSEEN };
+    if most > allowed {
+        // Data without noise: as if they had a little. The prior moves what they show by `weight/allowed` of itself.
+        let scale = (allowed / most).sqrt();
+        a *= scale;
+        b *= scale;
+    }
+    // Eleven rows are left; what no payload explains is all in the last and rounds no gradient.
+    let (mut rows, count) = (Triangle::new(11), a.nrows());
+    let mut all = a.insert_column(10, 0.0);
+    all.set_column(10, &b);
+    rows.absorb(all.as_mut_slice(), count)?;
+    let (rows, identity) = (rows.matrix(), DMatrix::identity(10, 10));
+    let forces = rows.column(10).into_owned();
+    let mut conic = ConicLeastSquares::of_rows(rows.columns(0, 10).into_owned(), identity, forces);
+    conic.cones = vec![Cone { offset: 0, prior_weight: weight, prior: inverse.inverse() }];
+    let start = DVector::from_column_slice(prior.parameters().as_slice());
+    let limits = Options::default();
+    let solution = match options.estimator {
+        Estimator::Manifold => chart::solve::<Principal>(&conic, &start, &limits, |_, _| true),
+        Estimator::LogCholesky => chart::solve::<LogCholesky>(&conic, &start, &limits, |_, _| true),
+        _ => conic.solve(&start, &limits, |_, _| true),
+    }?;
+    Ok(PossibleBody {
+        parameters: Parameters::from_column_slice(solution.x.as_slice()),
+        covariance: covariance(&conic, &solution.x, &DMatrix::identity(10, 10))?,
+        gap: solution.gap(),
+        note: unproven(&solution),
+    })
+}

@@ -1,0 +1,9 @@
+//! Physically consistent estimates: least squares over the bodies that can exist, with a prior.
+
+pub(crate) mod body_fit;
+pub(crate) mod bounds;
+pub(crate) mod joint_term_prior;
+pub(crate) mod prior;
+pub(crate) mod problem;
+
+pub use problem::*;

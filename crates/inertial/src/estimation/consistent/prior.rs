@@ -1,0 +1,84 @@
+//! What is believed of the bodies before anything is measured.
+
+use nalgebra::{Matrix3, Vector3};
+
+use crate::Result;
+use crate::consistency::nearest;
+use crate::mechanism::{BodyKind, Mechanism};
+use crate::spatial::{Inertia, PseudoInertia};
+
+/// Density (kg/m³) and slenderness (radius over length) of a link of which only the size is known: robots' links are hollow
+/// metal, on the whole as heavy as water.
+const DENSITY: f64 = 1000.0;
+const SLENDERNESS: f64 = 0.2;
+
+/// Least size of a body relative to the robot's, for links whose frames coincide (wrists).
+const LEAST_SIZE: f64 = 0.1;
+
+/// Second moments of a prior body are at least this part of `m · size²`: rods and points must not be certain.
+const LEAST_MOMENT: f64 = 1e-3;
+
+/// Prior bodies, strictly inside the cone of possible ones.
+#[derive(Debug, Clone)]
+pub struct Prior {
+    /// For each body of the mechanism.
+    pub bodies: Vec<Inertia<f64>>,
+    /// Bodies that the model gives no inertia, guessed from the distances between joints.
+    pub guessed: Vec<String>,
+}
+
+impl Prior {
+    /// From the inertias of a model, and from the sizes of links where it gives none.
+    pub fn new(mechanism: &Mechanism) -> Result<Self> {
+        let sizes = sizes(mechanism);
+        let mut out = Self { bodies: Vec::new(), guessed: Vec::new() };
+        for (i, body) in mechanism.bodies().iter().enumerate() {
+            let (size, centre) = sizes[i];
+            let near = nearest(&body.inertia)?;
+            let given = near.com().filter(|_| near.mass > 0.0);
+            let (mass, com, shape) = if let Some(com) = given {
+                (near.mass, com, near.about_com())
+            } else {
+                if body.kind == BodyKind::Link {
+                    out.guessed.push(body.name.clone());
+                }
+                let mass = DENSITY * std::f64::consts::PI * (SLENDERNESS * size).powi(2) * size;
+                // A ball as wide as the link is long.
+                (mass, centre, Matrix3::from_diagonal_element(0.4 * mass * (size / 2.0).powi(2)))
+            };
+            let central = Inertia { mass, first_moment: Vector3::zeros(), rotational: shape };
+            let mut moments = PseudoInertia::from(&central).0.fixed_view::<3, 3>(0, 0).into_owned();
+            moments += Matrix3::from_diagonal_element(LEAST_MOMENT * mass * size * size);
+            let shape = Matrix3::from_diagonal_element(moments.trace()) - moments;
+            out.bodies.push(Inertia::from_com(mass, com, shape));
+        }
+        Ok(out)
+    }
+
+    /// What people should know of it.
+    pub(crate) fn note(&self) -> Option<String> {
+        (!self.guessed.is_empty()).then(|| {
+            format!(
+                "the model gives no inertia of {}: the prior takes them from the distances between joints",
+                self.guessed.join(", ")
+            )
+        })
+    }
+}
+
+/// Size and middle of each body, from the frames of the joints on it.
+pub(crate) fn sizes(mechanism: &Mechanism) -> Vec<(f64, Vector3<f64>)> {
+    let bodies = mechanism.bodies();
+    let arm = |i: usize| bodies[i].placement.translation.norm();
+    let reach: f64 = (0..mechanism.link_bodies()).map(arm).sum();
+    // A robot whose joints all meet in one point: some size is needed, any will do.
+    let least = if reach > 0.0 { LEAST_SIZE * reach } else { LEAST_SIZE };
+    (0..bodies.len())
+        .map(|i| {
+            let children = (0..bodies.len()).filter(|&k| bodies[k].parent == Some(i));
+            let far = children.max_by(|&a, &b| arm(a).total_cmp(&arm(b)));
+            let middle = far.map_or_else(Vector3::zeros, |k| bodies[k].placement.translation * 0.5);
+            (far.map_or(0.0, arm).max(least), middle)
+        })
+        .collect()
+}

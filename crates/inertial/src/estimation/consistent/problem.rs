@@ -1,0 +1,392 @@
+//! Parameters that bodies can have: least squares over the cones of possible bodies, with a prior.
+//!
+//! Over all parameters $\pi$ (ten per body) and joint terms $\varphi$ this finds
+//! $$\min_{\pi, \varphi} \quad \frac12 \sum_c w_c^2 \lVert Y_c (K \pi, \varphi) - \tau_c \rVert^2 + W \sum_i d(P_{0,i}, P_i)
+//! \qquad \text{where } P_i \succeq 0 \text{ for every body } i,$$
+//! friction and rotor inertias are not negative, and [`Bounds`] hold; $K$ takes parameters to base parameters. The distance to
+//! the prior body is
+//! - entropic: $d = \operatorname{tr}(P_0^{-1} P) - \log \det P$, which keeps bodies strictly inside the cone;
+//! - Euclidean: $d = \frac12 \lVert P_0^{-1/2} (P - P_0) P_0^{-1/2} \rVert^2$, its second-order part at $P_0$. (The plain distance of parameters would
+//!   depend on units and frames; measured in the prior body it does not.) Bodies may lie on the boundary.
+//!
+//! **The prior's weight.** Forces are divided by their noise (`w_c`, from weighted least squares, counting independent
+//! samples only), so the first sum is a log-likelihood and the prior one of a body known to about `1/√W` of itself. With the
+//! data's information `A` and the prior's `B` the prior moves the estimate by `(A + B)⁻¹ B Δ`, `Δ` the distance to the prior:
+//! against a direction that the data know to the relative error `ε` by about `W ε` of its standard error (times that distance
+//! in units of the body itself). With the default `W = 1` what is known to ten percent moves by a tenth of its error, what
+//! is known better by less, and what the data do not show stays at the prior.
+//!
+//! Joint terms have a prior too (module `joint_term_prior`): so wide that it matters only where the data are almost silent.
+//!
+//! **Solvers.** All find the same optimum of this convex problem and prove it by its lower bound: [`Method::Barrier`] in the
+//! parameters, [`Method::Manifold`] in `(m, c, Q, L)` (paper 001, for any number of bodies), [`Method::LogCholesky`] in the
+//! logarithms of a triangular factor.
+
+#![allow(clippy::doc_markdown, reason = "formulas have indices")]
+
+use nalgebra::{DMatrix, DVector};
+
+use crate::estimation::consistent::bounds::Bounds;
+use crate::estimation::consistent::joint_term_prior::{rotor_body_widths, widths};
+use crate::estimation::consistent::prior::Prior;
+use crate::estimation::equations::Equations;
+use crate::estimation::least_squares::fit::{LeastSquares, stacked};
+use crate::estimation::reduction::summary::Summary;
+use crate::identifiability::Regrouping;
+use crate::linalg::Cholesky;
+use crate::mechanism::{BodyKind, Mechanism};
+use crate::optimize::log_cholesky::LogCholesky;
+use crate::optimize::manifold::Principal;
+use crate::optimize::{Cone, ConicLeastSquares, Options, Solution, chart, pseudo};
+use crate::spatial::PseudoInertia;
+use crate::{Error, Result};
+
+/// Noise is taken as at least so much of a joint's force: the solver's squared factors carry no more digits.
+pub(crate) const LEAST_NOISE: f64 = 1e-6;
+
+/// How the problem is solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Method {
+    /// Barrier Newton in the parameters.
+    #[default]
+    Barrier,
+    /// Newton on the manifold of paper 001.
+    Manifold,
+    /// Newton in log-Cholesky coordinates; needs the entropic prior.
+    LogCholesky,
+}
+
+impl Method {
+    /// Name of the estimator that solves by it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "lmi",
+            Self::Manifold => "manifold",
+            Self::LogCholesky => "log-cholesky",
+        }
+    }
+}
+
+/// How far a body is from its prior.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PriorKind {
+    /// `tr(P₀⁻¹ P) − log det P`.
+    #[default]
+    Entropic,
+    /// `½ ‖P₀^{-½} (P − P₀) P₀^{-½}‖²`.
+    Euclidean,
+}
+
+/// What is asked beside the data.
+#[derive(Debug, Clone)]
+pub struct Consistency<'a> {
+    /// The solver.
+    pub method: Method,
+    /// Prior bodies.
+    pub prior: &'a Prior,
+    /// Distance to them.
+    pub prior_kind: PriorKind,
+    /// Its weight.
+    pub prior_weight: f64,
+    /// Where bodies may be; only for [`Method::Barrier`].
+    pub bounds: Option<&'a Bounds>,
+    /// When to stop.
+    pub options: Options,
+}
+
+impl<'a> Consistency<'a> {
+    /// The default solver with an entropic prior.
+    pub fn new(prior: &'a Prior, prior_weight: f64) -> Self {
+        let (method, prior_kind) = (Method::default(), PriorKind::default());
+        Self { method, prior, prior_kind, prior_weight, bounds: None, options: Options::default() }
+    }
+}
+
+/// A consistent estimate and what proves it.
+#[derive(Debug, Clone)]
+pub struct ConsistentFit {
+    /// All parameters, in the order of [`crate::mechanism::Mechanism::parameters`]; every body is possible.
+    pub parameters: Vec<f64>,
+    /// The unknowns of the equations: base parameters, then joint terms.
+    pub values: Vec<f64>,
+    /// Rotor inertias that the model gives and the data cannot tell from the inertia of links, by row.
+    pub rotors: Vec<(usize, f64)>,
+    /// Their covariance: the inverse of the data's information plus the prior's curvature at the estimate. It is that of
+    /// least squares where the data are strong and as wide as the prior where they are silent. Constraints that hold with
+    /// equality would only make it smaller and are not counted.
+    pub covariance: DMatrix<f64>,
+    /// The same of all inertial parameters: where only combinations are shown, each alone is as uncertain as the prior leaves it.
+    pub parameter_covariance: DMatrix<f64>,
+    /// Cost reached.
+    pub cost: f64,
+    /// No possible parameters have a cost below this.
+    pub lower_bound: f64,
+    /// Newton steps.
+    pub steps: usize,
+    /// Whether cost and bound meet to nine digits.
+    pub converged: bool,
+    /// What people should know where they do not.
+    pub note: Option<String>,
+}
+
+impl ConsistentFit {
+    /// Solves, with the noise found by weighted least squares.
+    pub fn new(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        noise: &LeastSquares,
+        wanted: &Consistency<'_>,
+    ) -> Result<Self> {
+        Self::watched(equations, summary, noise, wanted, |_, _| true)
+    }
+
+    /// The same; `watch` sees every iterate (all parameters, then joint terms) and its cost, and may stop by returning
+    /// `false`: what is returned then is the best so far, and possible.
+    pub fn watched(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        noise: &LeastSquares,
+        wanted: &Consistency<'_>,
+        watch: impl FnMut(&DVector<f64>, f64) -> bool,
+    ) -> Result<Self> {
+        let problem = ConsistentProblem::new(equations, summary, noise, wanted)?;
+        let solution = problem.solve(wanted, watch)?;
+        let values = problem.unknowns(&solution.x);
+        Ok(Self {
+            parameters: solution.x.as_slice()[..equations.regrouping.parameters].to_vec(),
+            rotors: {
+                let first = equations.regrouping.parameters + equations.terms.len();
+                let found = &solution.x.as_slice()[first..];
+                equations.known_rotors().zip(found).map(|((row, _, _), &x)| (row, x)).collect()
+            },
+            values: values.as_slice().to_vec(),
+            covariance: problem.covariance(&solution.x)?,
+            parameter_covariance: problem
+                .parameter_covariance(&solution.x, equations.regrouping.parameters)?,
+            cost: solution.cost,
+            lower_bound: solution.lower_bound,
+            steps: solution.steps,
+            converged: solution.converged,
+            note: unproven(&solution),
+        })
+    }
+
+    /// Standard errors of the unknowns.
+    pub fn std_errors(&self) -> Vec<f64> {
+        self.covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect()
+    }
+}
+
+/// The problem in the solver's terms.
+#[derive(Debug, Clone)]
+pub struct ConsistentProblem {
+    /// Over all parameters, then joint terms.
+    pub conic: ConicLeastSquares,
+    /// A strictly feasible point.
+    pub start: DVector<f64>,
+    /// From parameters and terms to the unknowns of the equations.
+    to_unknowns: DMatrix<f64>,
+}
+
+impl ConsistentProblem {
+    /// Of a log's summary and the noise found by weighted least squares.
+    pub fn new(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        noise: &LeastSquares,
+        wanted: &Consistency<'_>,
+    ) -> Result<Self> {
+        let (n, rank) = (equations.regrouping.parameters, equations.rank());
+        let factor = stacked(equations, summary, &bounded_weights(summary, noise), true)?.matrix();
+        let terms = equations.terms.len();
+        let rotors: Vec<_> = equations.known_rotors().map(|(_, effect, given)| (effect, given)).collect();
+        let Self { mut conic, mut start, to_unknowns } =
+            Self::of_bodies(equations.mechanism(), &equations.regrouping, terms, &rotors, &factor, wanted)?;
+        let widths = widths(equations, summary, noise, wanted.prior)?;
+        let model = &equations.model_values()?[rank..];
+        for (i, &(_, term)) in equations.terms.iter().enumerate() {
+            let (j, found) = (n + i, noise.values[rank + i]);
+            let seen = conic.gram[(j, j)];
+            start[j] = found;
+            if term.is_nonnegative() {
+                conic.nonnegative.push(j);
+                // Inside, and not so near zero that the solver has to climb out.
+                let unit = if seen > 0.0 { (2.0 * conic.constant / seen).sqrt() } else { 1.0 };
+                start[j] = found.max(1e-3 * unit).max(f64::MIN_POSITIVE);
+            }
+            conic.pull(j, model[i], wanted.prior_weight / widths[i].powi(2));
+        }
+        Ok(Self { conic, start, to_unknowns })
+    }
+
+    /// Of weighted rows `[A | b]` in the base parameters and some further unknowns, on which nothing is asked here.
+    ///
+    /// `rotors` are inertias that the data cannot tell from those of links: their effect on the base parameters and what the model
+    /// says, known to about `1/√W` of itself, as bodies are. Were they counted as the link's, that would have to be a body with
+    /// such moments, and its prior would pull on them.
+    pub(crate) fn of_bodies(
+        mechanism: &Mechanism,
+        regrouping: &Regrouping,
+        terms: usize,
+        rotors: &[(&DVector<f64>, f64)],
+        factor: &DMatrix<f64>,
+        wanted: &Consistency<'_>,
+    ) -> Result<Self> {
+        let weight = wanted.prior_weight;
+        if !(weight > 0.0 && weight.is_finite()) {
+            return Err(Error::Numeric(format!(
+                "the prior's weight is {weight}, expected a number above zero"
+            )));
+        }
+        let bounded = wanted.bounds.filter(|b| !b.is_empty());
+        if bounded.is_some() && wanted.method != Method::Barrier {
+            return Err(Error::Numeric("bounds on bodies need the lmi estimator".into()));
+        }
+        if wanted.method == Method::LogCholesky && wanted.prior_kind != PriorKind::Entropic {
+            return Err(Error::Numeric(
+                "log-Cholesky coordinates cannot reach the boundary: they need the entropic prior".into(),
+            ));
+        }
+        if let Some(bounds) = bounded {
+            bounds.check(mechanism)?;
+        }
+        let (n, rank) = (regrouping.parameters, regrouping.rank());
+        let (width, unknowns) = (n + terms + rotors.len(), rank + terms);
+        let mut to_unknowns = DMatrix::zeros(unknowns, width);
+        for (i, combination) in regrouping.combinations.iter().enumerate() {
+            for &(column, x) in combination {
+                to_unknowns[(i, column)] = x;
+            }
+        }
+        (0..terms).for_each(|i| to_unknowns[(rank + i, n + i)] = 1.0);
+        for (k, (effect, _)) in rotors.iter().enumerate() {
+            to_unknowns.view_mut((0, n + terms + k), (rank, 1)).copy_from(*effect);
+        }
+
+        let rows = factor.columns(0, unknowns).into_owned();
+        let forces = factor.column(unknowns).into_owned();
+        let mut conic = ConicLeastSquares::of_rows(rows, to_unknowns.clone(), forces);
+        let mut start = DVector::zeros(width);
+        let widths = rotor_body_widths(mechanism, wanted.prior)?;
+        for block in mechanism.parameter_blocks() {
+            let (body, offset) = (&wanted.prior.bodies[block.body], block.offset);
+            let known = &mechanism.bodies()[block.body];
+            if known.kind == BodyKind::SymmetricRotor {
+                let given = known.inertia.rotational[(2, 2)];
+                conic.nonnegative.push(offset);
+                start[offset] = if given > 0.0 { given } else { body.rotational[(2, 2)] };
+                conic.pull(offset, given.max(0.0), weight / widths[block.body].powi(2));
+                continue;
+            }
+            let given = PseudoInertia::from(body).0.cholesky().ok_or_else(|| {
+                Error::Numeric(format!("the prior of {} is not strictly possible", known.name))
+            })?;
+            let cone = match wanted.prior_kind {
+                PriorKind::Entropic => Cone { offset, prior_weight: weight, prior: given.inverse() },
+                PriorKind::Euclidean => {
+                    conic.pull_body(offset, &given, weight);
+                    Cone::new(offset)
+                }
+            };
+            conic.cones.push(cone);
+            let mut inside = *body;
+            if let Some(own) = bounded.and_then(|b| b.bodies.get(&known.name)) {
+                conic.inequalities.extend(own.inequalities(offset));
+                inside = own.inside(&known.name, body)?;
+            }
+            start.rows_mut(offset, 10).copy_from(&inside.parameters());
+        }
+        for (k, &(_, given)) in rotors.iter().enumerate() {
+            let place = n + terms + k;
+            conic.nonnegative.push(place);
+            conic.pull(place, given, weight / (given * given));
+            start[place] = given;
+        }
+        Ok(Self { conic, start, to_unknowns })
+    }
+
+    /// Solves by the wanted method.
+    pub fn solve(
+        &self,
+        wanted: &Consistency<'_>,
+        watch: impl FnMut(&DVector<f64>, f64) -> bool,
+    ) -> Result<Solution> {
+        let (problem, start, options) = (&self.conic, &self.start, &wanted.options);
+        match wanted.method {
+            Method::Barrier => problem.solve(start, options, watch),
+            Method::Manifold => chart::solve::<Principal>(problem, start, options, watch),
+            Method::LogCholesky => chart::solve::<LogCholesky>(problem, start, options, watch),
+        }
+    }
+
+    /// The unknowns of the parameters and terms `x`.
+    pub(crate) fn unknowns(&self, x: &DVector<f64>) -> DVector<f64> {
+        &self.to_unknowns * x
+    }
+
+    /// Of the unknowns, at the estimate `x`.
+    pub(crate) fn covariance(&self, x: &DVector<f64>) -> Result<DMatrix<f64>> {
+        covariance(&self.conic, x, &self.to_unknowns)
+    }
+
+    /// Of the `count` inertial parameters, which come first.
+    pub(crate) fn parameter_covariance(&self, x: &DVector<f64>, count: usize) -> Result<DMatrix<f64>> {
+        covariance(&self.conic, x, &DMatrix::identity(count, x.len()))
+    }
+}
+
+/// Covariance of what `map` makes of the variables at the optimum `x`: the inverse of the data's information and the priors'
+/// curvature.
+pub(crate) fn covariance(
+    conic: &ConicLeastSquares,
+    x: &DVector<f64>,
+    map: &DMatrix<f64>,
+) -> Result<DMatrix<f64>> {
+    let mut information = conic.gram.clone();
+    for cone in conic.cones.iter().filter(|c| c.prior_weight > 0.0) {
+        if let Some(factor) = cone.matrix(x).cholesky() {
+            let mut block = information.fixed_view_mut::<10, 10>(cone.offset, cone.offset);
+            block += pseudo::curvature(&factor.inverse()) * cone.prior_weight;
+        }
+    }
+    // Rows and columns differ in scale by many orders.
+    let scale = information.diagonal().map(|d| if d > 0.0 { d.sqrt().recip() } else { 1.0 });
+    for (i, j) in (0..x.len()).flat_map(|i| (0..x.len()).map(move |j| (i, j))) {
+        information[(i, j)] *= scale[i] * scale[j];
+    }
+    let map = map * DMatrix::from_diagonal(&scale);
+    let mut columns = map.transpose();
+    // Data without noise count more than the prior by more than the digits of a number: what of it rounding has made
+    // negative is taken as that rounding.
+    let shifted = |exponent: i32| {
+        let shift = 10.0_f64.powi(exponent);
+        Cholesky::new(&DMatrix::from_fn(x.len(), x.len(), |i, j| {
+            information[(i, j)] + if i == j { shift } else { 0.0 }
+        }))
+    };
+    let factor = Cholesky::new(&information).or_else(|_| shifted(-14)).or_else(|_| shifted(-12))?;
+    factor.solve_in_place(&mut columns)?;
+    Ok(map * columns)
+}
+
+/// What people should know of a solve that ended without the proof asked for.
+pub(crate) fn unproven(found: &Solution) -> Option<String> {
+    let gap = found.gap();
+    let how = if gap.is_finite() {
+        format!("with a gap of {gap:.1e}")
+    } else {
+        "without any proof of how good it is".to_owned()
+    };
+    let said = format!("the optimisation stopped {how} at cost {:.6e}: better bodies may exist", found.cost);
+    (!found.converged).then_some(said)
+}
+
+fn bounded_weights(summary: &Summary, noise: &LeastSquares) -> Vec<f64> {
+    let weights = summary.factors.iter().zip(&noise.weights);
+    weights
+        .map(|(factor, &weight)| {
+            let tau = factor.sums(|_| 0.0).tau;
+            if tau > 0.0 { weight.min((factor.count as f64 / tau).sqrt() / LEAST_NOISE) } else { weight }
+        })
+        .collect()
+}

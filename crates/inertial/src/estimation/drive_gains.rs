@@ -1,0 +1,311 @@
+//! Drives whose torque is a measured current times a gain that is not known well.
+//!
+//! The force of joint `j` is `gⱼ τⱼ`: the logged torque (current times nominal gain) times an unknown factor. Noise is in the
+//! current, so the fit minimises `Σⱼ ‖τⱼ − (Y x + known)ⱼ/gⱼ‖²/σⱼ²`. The equations `Y x = g τ` hold for any common factor of
+//! unknowns and gains; what fixes it is a log with a known payload, a measured base wrench, or what is known of the gains.
+
+use nalgebra::{DMatrix, DVector};
+
+use crate::estimation::equations::Equations;
+use crate::estimation::identification::result::Identification;
+use crate::estimation::least_squares::fit::LEAST_NOISE;
+use crate::estimation::least_squares::solution::Solution;
+use crate::estimation::payload::link::PayloadLink;
+use crate::estimation::reduction::summary::Summary;
+use crate::linalg::Triangle;
+use crate::mechanism::JointType;
+use crate::spatial::Inertia;
+use crate::{Error, Result};
+
+/// Steps of Gauss and Newton, and the change of `ln g` that ends them.
+const STEPS: usize = 200;
+const SETTLED: f64 = 1e-10;
+/// Noise is taken as at least so much of a joint's own force: beside larger numbers the prior would count as not seen.
+const LEAST_OF_OWN: f64 = 1e-6;
+/// Times that a step is halved.
+const HALVINGS: usize = 30;
+
+/// What logs say of a robot with a known payload.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownPayload<'a> {
+    /// The logs.
+    pub summary: &'a Summary,
+    /// Where it is fixed.
+    pub link: &'a PayloadLink,
+    /// What it is, in the link's frame.
+    pub payload: Inertia<f64>,
+}
+
+/// Gains of all drives.
+#[derive(Debug, Clone)]
+pub struct Gains {
+    /// Factor of each coordinate's logged force; one where it is not a drive's.
+    pub values: Vec<f64>,
+    /// Their standard errors; zero where they are one by definition.
+    pub std_errors: Vec<f64>,
+    /// Whether the iteration settled.
+    pub converged: bool,
+    /// What the errors of the gains add to the variance of each unknown.
+    variance: Vec<f64>,
+    /// What the known payload adds to the unknowns.
+    shift: Option<DVector<f64>>,
+}
+
+/// The equations of one coordinate in one log.
+struct Block {
+    row: usize,
+    /// Columns of the unknowns, the force, and what the known payload adds.
+    y: DMatrix<f64>,
+    tau: DVector<f64>,
+    known: DVector<f64>,
+    count: f64,
+    independent: f64,
+}
+
+impl Gains {
+    /// From logs without a payload and, where there are some, with a known one. The logged forces are right to the share
+    /// `spread` (standard deviation of `ln g`).
+    pub fn new(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        loaded: Option<KnownPayload<'_>>,
+        spread: f64,
+    ) -> Result<Self> {
+        if !(spread > 0.0 && spread.is_finite()) {
+            return Err(Error::Numeric(format!(
+                "the gains are known to a share of {spread}, expected a number above 0"
+            )));
+        }
+        let shift = loaded.map(|l| l.link.shift(equations, &l.payload));
+        let mut blocks = blocks(equations, summary, &DVector::zeros(equations.len()))?;
+        if let (Some(loaded), Some(shift)) = (loaded, &shift) {
+            blocks.extend(self::blocks(equations, loaded.summary, shift)?);
+        }
+        let found: f64 = blocks.iter().map(|b| b.count).sum();
+        let drives = drives(equations);
+        let wanted = equations.len() + drives.iter().filter(|d| **d).count();
+        if found < wanted as f64 {
+            return Err(Error::Numeric(format!(
+                "{found} measured forces are fewer than the {wanted} unknowns"
+            )));
+        }
+        let mut fit = Fit::new(equations, blocks, drives, spread)?;
+        let converged = fit.run(1.0 - wanted as f64 / found.max(1.0 + wanted as f64))?;
+        let (n, inverse) = (equations.len(), fit.system()?.inverse);
+        let places: Vec<usize> = fit.places.iter().flatten().copied().collect();
+        let own = DMatrix::from_fn(places.len(), places.len(), |i, j| inverse[(places[i], places[j])]);
+        let cross = DMatrix::from_fn(n, places.len(), |i, j| inverse[(i, places[j])]);
+        let regression = own
+            .clone()
+            .try_inverse()
+            .map(|inverse| &cross * inverse)
+            .ok_or_else(|| Error::Numeric("the data say nothing of the gains".into()))?;
+        let variance = (0..n).map(|i| regression.row(i).dot(&cross.row(i)).max(0.0)).collect();
+        let values: Vec<f64> = fit.logs.iter().map(|k| k.exp()).collect();
+        let error =
+            |(place, g): (&Option<usize>, &f64)| place.map_or(0.0, |p| g * inverse[(p, p)].max(0.0).sqrt());
+        let std_errors = fit.places.iter().zip(&values).map(error).collect();
+        Ok(Self { values, std_errors, converged, variance, shift })
+    }
+
+    /// The same logs with these gains, and without the payload where they are those `loaded` with it.
+    pub fn apply(&self, equations: &Equations<'_>, summary: &Summary, loaded: bool) -> Result<Summary> {
+        summary.check(equations)?;
+        let shift = self.shift.as_ref().filter(|_| loaded);
+        let mut out = summary.clone();
+        for ((factor, channel), gain) in out.factors.iter_mut().zip(&equations.channels).zip(&self.values) {
+            let n = factor.unknowns();
+            let differences = factor.lags.iter_mut().map(|lag| &mut lag.triangle);
+            for triangle in std::iter::once(&mut factor.triangle).chain(differences) {
+                let mut matrix = triangle.matrix();
+                let known = shift.map_or_else(
+                    || DVector::zeros(n + 2),
+                    |shift| matrix.columns(0, n) * shift.select_rows(&channel.unknowns),
+                );
+                for force in [n, n + 1] {
+                    let new = matrix.column(force) * *gain - &known;
+                    matrix.set_column(force, &new);
+                }
+                let mut new = Triangle::new(n + 2);
+                new.absorb(matrix.as_mut_slice(), n + 2)?;
+                *triangle = new;
+            }
+        }
+        Ok(out)
+    }
+
+    /// Puts the gains into a result, and their errors into its standard errors.
+    pub fn note(&self, equations: &Equations<'_>, result: &mut Identification) {
+        for (joint, row) in result.joints.iter_mut().zip(0..).filter(|(_, row)| self.std_errors[*row] > 0.0) {
+            joint.gain = Some(self.values[row]);
+            joint.gain_std_error = Some(self.std_errors[row]);
+        }
+        for (parameter, variance) in result.base_parameters.iter_mut().zip(&self.variance) {
+            parameter.set_std_error((parameter.std_error.powi(2) + variance).sqrt());
+        }
+        if !self.converged {
+            result.warnings.push("the gains have not settled: the logs leave them open".into());
+        }
+        let open: Vec<String> = equations
+            .row_names()
+            .into_iter()
+            .zip(self.values.iter().zip(&self.std_errors))
+            .filter(|(_, (g, e))| **e > 0.2 * **g)
+            .map(|(name, _)| name)
+            .collect();
+        if !open.is_empty() {
+            result.warnings.push(format!(
+                "the gains of {} are known to no better than 20 %, and so is what follows from them: give logs with a known payload",
+                open.join(", ")
+            ));
+        }
+    }
+}
+
+/// Which forces are those of drives: not the wrench on a base.
+fn drives(equations: &Equations<'_>) -> Vec<bool> {
+    let mechanism = equations.mechanism();
+    let driven = |row: usize| {
+        let v = equations.tree_coordinate(row);
+        let floats = |j: &&crate::mechanism::Joint| j.joint_type == JointType::Floating;
+        !mechanism.joints().iter().filter(floats).any(|j| j.v_range().contains(&v))
+    };
+    (0..equations.channels.len()).map(|row| row < equations.coordinates() && driven(row)).collect()
+}
+
+fn blocks(equations: &Equations<'_>, summary: &Summary, shift: &DVector<f64>) -> Result<Vec<Block>> {
+    summary.check(equations)?;
+    let mut out = Vec::new();
+    let channels = equations.channels.iter().zip(&summary.factors).enumerate();
+    for (row, (channel, factor)) in channels.filter(|(_, (_, f))| f.count > 0) {
+        let n = factor.unknowns();
+        let own = DMatrix::from_fn(n + 1, n, |i, j| factor.triangle.at(i, j));
+        let known = &own * shift.select_rows(&channel.unknowns);
+        let mut y = DMatrix::zeros(n + 1, equations.len());
+        channel.unknowns.iter().enumerate().for_each(|(k, &x)| y.set_column(x, &own.column(k)));
+        let tau = DVector::from_fn(n + 1, |i, _| factor.triangle.at(i, n));
+        out.push(Block { row, y, tau, known, count: factor.count as f64, independent: factor.independent });
+    }
+    Ok(out)
+}
+
+struct Fit {
+    blocks: Vec<Block>,
+    x: DVector<f64>,
+    /// `ln g` of each coordinate, and its place among the unknowns.
+    logs: Vec<f64>,
+    places: Vec<Option<usize>>,
+    spread: f64,
+    noise: Vec<f64>,
+}
+
+impl Fit {
+    fn new(equations: &Equations<'_>, blocks: Vec<Block>, drives: Vec<bool>, spread: f64) -> Result<Self> {
+        let (n, rows) = (equations.len(), equations.channels.len());
+        let mut place = n..;
+        let places = drives.into_iter().map(|drive| drive.then(|| place.next()).flatten()).collect();
+        let mut out = Self {
+            blocks,
+            x: DVector::zeros(n),
+            logs: vec![0.0; rows],
+            places,
+            spread,
+            noise: vec![1.0; rows],
+        };
+        // The unknowns at nominal gains, to start from.
+        let places = std::mem::replace(&mut out.places, vec![None; rows]);
+        out.noise = out.noises(1.0);
+        out.x = out.system()?.values.rows(0, n).into_owned();
+        out.noise = out.noises(1.0);
+        out.places = places;
+        Ok(out)
+    }
+
+    /// Residual of a block, unweighted, and the force that the unknowns predict.
+    fn residual(&self, block: &Block) -> (DVector<f64>, DVector<f64>) {
+        let predicted = (&block.y * &self.x + &block.known) * (-self.logs[block.row]).exp();
+        (&block.tau - &predicted, predicted)
+    }
+
+    fn weight(&self, block: &Block) -> f64 {
+        (block.independent / block.count).sqrt() / self.noise[block.row]
+    }
+
+    fn cost(&self) -> f64 {
+        let data: f64 =
+            self.blocks.iter().map(|b| self.residual(b).0.norm_squared() * self.weight(b).powi(2)).sum();
+        data + self.logs.iter().map(|k| (k / self.spread).powi(2)).sum::<f64>()
+    }
+
+    /// Noise of each coordinate; `free` is the share of the equations that the unknowns leave.
+    fn noises(&self, free: f64) -> Vec<f64> {
+        let mut sums = vec![[0.0; 3]; self.logs.len()];
+        for block in &self.blocks {
+            let [residual, force, count] = &mut sums[block.row];
+            *residual += self.residual(block).0.norm_squared();
+            *force += block.tau.norm_squared();
+            *count += block.count;
+        }
+        let force = |s: &[f64; 3]| if s[2] > 0.0 { s[1] / s[2] } else { 0.0 };
+        let least = LEAST_NOISE.powi(2) * sums.iter().map(force).fold(f64::MIN_POSITIVE, f64::max);
+        let least = |s: &[f64; 3]| least.max(LEAST_OF_OWN.powi(2) * force(s));
+        sums.iter().map(|s| (s[0] / (free * s[2]).max(1.0)).max(least(s)).sqrt()).collect()
+    }
+
+    /// The linearised system at the present point: its solution is the step.
+    fn system(&self) -> Result<Solution> {
+        let n = self.x.len();
+        let width = n + self.places.iter().flatten().count() + 1;
+        let mut all = Triangle::new(width);
+        for block in &self.blocks {
+            let (weight, gain) = (self.weight(block), self.logs[block.row].exp());
+            let (residual, predicted) = self.residual(block);
+            let mut rows = DMatrix::zeros(residual.len(), width);
+            rows.columns_mut(0, n).copy_from(&(&block.y * (weight / gain)));
+            if let Some(place) = self.places[block.row] {
+                rows.set_column(place, &(&predicted * -weight));
+            }
+            rows.set_column(width - 1, &(residual * weight));
+            all.absorb(rows.as_mut_slice(), block.tau.len())?;
+        }
+        for (place, log) in self.places.iter().zip(&self.logs) {
+            if let Some(place) = place {
+                let mut row = vec![0.0; width];
+                (row[*place], row[width - 1]) = (1.0 / self.spread, -log / self.spread);
+                all.absorb(&mut row, 1)?;
+            }
+        }
+        Solution::of_factor(&all.matrix(), None)
+    }
+
+    /// Steps until nothing moves; whether that happened.
+    fn run(&mut self, free: f64) -> Result<bool> {
+        let n = self.x.len();
+        for _ in 0..STEPS {
+            let step = self.system()?.values;
+            let (x, logs, before) = (self.x.clone(), self.logs.clone(), self.cost());
+            let mut moved = 0.0_f64;
+            for halving in 0..HALVINGS {
+                let size = 0.5_f64.powi(i32::try_from(halving).unwrap_or(i32::MAX));
+                self.x = &x + step.rows(0, n) * size;
+                moved = 0.0;
+                for ((log, old), place) in self.logs.iter_mut().zip(&logs).zip(&self.places) {
+                    let change = place.map_or(0.0, |p| size * step[p]);
+                    *log = old + change;
+                    moved = moved.max(change.abs());
+                }
+                // At the optimum rounding alone decides; the step is then as good as none.
+                if self.cost() <= before * (1.0 + 1e-12) {
+                    break;
+                }
+            }
+            let noise = self.noises(free);
+            let change = noise.iter().zip(&self.noise).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
+            self.noise = noise;
+            if moved < SETTLED && change < 1e-6 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,196 @@
+//! What single robots of a fleet carry.
+//!
+//! A payload `π` on a robot adds `K π` to the base parameters that it has in common with the others. Its own terms eliminated,
+//! the robot says `A β + B π ≈ b` with `B = A K`, each coordinate's rows divided by its noise. `[Q₁ Q₂]` an orthonormal basis,
+//! `Q₁` of the range of `B`:
+//!
+//! ```text
+//! Q₂ᵀ A β = Q₂ᵀ b                what the robot says of the common unknowns, whatever it carries
+//! B π = Q₁ Q₁ᵀ (b − A β)         what it carries, once they are known
+//! ```
+//!
+//! The first goes into the common summary, the second is solved afterwards, for a body that can exist where the estimator asks
+//! for such. The two have no noise in common, so `Cov π = B⁺B⁺ᵀ + G Cov(β) Gᵀ` with `G = B⁺A`.
+
+use nalgebra::{DMatrix, DVector};
+use serde::Serialize;
+
+use crate::estimation::consistent::body_fit::possible_body;
+use crate::estimation::consistent::problem::PriorKind;
+use crate::estimation::equations::{Channel, Equations};
+use crate::estimation::identification::identify::{Estimator, IdentifyOptions};
+use crate::estimation::identification::result::{BodyEstimate, ParameterEstimate};
+use crate::estimation::least_squares::fit::{LeastSquares, stacked};
+use crate::estimation::payload::force_sensor::measured_prior;
+use crate::estimation::payload::identify::{Scaled, combinations};
+use crate::estimation::payload::link::PayloadLink;
+use crate::estimation::reduction::summary::{Factor, Summary};
+use crate::spatial::{Inertia, Parameters};
+use crate::{Error, Result};
+
+/// Which robots of a fleet carry something of their own, all on the same link.
+#[derive(Debug, Clone, Copy)]
+pub struct Carried<'a> {
+    /// The link.
+    pub link: &'a PayloadLink,
+    /// For each robot whether it carries something; one at least does not, or links and payloads could not be told apart.
+    pub carries: &'a [bool],
+}
+
+/// What one robot carries.
+#[derive(Debug, Clone, Serialize)]
+pub struct FleetPayload {
+    /// The body, in the frame of the link that carries it.
+    pub body: BodyEstimate,
+    /// The combinations of its ten parameters that the robot's forces can show.
+    pub base_parameters: Vec<ParameterEstimate>,
+    /// Number of directions of them that the robot's motion showed.
+    pub excited: usize,
+}
+
+impl Carried<'_> {
+    pub(crate) fn check(&self, robots: usize) -> Result<()> {
+        if self.carries.len() != robots {
+            let (expected, found) = (robots, self.carries.len());
+            return Err(Error::Dimension { what: "choice of robots that carry a payload", expected, found });
+        }
+        if self.carries.iter().all(|&carries| carries) {
+            return Err(Error::Numeric(
+                "every robot carries a payload: one that carries nothing is needed to tell links from payloads"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What a robot with a payload says, its own terms eliminated.
+pub(crate) struct Loaded {
+    /// Of the common unknowns, of the payload, and the forces; noise has the variance `spread`.
+    a: DMatrix<f64>,
+    effect: Scaled,
+    b: DVector<f64>,
+    spread: f64,
+    samples: usize,
+    count: usize,
+    independent: f64,
+}
+
+/// The noise of a robot's coordinates, as its own log alone shows it.
+pub(crate) struct Noise {
+    fit: LeastSquares,
+    ordinary: bool,
+}
+
+impl Noise {
+    /// Whatever the robot carries is part of its base parameters here.
+    pub(crate) fn new(equations: &Equations<'_>, robot: &Summary, options: &IdentifyOptions) -> Result<Self> {
+        let ordinary = options.estimator == Estimator::Ols;
+        Ok(Self {
+            fit: LeastSquares::new(
+                equations,
+                robot,
+                crate::estimation::identification::identify::weighting(options),
+            )?,
+            ordinary,
+        })
+    }
+
+    /// The largest of all coordinates.
+    pub(crate) fn largest(&self) -> f64 {
+        self.fit.noise.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+impl Loaded {
+    /// From the robot's summary without its own terms; rows keep the units of forces by `unit`, a noise common to all robots.
+    pub(crate) fn new(
+        shared: &Equations<'_>,
+        link: &PayloadLink,
+        reduced: &Summary,
+        noise: &Noise,
+        unit: f64,
+    ) -> Result<Self> {
+        let channels = || reduced.factors.iter().zip(&noise.fit.noise).filter(|(f, _)| f.count > 0);
+        let count: usize = channels().map(|(f, _)| f.count).sum();
+        let independent: f64 = channels().map(|(f, _)| f.independent).sum();
+        let squares: f64 = channels().map(|(f, s)| s * s * f.count as f64).sum();
+        // Ordinary least squares counts every force alike.
+        let (mut weights, spread, count) = if noise.ordinary {
+            (vec![1.0; noise.fit.weights.len()], squares / independent.max(1.0), count)
+        } else {
+            let weights = noise.fit.weights.iter().map(|w| w * unit).collect();
+            (weights, unit * unit, independent.round() as usize)
+        };
+        weights.resize(shared.channels.len(), 0.0);
+        let all = stacked(shared, reduced, &weights, true)?.matrix();
+        let n = shared.len();
+        let (a, b) = (all.columns(0, n).into_owned(), all.column(n).into_owned());
+        let effect = Scaled::new(&(a.columns(0, shared.rank()) * &link.effect))?;
+        let count = count.saturating_sub(effect.seen);
+        let independent = independent.min(count as f64);
+        Ok(Self { a, effect, b, spread, samples: reduced.samples, count, independent })
+    }
+
+    /// What it says of the common unknowns, in the last channel of the equations.
+    pub(crate) fn without_payload(&self, shared: &Equations<'_>) -> Result<Summary> {
+        let mut out = Summary::empty(shared);
+        out.samples = self.samples;
+        let range = self.effect.svd.u.columns(0, self.effect.seen);
+        let a = &self.a - range * range.tr_mul(&self.a);
+        let b = &self.b - range * range.tr_mul(&self.b);
+        let (rows, n) = a.shape();
+        let mut block = DMatrix::zeros(rows, n + 2);
+        block.columns_mut(0, n).copy_from(&a);
+        block.set_column(n, &b);
+        block.set_column(n + 1, &b);
+        if let Some(factor) = out.factors.last_mut() {
+            let mut own = Factor::new(n + 2);
+            own.triangle.absorb(block.as_mut_slice(), rows)?;
+            (own.count, own.independent) = (self.count, self.independent);
+            *factor = own;
+        }
+        Ok(out)
+    }
+
+    /// What it carries, given the common unknowns and their covariance.
+    pub(crate) fn payload(
+        &self,
+        link: &PayloadLink,
+        common: &DVector<f64>,
+        covariance: &DMatrix<f64>,
+        options: &IdentifyOptions,
+    ) -> Result<(Parameters<f64>, FleetPayload)> {
+        let effect = &self.effect;
+        let rest = &self.b - &self.a * common;
+        let found = effect.solve(&rest);
+        let inverse = &effect.root * effect.root.transpose();
+        let matrix = self.a.columns(0, link.effect.nrows()) * &link.effect;
+        let lever = &inverse * matrix.tr_mul(&self.a);
+        let covariance = &inverse * self.spread + &lever * covariance * lever.transpose();
+        let values: [f64; 10] = std::array::from_fn(|i| found[i]);
+        let parameters = match options.estimator {
+            Estimator::Ols | Estimator::Wls => Parameters::from(values),
+            _ => {
+                let errors = std::array::from_fn(|i| covariance[(i, i)].max(0.0).sqrt());
+                let prior = measured_prior(&values, &errors);
+                let scale = self.spread.sqrt().recip();
+                // Bounds and other distances are those of links.
+                let plain =
+                    IdentifyOptions { bounds: None, prior_kind: PriorKind::default(), ..options.clone() };
+                possible_body(matrix * scale, rest * scale, &prior, &plain, effect.seen == 10)?.parameters
+            }
+        };
+        let body = BodyEstimate::new("payload", &Inertia::from_parameters(&parameters))?;
+        let base_parameters = combinations(link, &parameters, &covariance)?;
+        Ok((parameters, FleetPayload { body, base_parameters, excited: effect.seen }))
+    }
+}
+
+impl Equations<'_> {
+    /// The same with one more channel, in which all unknowns act.
+    pub(crate) fn with_joint_channel(mut self) -> Self {
+        self.channels.push(Channel { unknowns: (0..self.len()).collect(), ..Channel::default() });
+        self
+    }
+}

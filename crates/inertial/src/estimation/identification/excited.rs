@@ -1,0 +1,131 @@
+//! What a motion showed, measured against what was believed before.
+//!
+//! A measured motion is never quite still: what a filter leaves of noise moves every joint a little, and as a matter of rank
+//! everything is shown. A direction of the unknowns counts as shown where its standard error by the data alone is less than [`LEAST`]
+//! times as wide as the model's bodies and joint terms would be believed without any data (each body known to about its own size, see
+//! [`crate::estimation::consistent::problem`] and [`crate::estimation::consistent::joint_term_prior`]). That is generous: what is shown may still be covered by noise, which its standard
+//! error tells; what is not shown is nothing but noise.
+
+use nalgebra::{Cholesky, DMatrix, DVector};
+
+use crate::estimation::consistent::joint_term_prior::{rotor_body_widths, widths};
+use crate::estimation::consistent::prior::Prior;
+use crate::estimation::equations::Equations;
+use crate::estimation::least_squares::fit::{LeastSquares, information, named_directions};
+use crate::estimation::reduction::summary::Summary;
+use crate::linalg::{Svd, singular_values};
+use crate::mechanism::BodyKind;
+use crate::optimize::pseudo;
+use crate::spatial::PseudoInertia;
+use crate::{Error, Result};
+
+/// Standard error, in widths of what was believed before, above which nothing is shown.
+const LEAST: f64 = 1e4;
+
+/// The directions that a motion did not show.
+pub(crate) struct Hidden {
+    /// A basis, one direction in each column, in units of what was believed before.
+    basis: DMatrix<f64>,
+    /// Those units.
+    scale: DVector<f64>,
+    /// Base parameters, which come first.
+    rank: usize,
+}
+
+impl Hidden {
+    pub fn new(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        squares: &LeastSquares,
+        prior: &Prior,
+    ) -> Result<Self> {
+        let believed = believed(equations, summary, squares, prior)?;
+        let scale = believed.diagonal().map(|x| x.max(f64::MIN_POSITIVE).sqrt());
+        let n = scale.len();
+        // Bodies far from their frames have parameters that are correlated but for rounding: as much as that needs is added.
+        let root = [1e-12, 1e-9, 1e-6, 1e-3].into_iter().find_map(|more| {
+            let entry = |i: usize, j: usize| believed[(i, j)] / (scale[i] * scale[j]);
+            let correlation = DMatrix::from_fn(n, n, |i, j| entry(i, j) + if i == j { more } else { 0.0 });
+            correlation.cholesky().map(Cholesky::unpack)
+        });
+        let root = root.unwrap_or_else(|| DMatrix::identity(n, n));
+        // Without what rounding alone shows.
+        let mut data = information(equations, summary, &squares.weights)?.matrix();
+        let unit = squares.scale();
+        for (mut column, s) in data.column_iter_mut().zip(unit.iter()) {
+            column *= *s;
+        }
+        data -= &data * &squares.unseen * squares.unseen.transpose();
+        for (j, mut column) in data.column_iter_mut().enumerate() {
+            column *= if unit[j] > 0.0 { scale[j] / unit[j] } else { 0.0 };
+        }
+        let svd = Svd::new(&(data * &root))?;
+        let shown = svd.values.iter().filter(|s| **s > LEAST.recip()).count();
+        let mut basis = root * svd.null_space(shown);
+        for mut column in basis.column_iter_mut() {
+            let length = column.norm();
+            column.unscale_mut(length);
+        }
+        Ok(Self { basis, scale, rank: equations.rank() })
+    }
+
+    /// Number of directions.
+    pub fn len(&self) -> usize {
+        self.basis.ncols()
+    }
+
+    /// Number of those that base parameters have a part in.
+    pub fn of_base(&self) -> Result<usize> {
+        let base = self.basis.rows(0, self.rank).into_owned();
+        // Of columns of unit length: those that are of joint terms alone leave rounding.
+        Ok(singular_values(&base)?.into_iter().filter(|&s| s > 1e-6).count())
+    }
+
+    /// Each with the unknown it is named after: adding any of them to the unknowns hardly changes a prediction.
+    pub fn combinations(&self) -> Vec<(usize, Vec<(usize, f64)>)> {
+        named_directions(&self.basis, &self.scale)
+    }
+
+    /// Unknowns with a part in them.
+    pub fn unknowns(&self) -> impl Iterator<Item = usize> {
+        // A direction of unit length has its main entries above this.
+        (0..self.basis.nrows()).filter(|&i| self.basis.row(i).norm() > 0.1)
+    }
+}
+
+/// Covariance of the unknowns as believed before.
+fn believed(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    squares: &LeastSquares,
+    prior: &Prior,
+) -> Result<DMatrix<f64>> {
+    let (mechanism, rank, n) = (equations.mechanism(), equations.rank(), equations.len());
+    let mut parameters = DMatrix::zeros(mechanism.parameter_count(), mechanism.parameter_count());
+    let rotors = rotor_body_widths(mechanism, prior)?;
+    for block in mechanism.parameter_blocks() {
+        let body = &mechanism.bodies()[block.body];
+        if body.kind == BodyKind::SymmetricRotor {
+            parameters[(block.offset, block.offset)] = rotors[block.body].powi(2);
+            continue;
+        }
+        let impossible = || Error::Numeric(format!("the prior of {} is not strictly possible", body.name));
+        let inverse = PseudoInertia::from(&prior.bodies[block.body]).0.cholesky().ok_or_else(impossible)?;
+        let own = pseudo::curvature(&inverse.inverse()).cholesky().ok_or_else(impossible)?.inverse();
+        parameters.fixed_view_mut::<10, 10>(block.offset, block.offset).copy_from(&own);
+    }
+    let mut map = DMatrix::zeros(rank, parameters.nrows());
+    for (i, combination) in equations.regrouping.combinations.iter().enumerate() {
+        combination.iter().for_each(|&(column, x)| map[(i, column)] = x);
+    }
+    let mut base = &map * parameters * map.transpose();
+    for (_, effect, given) in equations.known_rotors() {
+        base += effect * effect.transpose() * (given * given);
+    }
+    let mut out = DMatrix::zeros(n, n);
+    out.view_mut((0, 0), (rank, rank)).copy_from(&base);
+    for (i, width) in widths(equations, summary, squares, prior)?.into_iter().enumerate() {
+        out[(rank + i, rank + i)] = width * width;
+    }
+    Ok(out)
+}

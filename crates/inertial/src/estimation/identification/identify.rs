@@ -1,0 +1,363 @@
+//! All the way from a summary to the result that people read.
+
+use std::collections::BTreeMap;
+
+use crate::estimation::consistent::bounds::Bounds;
+use crate::estimation::consistent::prior::Prior;
+use crate::estimation::consistent::problem::{Consistency, ConsistentFit, Method, PriorKind};
+use crate::estimation::equations::Equations;
+use crate::estimation::identification::excited::Hidden;
+use crate::estimation::identification::residuals::validate;
+use crate::estimation::identification::result::{
+    Errors, Identification, ModelSize, ParameterEstimate, bodies, joints,
+};
+use crate::estimation::identification::unmeasured::out_of_reach;
+use crate::estimation::joint_model::{coupling_search, stribeck};
+use crate::estimation::least_squares::essential::essential;
+use crate::estimation::least_squares::fit::{LeastSquares, Weighting, information};
+use crate::estimation::least_squares::robust::robust;
+use crate::estimation::reduction::measurements::Huber;
+use crate::estimation::reduction::summary::Summary;
+use crate::linalg::{Triangle, singular_values};
+use crate::mechanism::{Body, BodyKind, Mechanism};
+use crate::spatial::Inertia;
+use crate::{Error, Result};
+
+/// How parameters are estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Estimator {
+    /// Ordinary least squares.
+    Ols,
+    /// Least squares weighted by each joint's noise.
+    Wls,
+    /// Weighted least squares with less weight on outliers: needs the data themselves, see [`identify_robust`].
+    Irls,
+    /// Weighted least squares over the bodies that can exist, with an entropic prior.
+    #[default]
+    Lmi,
+    /// The same optimum, found on the manifold of mass, centre of mass, principal axes and moments (paper 001).
+    Manifold,
+    /// The same optimum, found in log-Cholesky coordinates.
+    LogCholesky,
+}
+
+impl Estimator {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ols => "ols",
+            Self::Wls => "wls",
+            Self::Irls => "irls",
+            Self::Lmi => Method::Barrier.name(),
+            Self::Manifold => Method::Manifold.name(),
+            Self::LogCholesky => Method::LogCholesky.name(),
+        }
+    }
+
+    /// How its optimum is found, of those whose bodies can exist.
+    fn method(self) -> Option<Method> {
+        match self {
+            Self::Lmi => Some(Method::Barrier),
+            Self::Manifold => Some(Method::Manifold),
+            Self::LogCholesky => Some(Method::LogCholesky),
+            _ => None,
+        }
+    }
+}
+
+/// Choices of [`identify`].
+#[derive(Debug, Clone)]
+pub struct IdentifyOptions {
+    /// How.
+    pub estimator: Estimator,
+    /// Prior bodies of the consistent estimator; by default those of the model.
+    pub prior: Option<Prior>,
+    /// Their weight, see [`crate::estimation::consistent::problem`].
+    pub prior_weight: f64,
+    /// How far a body is from its prior.
+    pub prior_kind: PriorKind,
+    /// Where bodies may be.
+    pub bounds: Option<Bounds>,
+    /// Whether to say which unknowns the noise covers; estimators without constraints then take those as zero.
+    pub essential: bool,
+    /// Whether to give the covariance of the base parameters.
+    pub covariance: bool,
+}
+
+impl IdentifyOptions {
+    /// The prior: by default the model's own bodies.
+    pub fn prior(&self, mechanism: &Mechanism) -> Result<Prior> {
+        self.prior.clone().map_or_else(|| Prior::new(mechanism), Ok)
+    }
+
+    /// What is asked of estimates whose bodies can exist; absent for the others.
+    pub fn consistency<'a>(&'a self, prior: &'a Prior) -> Option<Consistency<'a>> {
+        Some(Consistency {
+            method: self.estimator.method()?,
+            prior_kind: self.prior_kind,
+            bounds: self.bounds.as_ref(),
+            ..Consistency::new(prior, self.prior_weight)
+        })
+    }
+}
+
+impl Default for IdentifyOptions {
+    fn default() -> Self {
+        Self {
+            estimator: Estimator::default(),
+            prior: None,
+            prior_weight: 1.0,
+            prior_kind: PriorKind::default(),
+            bounds: None,
+            essential: false,
+            covariance: false,
+        }
+    }
+}
+
+/// Estimates the parameters of a mechanism from a summary of its logs.
+pub fn identify(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    validation: Option<&Summary>,
+    options: &IdentifyOptions,
+) -> Result<Identification> {
+    if options.estimator == Estimator::Irls {
+        return Err(Error::Numeric(
+            "the estimator irls weighs every sample, which a summary does not hold: give the logs themselves"
+                .into(),
+        ));
+    }
+    if equations.is_wide() {
+        let (chosen, notes) = choose(equations, summary)?;
+        let narrow = |s: &Summary| s.project(equations, &chosen);
+        let validation = validation.map(narrow).transpose()?;
+        let mut out = identify(&chosen, &narrow(summary)?, validation.as_ref(), options)?;
+        out.warnings.extend(notes);
+        return Ok(out);
+    }
+    let squares = LeastSquares::new(equations, summary, weighting(options))?;
+    estimate(equations, summary, validation, options, squares)
+}
+
+/// How joints count in the least squares of an estimator.
+pub(crate) fn weighting(options: &IdentifyOptions) -> Weighting {
+    if options.estimator == Estimator::Ols { Weighting::Ordinary } else { Weighting::Weighted }
+}
+
+/// The same with less weight on outliers ([`Estimator::Irls`]); `pass` makes a summary of the data for given equations with Huber's
+/// weights, see [`robust`].
+pub fn identify_robust(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    validation: Option<&Summary>,
+    options: &IdentifyOptions,
+    mut pass: impl FnMut(&Equations<'_>, Huber<'_>) -> Result<Summary>,
+) -> Result<Identification> {
+    if equations.is_wide() {
+        let (chosen, notes) = choose(equations, summary)?;
+        let narrow = |s: &Summary| s.project(equations, &chosen);
+        let validation = validation.map(narrow).transpose()?;
+        let mut out = identify_robust(&chosen, &narrow(summary)?, validation.as_ref(), options, pass)?;
+        out.warnings.extend(notes);
+        return Ok(out);
+    }
+    let (squares, settled) = robust(equations, summary, |huber| pass(equations, huber))?;
+    let options = IdentifyOptions { estimator: Estimator::Irls, ..options.clone() };
+    let mut out = estimate(equations, summary, validation, &options, squares)?;
+    if !settled {
+        out.warnings.push("the weights of outliers have not settled after 60 passes".into());
+    }
+    Ok(out)
+}
+
+/// From least squares to the result.
+fn estimate(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    validation: Option<&Summary>,
+    options: &IdentifyOptions,
+    mut squares: LeastSquares,
+) -> Result<Identification> {
+    let mechanism = equations.mechanism();
+    let mut warnings = mechanism.warnings().to_vec();
+    if let Some(closed) = equations.closed() {
+        warnings.extend_from_slice(closed.warnings());
+        if !equations.terms.is_empty() && closed.dof() < mechanism.nv() {
+            warnings.push(format!(
+                "joint terms are those of the independent joints {}: friction of the others counts there as far as it acts alike",
+                closed.independent_names().join(", ")
+            ));
+        }
+    }
+    let essential = options.essential.then(|| essential(equations, summary, &squares)).transpose()?;
+    let prior = options.prior(mechanism)?;
+    let hidden = Hidden::new(equations, summary, &squares, &prior)?;
+    let names = equations.row_names();
+    if !equations.absorbed.is_empty() {
+        let known: Vec<usize> = equations.known_rotors().map(|(row, _, _)| row).collect();
+        let (given, counted): (Vec<_>, Vec<_>) =
+            equations.absorbed.iter().map(|&(row, _)| row).partition(|row| known.contains(row));
+        for (rows, where_to) in [(given, "the model's value tells them apart"), (counted, "counts there")] {
+            let joints: Vec<_> = rows.iter().map(|&row| names[row].as_str()).collect();
+            if !joints.is_empty() {
+                warnings.push(format!(
+                    "the rotor inertia of {} acts like the inertia of its link: {where_to}",
+                    joints.join(", ")
+                ));
+            }
+        }
+    }
+    if !squares.thin.is_empty() {
+        let joints: Vec<_> = squares.thin.iter().map(|&row| names[row].as_str()).collect();
+        warnings.push(format!(
+            "too few independent samples tell the noise of {}: that of all joints, relative to their forces, stands in; record a \
+             longer log, or allow a higher --cutoff",
+            joints.join(", ")
+        ));
+    }
+    warnings.extend(unseen(equations, &hidden));
+    warnings.extend(out_of_reach(equations, summary)?);
+    if let Some(essential) = essential.as_ref().filter(|_| options.estimator.method().is_none()) {
+        squares = essential.fit.clone();
+    }
+    let (parameters, values, gap, std_errors, rotors, spread) = match options.consistency(&prior) {
+        None => {
+            let values = squares.values.as_slice().to_vec();
+            // What the model gives of rotors is not the links'.
+            let mut base = squares.values.rows(0, equations.rank()).into_owned();
+            equations.known_rotors().for_each(|(_, effect, given)| base.axpy(-given, effect, 1.0));
+            let parameters = equations.regrouping.expand(base.as_slice(), &mechanism.parameters())?;
+            let rotors = equations.known_rotors().map(|(row, _, given)| (row, given)).collect();
+            (parameters, values, None, squares.std_errors(), rotors, None)
+        }
+        Some(wanted) => {
+            warnings.extend(prior.note());
+            let fit = ConsistentFit::new(equations, summary, &squares, &wanted)?;
+            warnings.extend(fit.note.clone());
+            let (gap, std_errors) = (fit.cost - fit.lower_bound, fit.std_errors());
+            (fit.parameters, fit.values, Some(gap), std_errors, fit.rotors, Some(fit.parameter_covariance))
+        }
+    };
+    let fit = validate(equations, summary, &values)?;
+    let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
+    let estimated = mechanism.clone().with_parameters(&parameters)?;
+    warnings.extend(implausible(mechanism, &estimated)?);
+    let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(&std_errors);
+    let row = |i: usize| (0..equations.rank()).map(|j| squares.covariance[(i, j)]).collect();
+    let errors = Errors { unknowns: &std_errors, parameters: spread.as_ref() };
+    let rows = if options.covariance { equations.rank() } else { 0 };
+    Ok(Identification {
+        schema: "inertial/identification/1",
+        model: ModelSize {
+            name: mechanism.name().to_owned(),
+            bodies: mechanism.bodies().iter().filter(|b| b.kind == BodyKind::Link).count(),
+            dof: equations.coordinates(),
+        },
+        estimator: options.estimator.name(),
+        samples: summary.samples,
+        rank: equations.rank(),
+        excited: equations.rank() - hidden.of_base()?,
+        bodies: bodies(&estimated, spread.as_ref())?,
+        joints: joints(equations, &estimated, &values, Some(errors), &rotors),
+        base_parameters: base_parameters
+            .map(|((name, &value), &std_error)| ParameterEstimate::new(name.clone(), value, std_error))
+            .collect(),
+        fit_relative_rms: fit.relative_rms,
+        fit: fit.joints,
+        validation_relative_rms: validation.as_ref().map(|v| v.relative_rms),
+        validation: validation.map_or_else(Vec::new, |v| v.joints),
+        not_shown: not_shown(equations, &hidden),
+        essential,
+        covariance: (0..rows).map(row).collect(),
+        duality_gap: gap,
+        warnings,
+        parameters,
+        values,
+        singular_values: excitation(equations, summary, &squares.weights)?,
+        motors: equations.motors().to_vec(),
+        rotors,
+    })
+}
+
+/// Singular values of the base parameters' part of the data, in columns of unit length, after the joints' terms have taken
+/// theirs.
+fn excitation(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Result<Vec<f64>> {
+    let (rank, all) = (equations.rank(), equations.len());
+    let columns: Vec<usize> = (rank..all).chain(0..rank).collect();
+    let mut data = information(equations, summary, weights)?.matrix().select_columns(&columns);
+    for mut column in data.column_iter_mut() {
+        let size = column.norm();
+        if size > 0.0 {
+            column.unscale_mut(size);
+        }
+    }
+    let mut triangle = Triangle::new(all);
+    triangle.absorb(data.as_mut_slice(), all)?;
+    let own = triangle.matrix().view((all - rank, all - rank), (rank, rank)).into_owned();
+    Ok(singular_values(&own)?)
+}
+
+/// The model of the joints that the data speak for, among those whose columns the summary holds; and what people should know.
+pub(crate) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<(Equations<'m>, Vec<String>)> {
+    let mut found = coupling_search::search(wide, summary)?;
+    if wide.joint_model().stribeck {
+        let plain = wide.with_motors(found.motors.clone());
+        let own: Vec<usize> = wide.stribeck_motors(&found.motors);
+        for (v, bend) in stribeck::choose(wide, summary, &plain, &own)? {
+            found.motors[v].bend = Some(bend);
+        }
+    }
+    let mut chosen = wide.with_motors(found.motors);
+    chosen.absorb_terms()?;
+    Ok((chosen, found.notes))
+}
+
+/// Names links heavier than three times the whole robot, as its model or the distances between its joints have it: the data
+/// cannot mean that. A model that says neither (a body behind a sensor) is no measure.
+fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<String>> {
+    let says = |b: &Body| b.inertia.mass > 0.0 || b.placement.translation.norm() > 0.0;
+    if !mechanism.bodies().iter().any(says) {
+        return Ok(None);
+    }
+    let links = |(i, _): &(usize, &Inertia<f64>)| mechanism.bodies()[*i].kind == BodyKind::Link;
+    let prior = Prior::new(mechanism)?;
+    let robot: f64 = prior.bodies.iter().enumerate().filter(links).map(|(_, b)| b.mass).sum();
+    let heavy: Vec<String> = estimated
+        .bodies()
+        .iter()
+        .filter(|b| b.kind == BodyKind::Link && b.inertia.mass > 3.0 * robot)
+        .map(|b| format!("{} ({:.0} kg)", b.name, b.inertia.mass))
+        .collect();
+    Ok((!heavy.is_empty()).then(|| {
+        format!(
+            "not plausible: {} heavier than three times the whole robot (about {robot:.0} kg); its combinations with other \
+             parameters may still be right",
+            heavy.join(", ")
+        )
+    }))
+}
+
+/// What the motion did not show, by name.
+fn not_shown(equations: &Equations<'_>, hidden: &Hidden) -> Vec<BTreeMap<String, f64>> {
+    let named = |(_, combination): (usize, Vec<(usize, f64)>)| {
+        combination.into_iter().map(|(i, x)| (equations.names[i].clone(), x)).collect()
+    };
+    hidden.combinations().into_iter().map(named).collect()
+}
+
+/// Names the unknowns with a part in what the motion did not show.
+fn unseen(equations: &Equations<'_>, hidden: &Hidden) -> Option<String> {
+    let mut names: Vec<_> = hidden.unknowns().map(|i| equations.names[i].as_str()).collect();
+    let more = names.len().saturating_sub(12);
+    names.truncate(12);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (hidden.len() > 0).then(|| {
+        format!(
+            "this motion does not show {} of {} unknowns: combinations of {}{more}",
+            hidden.len(),
+            equations.len(),
+            names.join(", ")
+        )
+    })
+}

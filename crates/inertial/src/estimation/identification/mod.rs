@@ -1,0 +1,8 @@
+//! Identification of a robot: from a summary to parameters, residuals and warnings.
+
+pub(crate) mod excited;
+pub(crate) mod identify;
+pub(crate) mod prediction;
+pub(crate) mod residuals;
+pub(crate) mod result;
+pub(crate) mod unmeasured;

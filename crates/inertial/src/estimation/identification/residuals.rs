@@ -1,0 +1,171 @@
+//! How well given unknowns explain what was measured.
+
+use serde::Serialize;
+
+use crate::estimation::equations::Equations;
+use crate::estimation::reduction::summary::{Factor, LAGS, Lag, Summary};
+use crate::{Error, Result};
+
+/// The residual of one coordinate.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Residual {
+    /// The coordinate.
+    pub joint: String,
+    /// Root mean square of measured less predicted force, in the band of the identification filter.
+    pub rms: f64,
+    /// The same over the root mean square of the measured force; zero where nothing was measured.
+    pub relative_rms: f64,
+    /// Root mean square against the unfiltered force.
+    pub rms_raw: f64,
+    /// Durbin and Watson's statistic of residuals one independent sample apart (by the filter's band), less what the filter
+    /// alone would make of it: about 2 where they are white, towards 0 where one is like the one before it. Absent where no
+    /// two samples are that far apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durbin_watson: Option<f64>,
+    /// Whether it differs from that of white residuals by less than five standard deviations (of chance: once in two million).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub white: Option<bool>,
+    /// Ljung and Box's statistic `Q = n (n + 2) Σ ρₖ²/(n − k)` of the correlations of residuals one to four independent
+    /// samples apart, less those that the filter alone makes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ljung_box: Option<f64>,
+    /// The probability that white noise has a larger one (chi-square with as many degrees of freedom as lags).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ljung_box_p: Option<f64>,
+}
+
+/// How well a model predicts what was measured; serialises to the object of `validate --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Validation {
+    /// The object's schema.
+    pub schema: &'static str,
+    /// Number of samples.
+    pub samples: usize,
+    /// By coordinate.
+    pub joints: Vec<Residual>,
+    /// Root of the summed squared residuals over the summed squared forces, all coordinates together.
+    pub relative_rms: f64,
+}
+
+/// Squared sums of residual, force and raw residual.
+pub(crate) struct Sums {
+    pub residual: f64,
+    pub tau: f64,
+    pub residual_raw: f64,
+}
+
+/// How white a residual is.
+struct Whiteness {
+    durbin_watson: f64,
+    white: bool,
+    ljung_box: Option<f64>,
+}
+
+impl Factor {
+    /// How white the residual is at the values of this coordinate's own unknowns.
+    fn whiteness(&self, x: impl Fn(usize) -> f64, residual: f64) -> Option<Whiteness> {
+        if self.lags[0].pairs == 0 || residual <= 0.0 {
+            return None;
+        }
+        let variance = residual / self.count as f64;
+        let n = self.unknowns();
+        // `ρ − ρ₀`, from `E (r′ − r)² = 2 (1 − ρ) E r²`.
+        let correlation = |lag: &Lag| {
+            let squares: f64 = (0..=n)
+                .map(|i| {
+                    let row = lag.triangle.row(i);
+                    (row[n] - (i.min(n)..n).map(|k| row[k] * x(k)).sum::<f64>()).powi(2)
+                })
+                .sum();
+            let pairs = lag.pairs as f64;
+            1.0 - 0.5 * squares / (pairs * variance) - lag.expected / pairs
+        };
+        let first = correlation(&self.lags[0]);
+        let all = self.lags.iter().all(|lag| lag.pairs > 0);
+        let squares = self.lags.iter().enumerate().map(|(k, lag)| {
+            // Of n samples n − k pairs are k apart.
+            let (pairs, k) = (lag.independent.max(1.0), (k + 1) as f64);
+            (pairs + k) * (pairs + k + 2.0) / pairs * correlation(lag).powi(2)
+        });
+        Some(Whiteness {
+            // Differences from what the filter leaves may pass the ends that the number itself has.
+            durbin_watson: (2.0 * (1.0 - first)).clamp(0.0, 4.0),
+            // ρ of independent samples has the variance of their number.
+            white: first.abs() * self.lags[0].independent.sqrt() < 5.0,
+            ljung_box: all.then(|| squares.sum()),
+        })
+    }
+
+    /// At the values of this coordinate's own unknowns.
+    pub(crate) fn sums(&self, x: impl Fn(usize) -> f64) -> Sums {
+        let n = self.unknowns();
+        let (mut out, r) = (Sums { residual: 0.0, tau: 0.0, residual_raw: 0.0 }, &self.triangle);
+        for i in 0..n + 2 {
+            let row = r.row(i);
+            let predicted: f64 = (i.min(n)..n).map(|k| row[k] * x(k)).sum();
+            out.residual += (row[n] - predicted).powi(2);
+            out.tau += row[n].powi(2);
+            out.residual_raw += (row[n + 1] - predicted).powi(2);
+        }
+        out
+    }
+}
+
+/// Judges any values of the unknowns by a summary.
+pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) -> Result<Validation> {
+    summary.check(equations)?;
+    if values.len() != equations.len() {
+        let (expected, found) = (equations.len(), values.len());
+        return Err(Error::Dimension { what: "unknowns", expected, found });
+    }
+    let names = equations.row_names();
+    let (mut joints, mut residual, mut tau) = (Vec::new(), 0.0, 0.0);
+    for ((factor, channel), name) in summary.factors.iter().zip(&equations.channels).zip(names) {
+        if factor.count == 0 {
+            continue;
+        }
+        let sums = factor.sums(|k| values[channel.unknowns[k]]);
+        residual += sums.residual;
+        tau += sums.tau;
+        let whiteness = factor.whiteness(|k| values[channel.unknowns[k]], sums.residual);
+        let mean = |sum: f64| (sum / factor.count as f64).sqrt();
+        joints.push(Residual {
+            joint: name,
+            rms: mean(sums.residual),
+            relative_rms: ratio(sums.residual, sums.tau),
+            rms_raw: mean(sums.residual_raw),
+            durbin_watson: whiteness.as_ref().map(|w| w.durbin_watson),
+            white: whiteness.as_ref().map(|w| w.white),
+            ljung_box: whiteness.as_ref().and_then(|w| w.ljung_box),
+            ljung_box_p: whiteness.and_then(|w| w.ljung_box).map(|q| chi_square_above(LAGS, q)),
+        });
+    }
+    if joints.is_empty() {
+        return Err(Error::Numeric(
+            "no force is left to compare with: none was measured, or all samples are near standstill or the ends of the \
+             log, which must then be longer"
+                .into(),
+        ));
+    }
+    Ok(Validation {
+        schema: "inertial/validation/1",
+        samples: summary.samples,
+        joints,
+        relative_rms: ratio(residual, tau),
+    })
+}
+
+fn ratio(residual: f64, tau: f64) -> f64 {
+    if tau > 0.0 { (residual / tau).sqrt() } else { 0.0 }
+}
+
+/// The probability that chi-square with an even number of degrees of freedom is above `x`.
+fn chi_square_above(freedom: usize, x: f64) -> f64 {
+    let half = 0.5 * x;
+    let (mut sum, mut term) = (0.0, (-half).exp());
+    for k in 0..freedom / 2 {
+        sum += term;
+        term *= half / (k + 1) as f64;
+    }
+    sum
+}

@@ -1,0 +1,329 @@
+//! The result that people read.
+
+use std::collections::BTreeMap;
+
+use nalgebra::DMatrix;
+use serde::Serialize;
+
+use crate::Result;
+use crate::consistency::{DEFAULT_TOLERANCE, judge};
+use crate::estimation::equations::Equations;
+use crate::estimation::identification::residuals::Residual;
+use crate::estimation::joint_model::terms::{Motor, Term};
+use crate::estimation::least_squares::essential::Essential;
+use crate::mechanism::{Body, BodyKind, Mechanism};
+use crate::spatial::Inertia;
+
+/// The mechanism in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ModelSize {
+    /// Its name.
+    pub name: String,
+    /// Number of links that move.
+    pub bodies: usize,
+    /// Degrees of freedom.
+    pub dof: usize,
+}
+
+/// A tensor about the centre of mass, along the link's axes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Tensor {
+    pub ixx: f64,
+    pub ixy: f64,
+    pub ixz: f64,
+    pub iyy: f64,
+    pub iyz: f64,
+    pub izz: f64,
+}
+
+/// A body as estimated.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BodyEstimate {
+    /// Its name.
+    pub name: String,
+    /// Mass (kg).
+    pub mass: f64,
+    /// Centre of mass in the body's frame (m); the origin where the mass is zero.
+    pub com: [f64; 3],
+    /// Standard error of the mass, the prior's part in it: as large as the prior allows where the motion shows the mass only
+    /// together with other parameters. Absent where the estimator has no prior.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mass_std_error: Option<f64>,
+    /// Those of the centre of mass, alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub com_std_error: Option<[f64; 3]>,
+    /// Inertia about the centre of mass.
+    pub inertia: Tensor,
+    /// Whether a body can have these values.
+    pub consistent: bool,
+    /// Smallest eigenvalue of the pseudo-inertia.
+    pub pseudo_inertia_min_eigenvalue: f64,
+}
+
+impl BodyEstimate {
+    /// With its verdict.
+    pub fn new(name: &str, inertia: &Inertia<f64>) -> Result<Self> {
+        let verdict = judge(inertia, DEFAULT_TOLERANCE)?;
+        let t = inertia.about_com();
+        Ok(Self {
+            name: name.to_owned(),
+            mass: inertia.mass,
+            com: inertia.com().map_or([0.0; 3], Into::into),
+            mass_std_error: None,
+            com_std_error: None,
+            inertia: Tensor {
+                ixx: t[(0, 0)],
+                ixy: t[(0, 1)],
+                ixz: t[(0, 2)],
+                iyy: t[(1, 1)],
+                iyz: t[(1, 2)],
+                izz: t[(2, 2)],
+            },
+            consistent: verdict.is_consistent(),
+            pseudo_inertia_min_eigenvalue: verdict.pseudo_inertia_min_eigenvalue,
+        })
+    }
+
+    /// With standard errors from the covariance of its ten parameters.
+    pub(crate) fn with_errors(mut self, covariance: impl Fn(usize, usize) -> f64) -> Self {
+        self.mass_std_error = Some(covariance(0, 0).max(0.0).sqrt());
+        // Of c = h/m, to first order.
+        let com = |k: usize| {
+            let c = self.com[k];
+            let variance =
+                covariance(k + 1, k + 1) - 2.0 * c * covariance(0, k + 1) + c * c * covariance(0, 0);
+            variance.max(0.0).sqrt() / self.mass
+        };
+        self.com_std_error = (self.mass > 0.0).then(|| std::array::from_fn(com));
+        self
+    }
+}
+
+/// A joint's own model as estimated; what was not asked for is absent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct JointEstimate {
+    /// Its name.
+    pub name: String,
+    /// Viscous friction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub viscous: Option<f64>,
+    /// Coulomb friction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coulomb: Option<f64>,
+    /// Coulomb friction of forward motion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coulomb_positive: Option<f64>,
+    /// Coulomb friction of backward motion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coulomb_negative: Option<f64>,
+    /// Friction at rest above the Coulomb friction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stribeck: Option<f64>,
+    /// The speed at which it has fallen to 1/e.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stribeck_velocity: Option<f64>,
+    /// The exponent with which it falls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stribeck_exponent: Option<f64>,
+    /// Constant offset of the measured torque.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<f64>,
+    /// Rotor inertia, reflected to the joint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotor_inertia: Option<f64>,
+    /// Factor of the logged torque, where drive gains were to be found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain: Option<f64>,
+    /// Its standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain_std_error: Option<f64>,
+    /// What its drive turns with, where that is not this joint alone.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub turns_with: BTreeMap<String, f64>,
+    /// The user's own terms.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub terms: BTreeMap<String, f64>,
+    /// Standard errors of these terms, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub std_errors: BTreeMap<String, f64>,
+}
+
+/// A base parameter as estimated.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ParameterEstimate {
+    /// `BODY.NAME` of the combination.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Its standard error; of consistent estimators with the prior's part, see [`super::ConsistentFit::covariance`].
+    pub std_error: f64,
+    /// Standard error over the value; absent where that is zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relative_std_error: Option<f64>,
+}
+
+impl ParameterEstimate {
+    pub(crate) fn new(name: String, value: f64, std_error: f64) -> Self {
+        let mut out = Self { name, value, std_error, relative_std_error: None };
+        out.set_std_error(std_error);
+        out
+    }
+
+    pub(crate) fn set_std_error(&mut self, std_error: f64) {
+        self.std_error = std_error;
+        self.relative_std_error = (self.value != 0.0).then(|| (std_error / self.value).abs());
+    }
+}
+
+/// The result of [`crate::estimation::identification::identify`]; serialises to the object of `identify --json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Identification {
+    /// The object's schema.
+    pub schema: &'static str,
+    /// The mechanism.
+    pub model: ModelSize,
+    /// How.
+    pub estimator: &'static str,
+    /// Number of samples.
+    pub samples: usize,
+    /// Number of base parameters.
+    pub rank: usize,
+    /// Number of directions of base parameters that this motion showed.
+    pub excited: usize,
+    /// The bodies.
+    pub bodies: Vec<BodyEstimate>,
+    /// The joints.
+    pub joints: Vec<JointEstimate>,
+    /// The base parameters.
+    pub base_parameters: Vec<ParameterEstimate>,
+    /// Residuals of the data that were fitted.
+    pub fit: Vec<Residual>,
+    /// The same, all joints together.
+    pub fit_relative_rms: f64,
+    /// Residuals of the data kept for validation.
+    pub validation: Vec<Residual>,
+    /// The same, all joints together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_relative_rms: Option<f64>,
+    /// Combinations of unknowns that the motion did not show: adding any of them changes no prediction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_shown: Vec<BTreeMap<String, f64>>,
+    /// Unknowns that the noise does not cover, where asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub essential: Option<Essential>,
+    /// Covariance of the base parameters (least squares), where asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub covariance: Vec<Vec<f64>>,
+    /// Of the consistent estimator: cost less proven lower bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duality_gap: Option<f64>,
+    /// What people should know.
+    pub warnings: Vec<String>,
+    /// All parameters, for computation.
+    #[serde(skip)]
+    pub parameters: Vec<f64>,
+    /// The unknowns of the equations, for computation.
+    #[serde(skip)]
+    pub values: Vec<f64>,
+    /// How well the data show the base parameters, whatever the joints' terms are: singular values of unit columns, the
+    /// greatest first.
+    #[serde(skip)]
+    pub singular_values: Vec<f64>,
+    /// The drives as they were found.
+    #[serde(skip)]
+    pub(crate) motors: Vec<Motor>,
+    /// Rotor inertias by row that act like the inertia of links.
+    #[serde(skip)]
+    pub(crate) rotors: Vec<(usize, f64)>,
+}
+
+/// All bodies with mass; with their standard errors where the covariance of the parameters is known.
+pub(crate) fn bodies(mechanism: &Mechanism, covariance: Option<&DMatrix<f64>>) -> Result<Vec<BodyEstimate>> {
+    let with_mass = |kind: &BodyKind| matches!(kind, BodyKind::Link | BodyKind::Rotor);
+    let one = |(index, body): (usize, &Body)| {
+        let out = BodyEstimate::new(&body.name, &body.inertia)?;
+        let block = mechanism.parameter_blocks().iter().find(|b| b.body == index && b.len == 10);
+        Ok(match covariance.zip(block) {
+            Some((covariance, block)) => {
+                out.with_errors(|i, j| covariance[(block.offset + i, block.offset + j)])
+            }
+            None => out,
+        })
+    };
+    mechanism.bodies().iter().enumerate().filter(|(_, b)| with_mass(&b.kind)).map(one).collect()
+}
+
+/// How uncertain a result is.
+#[derive(Clone, Copy)]
+pub(crate) struct Errors<'a> {
+    /// Standard errors of the unknowns.
+    pub unknowns: &'a [f64],
+    /// Covariance of all parameters, where each has a prior.
+    pub parameters: Option<&'a DMatrix<f64>>,
+}
+
+/// `rotors` are inertias, by row, that act like those of links.
+pub(crate) fn joints(
+    equations: &Equations<'_>,
+    estimated: &Mechanism,
+    values: &[f64],
+    std_errors: Option<Errors<'_>>,
+    rotors: &[(usize, f64)],
+) -> Vec<JointEstimate> {
+    let names = equations.row_names();
+    let mut out: Vec<JointEstimate> = names
+        .into_iter()
+        .take(equations.coordinates())
+        .map(|name| JointEstimate { name, ..JointEstimate::default() })
+        .collect();
+    let first = equations.rank();
+    for (k, (&(v, term), &value)) in equations.terms.iter().zip(&values[first..]).enumerate() {
+        let joint = &mut out[v];
+        let name = match term {
+            Term::Given { index, .. } => &equations.joint_model().given[index].name,
+            _ => term.name(),
+        };
+        if let Some(errors) = std_errors {
+            joint.std_errors.insert(name.to_owned(), errors.unknowns[first + k]);
+        }
+        let place = match term {
+            Term::Viscous => &mut joint.viscous,
+            Term::Coulomb => &mut joint.coulomb,
+            Term::CoulombPositive => &mut joint.coulomb_positive,
+            Term::CoulombNegative => &mut joint.coulomb_negative,
+            Term::Stribeck => {
+                joint.stribeck_velocity = equations.bend(v).map(|b| b.speed);
+                joint.stribeck_exponent = equations.bend(v).map(|b| b.exponent);
+                &mut joint.stribeck
+            }
+            Term::Offset => &mut joint.offset,
+            Term::RotorInertia => &mut joint.rotor_inertia,
+            Term::Given { .. } => {
+                joint.terms.insert(name.to_owned(), value);
+                continue;
+            }
+        };
+        *place = Some(value);
+    }
+    rotors.iter().for_each(|&(row, inertia)| out[row].rotor_inertia = Some(inertia));
+    let names = equations.row_names();
+    for (v, motor) in equations.motors().iter().enumerate().filter(|(v, m)| m.shaft != [(*v, 1.0)]) {
+        out[v].turns_with = motor.shaft.iter().map(|&(k, factor)| (names[k].clone(), factor)).collect();
+    }
+    for block in estimated.parameter_blocks() {
+        let rotor = &estimated.bodies()[block.body];
+        if rotor.kind != BodyKind::SymmetricRotor {
+            continue;
+        }
+        let (square, inertia) = (rotor.drive.ratio.powi(2), rotor.inertia.rotational[(2, 2)]);
+        if let Some(row) = (0..out.len()).find(|&row| equations.tree_coordinate(row) == rotor.drive.v) {
+            *out[row].rotor_inertia.get_or_insert(0.0) += square * inertia;
+            if let Some(spread) = std_errors.and_then(|e| e.parameters) {
+                let error = square * spread[(block.offset, block.offset)].max(0.0).sqrt();
+                out[row].std_errors.insert(Term::RotorInertia.name().to_owned(), error);
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,159 @@
+//! From all columns that a summary holds to those of one model of the joints.
+//!
+//! Where the joints' model is to be found from the data (couplings, Stribeck speeds), a summary holds the columns of every
+//! candidate, each of one coordinate's force: the *wide* equations. A model's own columns are combinations of these, so its
+//! summary follows from the wide one without a second look at the data.
+
+use crate::estimation::equations::Equations;
+use crate::estimation::joint_model::stribeck::Bend;
+use crate::estimation::joint_model::terms::{Feature, Term};
+use crate::estimation::reduction::summary::Summary;
+use crate::linalg::Triangle;
+use crate::{Error, Result};
+
+/// A column as a combination of those of a wide channel.
+type Combination = Vec<(usize, f64)>;
+
+/// New unknowns, and for each channel the columns of those that act in it.
+pub(crate) struct Projection {
+    unknowns: usize,
+    channels: Vec<Vec<(usize, Combination)>>,
+}
+
+impl Projection {
+    /// To the unknowns of narrower equations.
+    pub fn new(wide: &Equations<'_>, narrow: &Equations<'_>) -> Result<Self> {
+        let mut out = Self { unknowns: narrow.rank(), channels: Vec::new() };
+        for channel in &wide.channels {
+            let base = channel.unknowns[..channel.entries.len()].iter().enumerate();
+            out.channels.push(base.map(|(k, &unknown)| (unknown, vec![(k, 1.0)])).collect());
+        }
+        for (i, &(v, term)) in narrow.terms.iter().enumerate() {
+            let motor = &narrow.motors()[v];
+            let feature = Feature::new(term, motor);
+            if !out.push(wide, &crate::estimation::joint_model::terms::rows(term, v, motor), &feature) {
+                let name = &narrow.names[narrow.rank() + i];
+                return Err(Error::Numeric(format!("the summary does not hold the columns of {name}")));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Number of unknowns.
+    pub fn len(&self) -> usize {
+        self.unknowns
+    }
+
+    /// One more unknown, of a motor on a shaft; false where the columns are not held.
+    pub fn add(
+        &mut self,
+        wide: &Equations<'_>,
+        term: Term,
+        shaft: &[(usize, f64)],
+        bend: Option<Bend>,
+    ) -> bool {
+        self.push(wide, shaft, &Feature { bend, ..Feature::on(term, shaft) })
+    }
+
+    fn push(&mut self, wide: &Equations<'_>, rows: &[(usize, f64)], feature: &Feature) -> bool {
+        let combinations: Option<Vec<Combination>> =
+            rows.iter().map(|&(row, _)| express(feature, wide, row)).collect();
+        let Some(combinations) = combinations else { return false };
+        for (&(row, factor), combination) in rows.iter().zip(combinations) {
+            let scaled = combination.into_iter().map(|(k, x)| (k, factor * x)).collect();
+            self.channels[row].push((self.unknowns, scaled));
+        }
+        self.unknowns += 1;
+        true
+    }
+
+    /// The factor of all channels together, with the forces as the last column.
+    pub fn stacked(&self, summary: &Summary, weights: &[f64]) -> Result<Triangle> {
+        let width = self.unknowns + 1;
+        let mut out = Triangle::new(width);
+        for ((columns, factor), &weight) in self.channels.iter().zip(&summary.factors).zip(weights) {
+            let rows = factor.triangle.width() - 1;
+            let mut block = vec![0.0; rows * width];
+            for (unknown, combination) in columns {
+                combine(
+                    &factor.triangle,
+                    combination,
+                    weight,
+                    &mut block[unknown * rows..(unknown + 1) * rows],
+                );
+            }
+            combine(&factor.triangle, &[(factor.unknowns(), 1.0)], weight, &mut block[(width - 1) * rows..]);
+            out.absorb(&mut block, rows)?;
+        }
+        Ok(out)
+    }
+}
+
+/// Adds a combination of a factor's columns to `out`.
+fn combine(factor: &Triangle, combination: &[(usize, f64)], weight: f64, out: &mut [f64]) {
+    for &(k, x) in combination {
+        out.iter_mut().enumerate().for_each(|(i, o)| *o += weight * x * factor.at(i, k));
+    }
+}
+
+impl Summary {
+    /// What this summary, made for wide equations, says of narrower ones.
+    pub(crate) fn project(&self, wide: &Equations<'_>, narrow: &Equations<'_>) -> Result<Self> {
+        self.check(wide)?;
+        let projection = Projection::new(wide, narrow)?;
+        let mut out = Self::empty(narrow);
+        out.samples = self.samples;
+        for (((columns, factor), channel), new) in
+            projection.channels.iter().zip(&self.factors).zip(&narrow.channels).zip(&mut out.factors)
+        {
+            (new.count, new.independent) = (factor.count, factor.independent);
+            new.clipped = factor.clipped;
+            for (new, lag) in new.lags.iter_mut().zip(&factor.lags) {
+                (new.pairs, new.independent, new.expected) = (lag.pairs, lag.independent, lag.expected);
+            }
+            let (rows, n) = (factor.triangle.width(), factor.unknowns());
+            let forces = [vec![(n, 1.0)], vec![(n + 1, 1.0)]];
+            let lags = factor.lags.iter().zip(&mut new.lags).filter(|(lag, _)| lag.pairs > 0);
+            let differences = lags.map(|(from, to)| (&from.triangle, &mut to.triangle));
+            for (from, to) in std::iter::once((&factor.triangle, &mut new.triangle)).chain(differences) {
+                let mut block = vec![0.0; rows * (channel.unknowns.len() + 2)];
+                let combinations = columns.iter().map(|(_, combination)| combination).chain(&forces);
+                for (combination, out) in combinations.zip(block.chunks_exact_mut(rows)) {
+                    combine(from, combination, 1.0, out);
+                }
+                to.absorb(&mut block, rows)?;
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// A feature in the force of a coordinate as a combination of the wide channel's columns.
+fn express(feature: &Feature, wide: &Equations<'_>, row: usize) -> Option<Combination> {
+    let channel = &wide.channels[row];
+    let first = channel.entries.len();
+    let find = |wanted: &Feature| channel.features.iter().position(|(_, f)| f == wanted).map(|k| first + k);
+    if let Some(k) = find(feature) {
+        return Some(vec![(k, 1.0)]);
+    }
+    match (feature.term, feature.bend) {
+        (Term::Viscous | Term::RotorInertia, _) => {
+            let single = |&(v, factor): &(usize, f64)| {
+                find(&Feature::on(feature.term, &[(v, 1.0)])).map(|k| (k, factor))
+            };
+            feature.shaft.iter().map(single).collect()
+        }
+        (Term::Coulomb, _) => {
+            let reversed: Vec<_> = feature.shaft.iter().map(|&(v, factor)| (v, -factor)).collect();
+            find(&Feature::on(Term::Coulomb, &reversed)).map(|k| vec![(k, -1.0)])
+        }
+        (Term::Stribeck, Some(bend)) => {
+            let nodes: Vec<Bend> = Bend::nodes().collect();
+            let at = |(k, weight): (usize, f64)| {
+                find(&Feature { bend: Some(nodes[k]), ..feature.clone() }).map(|column| (column, weight))
+            };
+            bend.interpolated().into_iter().map(at).collect()
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,264 @@
+//! The joints' own model: terms that are linear in one unknown each.
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimation::joint_model::expression::{Expression, State};
+use crate::estimation::joint_model::stribeck::Bend;
+use crate::estimation::reduction::measurements::Measurements;
+use crate::mechanism::{BodyKind, JointType, Mechanism};
+
+/// A term of a joint's own model, linear in one unknown. `v` and `a` are speed and acceleration of what drives the joint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Term {
+    /// Viscous friction: `v`.
+    Viscous,
+    /// Coulomb friction: the sign of `v`.
+    Coulomb,
+    /// Coulomb friction of forward motion: 1 where `v > 0`.
+    CoulombPositive,
+    /// Coulomb friction of backward motion: −1 where `v < 0`.
+    CoulombNegative,
+    /// Friction at rest above that of sliding: `sign(v) exp(−(|v|/vₛ)^δ)`.
+    Stribeck,
+    /// A constant force of sensor or drive.
+    Offset,
+    /// Inertia of what turns with the joint's drive, reflected to the joint: `a`.
+    RotorInertia,
+    /// A term of the user's own, by its number in [`JointModel::given`].
+    Given {
+        /// Its number.
+        index: usize,
+        /// Whether negative values are impossible.
+        nonnegative: bool,
+    },
+}
+
+impl Term {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Viscous => "viscous",
+            Self::Coulomb => "coulomb",
+            Self::CoulombPositive => "coulomb_positive",
+            Self::CoulombNegative => "coulomb_negative",
+            Self::Stribeck => "stribeck",
+            Self::Offset => "offset",
+            Self::RotorInertia => "rotor_inertia",
+            Self::Given { .. } => "given",
+        }
+    }
+
+    /// Whether nature forbids negative values.
+    pub fn is_nonnegative(self) -> bool {
+        match self {
+            Self::Offset => false,
+            Self::Given { nonnegative, .. } => nonnegative,
+            _ => true,
+        }
+    }
+
+    /// Whether it acts in the force of its own joint only, whatever the drive turns with.
+    fn is_local(self) -> bool {
+        matches!(self, Self::Offset | Self::Given { .. })
+    }
+}
+
+/// Which terms the joints have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools)]
+pub struct JointTerms {
+    /// Viscous friction.
+    pub viscous: bool,
+    /// Coulomb friction.
+    pub coulomb: bool,
+    /// A constant offset of the measured torque.
+    pub offset: bool,
+    /// Reflected rotor inertia of joints whose rotor is no body of the model. Joints with an armature in the model have
+    /// this term in any case.
+    pub rotor_inertia: bool,
+}
+
+/// A drive that turns with a combination of joint speeds: its friction and rotor inertia act, with the same coefficients, in
+/// the force of each of these joints (virtual work).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coupling {
+    /// Velocity coordinate that the drive is named after.
+    pub motor: usize,
+    /// Velocity coordinates and their coefficients, by coordinate.
+    pub shaft: Vec<(usize, f64)>,
+}
+
+/// A term of the user's own in the force of one coordinate.
+#[derive(Debug, Clone)]
+pub struct GivenTerm {
+    /// Its name in results.
+    pub name: String,
+    /// Velocity coordinate in whose force it acts.
+    pub coordinate: usize,
+    /// What its unknown multiplies.
+    pub expression: Expression,
+    /// Whether negative values are impossible.
+    pub nonnegative: bool,
+}
+
+/// All that is assumed of the joints.
+#[derive(Debug, Clone, Default)]
+pub struct JointModel {
+    /// The usual terms of all joints.
+    pub terms: JointTerms,
+    /// Coulomb friction of each direction apart; then [`JointTerms::coulomb`] does not count.
+    pub asymmetric: bool,
+    /// Stribeck friction, its speed and shape found from the data.
+    pub stribeck: bool,
+    /// Drives that are known to turn with several joints.
+    pub couplings: Vec<Coupling>,
+    /// Whether to look for drives that turn with two neighbouring joints.
+    pub search_couplings: bool,
+    /// Further terms.
+    pub given: Vec<GivenTerm>,
+    /// Names of the log's further columns that these terms use.
+    pub columns: Vec<String>,
+}
+
+impl From<JointTerms> for JointModel {
+    fn from(terms: JointTerms) -> Self {
+        Self { terms, ..Self::default() }
+    }
+}
+
+/// What drives a joint.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Motor {
+    /// Velocity coordinates that it turns with, in ascending order.
+    pub shaft: Vec<(usize, f64)>,
+    /// Its Stribeck friction.
+    pub bend: Option<Bend>,
+}
+
+/// What one unknown multiplies in the force of a coordinate.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Feature {
+    pub term: Term,
+    pub shaft: Vec<(usize, f64)>,
+    pub bend: Option<Bend>,
+}
+
+impl Feature {
+    /// Of a term of the motor; without what does not matter to it.
+    pub fn new(term: Term, motor: &Motor) -> Self {
+        let shaft = if term.is_local() { Vec::new() } else { motor.shaft.clone() };
+        Self { term, shaft, bend: motor.bend.filter(|_| term == Term::Stribeck) }
+    }
+
+    /// The same on another shaft.
+    pub fn on(term: Term, shaft: &[(usize, f64)]) -> Self {
+        Self { term, shaft: shaft.to_vec(), bend: None }
+    }
+
+    /// Its values at some samples, appended.
+    pub fn fill(
+        &self,
+        given: &[GivenTerm],
+        data: &Measurements<'_>,
+        samples: impl Iterator<Item = usize>,
+        out: &mut Vec<f64>,
+    ) {
+        let nv = data.nv();
+        let along = |x: &[f64], s: usize| -> f64 {
+            self.shaft.iter().map(|&(k, factor)| factor * x[s * nv + k]).sum()
+        };
+        let last = data.len().saturating_sub(1);
+        let state = |s: usize| [along(data.v, s), along(data.a, s)];
+        let sign = |s: usize| match (along(data.v, s), data.filter) {
+            // At the ends there is no change of sign to be seen.
+            (_, Some(filter)) => {
+                filter.sign([state(s.saturating_sub(1)), state(s), state((s + 1).min(last))])
+            }
+            (0.0, None) => 0.0,
+            (v, None) => v.signum(),
+        };
+        match (self.term, self.bend) {
+            (Term::Viscous, _) => out.extend(samples.map(|s| along(data.v, s))),
+            (Term::RotorInertia, _) => out.extend(samples.map(|s| along(data.a, s))),
+            (Term::Coulomb, _) => out.extend(samples.map(sign)),
+            (Term::CoulombPositive, _) => out.extend(samples.map(|s| 0.5 * (sign(s) + 1.0))),
+            (Term::CoulombNegative, _) => out.extend(samples.map(|s| 0.5 * (sign(s) - 1.0))),
+            (Term::Stribeck, Some(bend)) => out.extend(samples.map(|s| match data.filter {
+                Some(filter) => filter.mean(along(data.v, s), along(data.a, s), |v| bend.value(v)),
+                None => bend.value(along(data.v, s)),
+            })),
+            // Without its speed there is nothing to say of it.
+            (Term::Stribeck, None) => out.extend(samples.map(|_| 0.0)),
+            (Term::Offset, _) => out.extend(samples.map(|_| 1.0)),
+            (Term::Given { index, .. }, _) => {
+                let mut stack = Vec::new();
+                let (nq, columns) = (data.nq(), data.columns_per_sample());
+                out.extend(samples.map(|s| {
+                    let own = s * nv..(s + 1) * nv;
+                    let state = State {
+                        q: &data.q()[s * nq..(s + 1) * nq],
+                        v: &data.v[own.clone()],
+                        a: &data.a[own],
+                        columns: &data.columns.unwrap_or(&[])[s * columns..(s + 1) * columns],
+                    };
+                    given[index].expression.value(&state, &mut stack)
+                }));
+            }
+        }
+    }
+}
+
+/// The rows in which a term of the motor of coordinate `v` acts, with their factors.
+pub(crate) fn rows(term: Term, v: usize, motor: &Motor) -> Vec<(usize, f64)> {
+    if term.is_local() { vec![(v, 1.0)] } else { motor.shaft.clone() }
+}
+
+/// The motors of a mechanism: each turns with its own joint, but for the couplings.
+pub(crate) fn motors(nv: usize, couplings: &[Coupling]) -> Vec<Motor> {
+    let mut out: Vec<Motor> = (0..nv).map(|v| Motor { shaft: vec![(v, 1.0)], bend: None }).collect();
+    for coupling in couplings {
+        let mut shaft = coupling.shaft.clone();
+        shaft.sort_by_key(|&(v, _)| v);
+        out[coupling.motor].shaft = shaft;
+    }
+    out
+}
+
+/// The terms of all coordinates that slide along or turn about one axis.
+pub(crate) fn terms(mechanism: &Mechanism, model: &JointModel) -> Vec<(usize, Term)> {
+    let mut out = Vec::new();
+    let wanted = model.terms;
+    let has_rotor = |joint: usize| {
+        mechanism
+            .bodies()
+            .iter()
+            .any(|b| b.joint == joint && matches!(b.kind, BodyKind::Rotor | BodyKind::SymmetricRotor))
+    };
+    for (index, joint) in mechanism.joints().iter().enumerate().filter(|(_, j)| j.follows.is_none()) {
+        if matches!(joint.joint_type, JointType::Floating | JointType::Spherical | JointType::Planar { .. }) {
+            continue;
+        }
+        for v in joint.v_range() {
+            let rotor = (wanted.rotor_inertia && !has_rotor(index)) || mechanism.armature()[v] > 0.0;
+            let choices = [
+                (wanted.viscous, Term::Viscous),
+                (wanted.coulomb && !model.asymmetric, Term::Coulomb),
+                (model.asymmetric, Term::CoulombPositive),
+                (model.asymmetric, Term::CoulombNegative),
+                (model.stribeck, Term::Stribeck),
+                (wanted.offset, Term::Offset),
+                (rotor, Term::RotorInertia),
+            ];
+            out.extend(choices.iter().filter(|(wanted, _)| *wanted).map(|&(_, term)| (v, term)));
+        }
+    }
+    out.extend(
+        model
+            .given
+            .iter()
+            .enumerate()
+            .map(|(index, given)| (given.coordinate, Term::Given { index, nonnegative: given.nonnegative })),
+    );
+    out
+}

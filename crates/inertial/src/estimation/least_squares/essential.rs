@@ -1,0 +1,48 @@
+//! Essential parameters: those that the noise does not cover.
+
+use serde::Serialize;
+
+use crate::Result;
+use crate::estimation::equations::Equations;
+use crate::estimation::least_squares::fit::LeastSquares;
+use crate::estimation::reduction::summary::Summary;
+
+/// An unknown below so many of its standard errors could as well be zero.
+const COVERED: f64 = 2.0;
+
+/// Which unknowns are essential.
+#[derive(Debug, Clone, Serialize)]
+pub struct Essential {
+    /// Those that stay.
+    pub parameters: Vec<String>,
+    /// Those that noise covers, first dropped first.
+    pub dropped: Vec<String>,
+    #[serde(skip)]
+    pub(crate) fit: LeastSquares,
+}
+
+/// Leaves out, one after the other, the unknown that is least against its standard error, until all are at least two of them.
+pub(crate) fn essential(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    full: &LeastSquares,
+) -> Result<Essential> {
+    let mut only = vec![true; equations.len()];
+    let mut dropped = Vec::new();
+    loop {
+        let fit = LeastSquares::with_noise(equations, summary, full.noise.clone(), Some(&only))?;
+        let errors = fit.std_errors();
+        let ratio = |i: usize| if errors[i] > 0.0 { fit.values[i].abs() / errors[i] } else { 0.0 };
+        let least = (0..only.len()).filter(|&i| only[i]).min_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
+        match least.filter(|&i| ratio(i) < COVERED) {
+            Some(i) if dropped.len() + 1 < only.len() => {
+                only[i] = false;
+                dropped.push(equations.names[i].clone());
+            }
+            _ => {
+                let kept = equations.names.iter().zip(&only).filter(|(_, only)| **only);
+                return Ok(Essential { parameters: kept.map(|(n, _)| n.clone()).collect(), dropped, fit });
+            }
+        }
+    }
+}

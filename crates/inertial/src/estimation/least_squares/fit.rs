@@ -1,0 +1,309 @@
+//! Least squares for the unknowns, ordinary or weighted by each joint's noise, with their covariance.
+
+use nalgebra::{DMatrix, DVector};
+
+use crate::estimation::equations::Equations;
+use crate::estimation::least_squares::solution::Solution;
+use crate::estimation::reduction::summary::Summary;
+use crate::linalg::Triangle;
+use crate::{Error, Result};
+
+/// The noise of a joint is taken as at least so much of the largest joint's force: weights stay finite on data without
+/// noise, and a joint without any force does not count for more than the others.
+pub(crate) const LEAST_NOISE: f64 = 1e-9;
+
+/// Independent rows, beyond those that unknowns took, that tell a coordinate's noise.
+const NEEDED: f64 = 10.0;
+
+/// Noise relative to the force where no coordinate has as many.
+const ASSUMED: f64 = 0.01;
+
+/// Repetitions of weighting, and the relative change of the noise below which it has settled.
+const REPEATS: usize = 20;
+const SETTLED: f64 = 1e-6;
+
+/// Whether joints count by their noise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weighting {
+    /// Every force counts alike.
+    Ordinary,
+    /// Each joint's forces are divided by their noise, found from the residuals, repeated until it settles.
+    Weighted,
+}
+
+/// A least-squares estimate.
+#[derive(Debug, Clone)]
+pub struct LeastSquares {
+    /// The unknowns; of least (scaled) norm in directions that the motion did not show.
+    pub values: DVector<f64>,
+    /// Their covariance, in the directions that the motion showed. Noise is taken as independent between joints, and in
+    /// time as far as the filter leaves it.
+    pub covariance: DMatrix<f64>,
+    /// Standard deviation of each coordinate's noise.
+    pub noise: Vec<f64>,
+    /// Factor of the square root of each coordinate's information, `√(independent part)/noise`.
+    pub weights: Vec<f64>,
+    /// Number of directions that the motion showed.
+    pub seen: usize,
+    /// An orthonormal basis (scaled unknowns) of those it did not show.
+    pub unseen: DMatrix<f64>,
+    /// Unknowns are these times the scaled ones; zero where the motion does not show them at all.
+    scale: DVector<f64>,
+    /// Coordinates whose own residuals are too few to tell their noise.
+    pub(crate) thin: Vec<usize>,
+}
+
+impl LeastSquares {
+    /// Solves.
+    pub fn new(equations: &Equations<'_>, summary: &Summary, weighting: Weighting) -> Result<Self> {
+        summary.check(equations)?;
+        let equations_found: usize = summary.factors.iter().map(|f| f.count).sum();
+        if equations_found < equations.len() {
+            return Err(Error::Numeric(format!(
+                "{equations_found} measured forces are fewer than the {} unknowns",
+                equations.len()
+            )));
+        }
+        let mut weights = vec![1.0; equations.channels.len()];
+        let mut solution = Solution::new(equations, summary, &weights, None)?;
+        let mut left = solution.left(equations, summary, &weights);
+        let mut noise = Left::noise(&left);
+        if weighting == Weighting::Weighted {
+            for _ in 0..REPEATS {
+                weights = information_weights(summary, &noise);
+                solution = Solution::new(equations, summary, &weights, None)?;
+                left = solution.left(equations, summary, &weights);
+                let next = Left::noise(&left);
+                let change = noise.iter().zip(&next).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
+                noise = next;
+                if change < SETTLED {
+                    break;
+                }
+            }
+        }
+        Ok(Self { thin: Left::thin(&left), ..Self::of(equations, summary, solution, &weights, noise)? })
+    }
+
+    /// Weighted by noise that is known; where `only` is given, the other unknowns are zero.
+    pub(crate) fn with_noise(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        noise: Vec<f64>,
+        only: Option<&[bool]>,
+    ) -> Result<Self> {
+        let weights = information_weights(summary, &noise);
+        let solution = Solution::new(equations, summary, &weights, only)?;
+        Self::of(equations, summary, solution, &weights, noise)
+    }
+
+    fn of(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        solution: Solution,
+        weights: &[f64],
+        noise: Vec<f64>,
+    ) -> Result<Self> {
+        // H⁻¹ (Σ w⁴ σ²/f RᵀR) H⁻¹: exact for any weights; H⁻¹ where they are those of the information.
+        let spread: Vec<f64> = weights
+            .iter()
+            .zip(information_weights(summary, &noise))
+            .map(|(w, i)| if i > 0.0 { w * w / i } else { 0.0 })
+            .collect();
+        let middle = information(equations, summary, &spread)?.matrix() * &solution.inverse;
+        let covariance = middle.transpose() * middle;
+        Ok(Self {
+            values: solution.values,
+            covariance,
+            weights: information_weights(summary, &noise),
+            noise,
+            seen: solution.seen,
+            unseen: solution.unseen,
+            scale: solution.scale,
+            thin: Vec::new(),
+        })
+    }
+
+    /// The directions that rounding alone separates from nothing, each with the unknown it is named after: adding any of them to the
+    /// unknowns changes no prediction. Coefficients that rounding explains are left out.
+    pub fn unseen_combinations(&self) -> Vec<(usize, Vec<(usize, f64)>)> {
+        named_directions(&self.unseen, &self.scale)
+    }
+
+    /// Unknowns are these times the scaled ones.
+    pub(crate) fn scale(&self) -> &DVector<f64> {
+        &self.scale
+    }
+
+    /// Standard errors of the unknowns.
+    pub fn std_errors(&self) -> Vec<f64> {
+        self.covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect()
+    }
+}
+
+/// Directions given by an orthonormal basis in scaled unknowns, each named after an unknown of its own, in their units.
+pub(crate) fn named_directions(
+    unseen: &DMatrix<f64>,
+    scale: &DVector<f64>,
+) -> Vec<(usize, Vec<(usize, f64)>)> {
+    let mut basis = unseen.clone();
+    let mut pivots = Vec::new();
+    // Gauss and Jordan on columns: each direction gets an unknown of its own.
+    for k in 0..basis.ncols() {
+        let free = basis.columns(k, basis.ncols() - k);
+        let (row, column) = free.abs().iamax_full();
+        basis.swap_columns(k, k + column);
+        let pivot = basis[(row, k)];
+        basis.column_mut(k).unscale_mut(pivot);
+        for j in (0..basis.ncols()).filter(|&j| j != k) {
+            let (own, factor) = (basis.column(k).into_owned(), basis[(row, j)]);
+            basis.column_mut(j).axpy(-factor, &own, 1.0);
+        }
+        pivots.push(row);
+    }
+    let size = |i: usize| if scale[i] > 0.0 { scale[i] } else { 1.0 };
+    let direction = |(k, pivot): (usize, usize)| {
+        // Scaled columns have unit length: entries far below that are rounding of the basis.
+        let entries = (0..basis.nrows()).filter(|&i| basis[(i, k)].abs() > 1e-6);
+        (pivot, entries.map(|i| (i, basis[(i, k)] * size(i) / size(pivot))).collect())
+    };
+    pivots.into_iter().enumerate().map(direction).collect()
+}
+
+fn information_weights(summary: &Summary, noise: &[f64]) -> Vec<f64> {
+    let weight = |independent: f64, count: usize, noise: f64| {
+        if count == 0 || noise == 0.0 { 0.0 } else { (independent / count as f64).sqrt() / noise }
+    };
+    summary.factors.iter().zip(noise).map(|(f, &s)| weight(f.independent, f.count, s)).collect()
+}
+
+/// The information that a summary gives of the unknowns, for a known noise of each coordinate: the inverse of the
+/// covariance that weighted least squares would have.
+pub fn information_matrix(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    noise: &[f64],
+) -> Result<DMatrix<f64>> {
+    summary.check(equations)?;
+    if noise.len() != equations.channels.len() {
+        let (expected, found) = (equations.channels.len(), noise.len());
+        return Err(Error::Dimension { what: "noise", expected, found });
+    }
+    let factor = information(equations, summary, &information_weights(summary, noise))?.matrix();
+    Ok(factor.transpose() * factor)
+}
+
+/// The factor of all equations together, in the columns of all unknowns (without forces), each coordinate's rows times
+/// its weight.
+pub(crate) fn information(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Result<Triangle> {
+    stacked(equations, summary, weights, false)
+}
+
+/// The same with the (filtered) forces as the last column.
+pub(crate) fn stacked(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    weights: &[f64],
+    with_forces: bool,
+) -> Result<Triangle> {
+    let width = equations.len() + usize::from(with_forces);
+    let mut out = Triangle::new(width);
+    for ((channel, factor), &weight) in equations.channels.iter().zip(&summary.factors).zip(weights) {
+        let n = factor.unknowns();
+        let rows = n + 1;
+        let mut block = vec![0.0; rows * width];
+        for i in 0..rows {
+            let row = factor.triangle.row(i);
+            for (&unknown, r) in channel.unknowns.iter().zip(row) {
+                block[unknown * rows + i] = weight * r;
+            }
+            if with_forces {
+                block[(width - 1) * rows + i] = weight * row[n];
+            }
+        }
+        out.absorb(&mut block, rows)?;
+    }
+    Ok(out)
+}
+
+impl Solution {
+    fn new(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        weights: &[f64],
+        only: Option<&[bool]>,
+    ) -> Result<Self> {
+        Self::of_factor(&stacked(equations, summary, weights, true)?.matrix(), only)
+    }
+
+    /// What is left of each coordinate's rows, less the degrees of freedom that the fit took from them (the trace of their part of
+    /// the hat matrix).
+    fn left(&self, equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Vec<Left> {
+        let channels = equations.channels.iter().zip(&summary.factors).zip(weights);
+        channels
+            .map(|((channel, factor), weight)| {
+                if factor.count == 0 {
+                    return Left::default();
+                }
+                let n = factor.unknowns();
+                let r = DMatrix::from_fn(n, n, |i, j| factor.triangle.at(i, j));
+                let own =
+                    DMatrix::from_fn(n, n, |i, j| self.inverse[(channel.unknowns[i], channel.unknowns[j])]);
+                let taken = (&r * own).component_mul(&r).sum() * weight * weight;
+                let sums = factor.sums(|k| self.values[channel.unknowns[k]]);
+                // Of rows that are not all independent each unknown takes as many as make one that is.
+                let rows_each = factor.count as f64 / factor.independent;
+                Left {
+                    rows: factor.count,
+                    free: (factor.independent - taken).max(0.0),
+                    residual: sums.residual / rows_each,
+                    force: sums.tau / factor.count as f64,
+                }
+            })
+            .collect()
+    }
+}
+
+/// What a fit leaves of a coordinate's independent rows.
+#[derive(Clone, Copy, Default)]
+struct Left {
+    /// Rows, independent or not.
+    rows: usize,
+    /// Independent ones, less those that the unknowns took.
+    free: f64,
+    /// Their squared residuals.
+    residual: f64,
+    /// Mean square of the force.
+    force: f64,
+}
+
+impl Left {
+    /// Standard deviation of the noise of all coordinates.
+    ///
+    /// A coordinate with hardly more independent rows than unknowns is fitted by chance, the better the more it counts: it would
+    /// count for ever more. Where fewer than [`NEEDED`] are left, the others' noise relative to their force stands in for those
+    /// that are missing; where all together have no more, [`ASSUMED`] does.
+    fn noise(all: &[Self]) -> Vec<f64> {
+        let loud = || all.iter().filter(|c| c.force > 0.0);
+        let mut relative: Vec<f64> =
+            loud().filter(|c| c.free >= NEEDED).map(|c| c.residual / c.free / c.force).collect();
+        relative.sort_by(f64::total_cmp);
+        let usual = relative.get(relative.len() / 2).copied().unwrap_or_else(|| {
+            let free: f64 = loud().map(|c| c.free).sum();
+            let residual: f64 = loud().map(|c| c.residual / c.force).sum();
+            let missing = (NEEDED - free).max(0.0);
+            (residual + missing * ASSUMED.powi(2)) / (free + missing)
+        });
+        let least = LEAST_NOISE.powi(2) * all.iter().map(|c| c.force).fold(0.0, f64::max);
+        let noise = |c: &Self| {
+            let missing = (NEEDED - c.free).max(0.0);
+            let square = (c.residual + missing * usual * c.force) / (c.free + missing);
+            if c.rows == 0 { 0.0 } else { square.max(least).sqrt() }
+        };
+        all.iter().map(noise).collect()
+    }
+
+    /// Coordinates that were measured and have fewer than [`NEEDED`] left.
+    fn thin(all: &[Self]) -> Vec<usize> {
+        (0..all.len()).filter(|&k| all[k].rows > 0 && all[k].free < NEEDED).collect()
+    }
+}

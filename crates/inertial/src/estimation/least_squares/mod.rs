@@ -1,0 +1,9 @@
+//! Linear estimators: ordinary, weighted and robust least squares, with covariance.
+
+pub(crate) mod essential;
+pub(crate) mod fit;
+pub(crate) mod redundant_terms;
+pub(crate) mod robust;
+pub(crate) mod solution;
+
+pub use fit::*;

@@ -1,0 +1,62 @@
+//! The solution of rows of equations, from their factor.
+
+use nalgebra::{DMatrix, DVector};
+
+use crate::linalg::Svd;
+use crate::{Error, Result};
+
+/// Singular values of unit columns below this, relative to the largest, are directions that the motion did not show:
+/// what measured motion shows at all lies above 1e-5, what it cannot show at rounding (1e-12 after long sums).
+pub(crate) const UNSEEN: f64 = 1e-8;
+
+/// Least squares of the rows that a factor of `[A | b]` stands for; of least norm, in units of the columns' sizes, in
+/// directions that they do not show.
+pub(crate) struct Solution {
+    pub values: DVector<f64>,
+    /// `V/s` in the unknowns' units: `rootᵀ AᵀA root = 1` in the directions seen.
+    pub root: DMatrix<f64>,
+    /// Pseudo-inverse of `AᵀA`.
+    pub inverse: DMatrix<f64>,
+    /// How many directions were seen.
+    pub seen: usize,
+    /// An orthonormal basis (scaled unknowns) of the others.
+    pub unseen: DMatrix<f64>,
+    /// Unknowns are these times the scaled ones; zero where nothing shows them.
+    pub scale: DVector<f64>,
+}
+
+impl Solution {
+    /// Of the factor `[A | b]`; unknowns that `only` leaves out are zero.
+    pub fn of_factor(all: &DMatrix<f64>, only: Option<&[bool]>) -> Result<Self> {
+        let n = all.ncols() - 1;
+        let b = all.column(n).into_owned();
+        let mut a = all.columns(0, n).into_owned();
+        // Columns in units of their own size: ranks must not depend on kilograms against kilogram metres squared.
+        let norms: DVector<f64> = DVector::from_fn(n, |j, _| a.column(j).norm());
+        let largest = norms.iter().copied().fold(0.0, f64::max);
+        if largest == 0.0 {
+            return Err(Error::Numeric(
+                "the log holds no motion and no force that would show a parameter".into(),
+            ));
+        }
+        let scale = DVector::from_fn(n, |j, _| {
+            let counts = norms[j] > UNSEEN * largest && only.is_none_or(|only| only[j]);
+            if counts { norms[j].recip() } else { 0.0 }
+        });
+        for (mut column, s) in a.column_iter_mut().zip(scale.iter()) {
+            column *= *s;
+        }
+        let svd = Svd::new(&a)?;
+        let seen = svd.rank(UNSEEN).rank;
+        let values = svd.solve(&b, seen, 0.0).component_mul(&scale);
+        let mut root = svd.v.columns(0, seen).into_owned();
+        for j in 0..seen {
+            root.column_mut(j).unscale_mut(svd.values[j]);
+        }
+        for (mut row, s) in root.row_iter_mut().zip(scale.iter()) {
+            row *= *s;
+        }
+        let inverse = &root * root.transpose();
+        Ok(Self { values, root, inverse, seen, unseen: svd.null_space(seen), scale })
+    }
+}

@@ -1,0 +1,167 @@
+//! Bodies that can exist, from the momentum of a free-flying robot.
+//!
+//! Minimises `½ Σ eᵀ C⁻¹ e + W Σ_bodies d(P₀, P)` over possible bodies: the likelihood of
+//! [`MomentumEquations::errors_in_variables`] with the prior and the cones of [`crate::estimation::consistent::problem`]. The noise stands in the
+//! regressor, so the likelihood is not quadratic. Each step takes Gauss and Newton's model of it at the rates that are likeliest
+//! so far, solves that convex problem with its proof, and goes towards the solution as far as the cost falls. Cones are convex:
+//! every point on the way is possible. Where the steps end the model's gradient is the likelihood's own, so the optimum of the
+//! last model is one of the problem.
+//!
+//! Without stated noise the rows are those of plain least squares over the noise that its residuals show: one convex problem.
+
+use nalgebra::{DMatrix, DVector};
+
+use crate::estimation::consistent::problem::{Consistency, ConsistentProblem, LEAST_NOISE};
+use crate::estimation::least_squares::solution::Solution;
+use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
+use crate::optimize;
+use crate::{Error, Result};
+
+/// Steps at most; some ten are usual.
+const MOST_STEPS: usize = 60;
+
+/// A step so small, in standard errors, is none: the convex problems are solved to nine digits of their cost, and a step
+/// of so many standard errors changes it by its square.
+const SETTLED: f64 = 1e-4;
+
+/// The least part of a step that is tried.
+const LEAST_PART: f64 = 1e-3;
+
+/// A consistent estimate and what proves it.
+#[derive(Debug, Clone)]
+pub struct ConsistentMomentum {
+    /// All parameters; every body is possible.
+    pub parameters: Vec<f64>,
+    /// The base parameters. Their covariance is the inverse of the data's information plus the prior's curvature.
+    pub fit: MomentumFit,
+    /// Cost of the (last) convex problem less its proven lower bound.
+    pub duality_gap: f64,
+}
+
+impl MomentumEquations<'_> {
+    /// The likeliest parameters that bodies can have, given a prior, and the noise of the rates where it is known.
+    pub fn consistent(
+        &self,
+        samples: &MomentumSamples<'_>,
+        noise: Option<&RateNoise>,
+        wanted: &Consistency<'_>,
+    ) -> Result<ConsistentMomentum> {
+        match noise {
+            Some(noise) => self.consistent_likelihood(samples, noise, wanted),
+            None => self.consistent_squares(samples, wanted),
+        }
+    }
+
+    fn consistent_squares(
+        &self,
+        samples: &MomentumSamples<'_>,
+        wanted: &Consistency<'_>,
+    ) -> Result<ConsistentMomentum> {
+        let count = self.check(samples, None)?;
+        let rows = self.plain_rows(samples, count)?;
+        let solution = Solution::of_factor(&rows.matrix(), None)?;
+        let free = (6 * count).saturating_sub(solution.seen).max(1) as f64;
+        let size = (samples.momentum.iter().map(|x| x * x).sum::<f64>() / (6 * count) as f64).sqrt();
+        let sigma = (rows.at(self.len(), self.len()).abs() / free.sqrt()).max(LEAST_NOISE * size);
+        if sigma <= 0.0 {
+            return Err(Error::Numeric("all momenta are zero: nothing shows a parameter".into()));
+        }
+        let problem = self.problem(&(rows.matrix() / sigma), wanted)?;
+        let found = problem.solve(wanted, |_, _| true)?;
+        finished(&problem, &found, solution, None)
+    }
+
+    fn consistent_likelihood(
+        &self,
+        samples: &MomentumSamples<'_>,
+        noise: &RateNoise,
+        wanted: &Consistency<'_>,
+    ) -> Result<ConsistentMomentum> {
+        let count = self.check(samples, Some(noise))?;
+        let mut at = self.consistent_squares(samples, wanted)?.into_point();
+        let mut chi = self.chi_squared(samples, noise, &at.values)?;
+        let mut steps = 0;
+        loop {
+            let rows = self.likelihood_rows(samples, count, noise, &at.values)?;
+            let n = self.len();
+            // The unknowns are the parameters themselves, not the step.
+            let mut factor = rows.matrix();
+            let moved = factor.column(n) + factor.columns(0, n) * &at.values;
+            factor.set_column(n, &moved);
+            let problem = self.problem(&factor, wanted)?;
+            let found = problem.solve(wanted, |_, _| true)?;
+            let step = problem.unknowns(&found.x) - &at.values;
+            let length = (factor.columns(0, n) * &step).norm();
+            let lower = if length <= SETTLED || steps == MOST_STEPS {
+                None
+            } else {
+                let cost = |x: &DVector<f64>, values: &DVector<f64>, chi: f64| {
+                    0.5 * chi + problem.conic.cost(x) - half_square(&factor, values)
+                };
+                let before = cost(&at.all, &at.values, chi);
+                let mut part = 1.0;
+                loop {
+                    let all = &at.all + (&found.x - &at.all) * part;
+                    let values = problem.unknowns(&all);
+                    let trial = self.chi_squared(samples, noise, &values)?;
+                    if cost(&all, &values, trial) < before {
+                        break Some((Point { all, values }, trial));
+                    }
+                    part *= 0.5;
+                    if part < LEAST_PART {
+                        break None;
+                    }
+                }
+            };
+            let Some(lower) = lower else {
+                let solution = Solution::of_factor(&rows.matrix(), None)?;
+                let chi = self.chi_squared(samples, noise, &problem.unknowns(&found.x))?;
+                let mut out = finished(&problem, &found, solution, Some(chi))?;
+                out.fit.steps = steps;
+                // Where no part of a step lowers the cost its digits are used up: as good as it gets if the step is small.
+                out.fit.converged &= length <= 100.0 * SETTLED;
+                return Ok(out);
+            };
+            (at, chi) = lower;
+            steps += 1;
+        }
+    }
+
+    fn problem(&self, factor: &DMatrix<f64>, wanted: &Consistency<'_>) -> Result<ConsistentProblem> {
+        ConsistentProblem::of_bodies(self.mechanism(), &self.regrouping, 0, &[], factor, wanted)
+    }
+}
+
+/// The estimate that a solved problem gives.
+fn finished(
+    problem: &ConsistentProblem,
+    found: &optimize::Solution,
+    solution: Solution,
+    chi: Option<f64>,
+) -> Result<ConsistentMomentum> {
+    let values = problem.unknowns(&found.x);
+    let fit = solution.fit(problem.covariance(&found.x)?, chi);
+    Ok(ConsistentMomentum {
+        duality_gap: found.gap(),
+        fit: MomentumFit { values, converged: found.converged, ..fit },
+        parameters: found.x.as_slice().to_vec(),
+    })
+}
+
+/// All parameters, and the base parameters that they make.
+struct Point {
+    all: DVector<f64>,
+    values: DVector<f64>,
+}
+
+impl ConsistentMomentum {
+    fn into_point(self) -> Point {
+        Point { all: DVector::from_vec(self.parameters), values: self.fit.values }
+    }
+}
+
+/// `½‖Ax − b‖²` of rows `[A | b]`.
+fn half_square(factor: &DMatrix<f64>, x: &DVector<f64>) -> f64 {
+    let n = x.len();
+    0.5 * (factor.columns(0, n) * x - factor.column(n)).norm_squared()
+}

@@ -1,0 +1,293 @@
+//! From rates and momenta to the result that people read.
+
+use serde::Serialize;
+
+use crate::dynamics::{Frame, Workspace, momentum};
+use crate::estimation::consistent::problem::Consistency;
+use crate::estimation::identification::result::{BodyEstimate, ModelSize, bodies};
+use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
+use crate::mechanism::{BodyKind, Mechanism};
+use crate::{Error, Result};
+
+/// How parameters are estimated from momentum.
+#[derive(Debug, Clone, Default)]
+pub enum MomentumEstimator<'a> {
+    /// [`MomentumEquations::least_squares`].
+    Ols,
+    /// [`MomentumEquations::bias_compensated`].
+    Bcls,
+    /// [`MomentumEquations::errors_in_variables`].
+    #[default]
+    Eiv,
+    /// [`MomentumEquations::consistent`].
+    Consistent(Consistency<'a>),
+}
+
+impl MomentumEstimator<'_> {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ols => "ols",
+            Self::Bcls => "bcls",
+            Self::Eiv => "eiv",
+            Self::Consistent(wanted) => wanted.method.name(),
+        }
+    }
+}
+
+/// How positions follow from rates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RateRule {
+    /// With the mean of the rates at both ends of a sample.
+    #[default]
+    Trapezoid,
+    /// With the rate at its start (paper 002, eqs 44–47): late by half a sample.
+    Euler,
+}
+
+/// Positions from measured rates (`nv` per sample) at the times `t`, starting at `start`; `nq` per sample.
+pub fn integrate_rates(
+    mechanism: &Mechanism,
+    t: &[f64],
+    v: &[f64],
+    start: &[f64],
+    rule: RateRule,
+) -> Result<Vec<f64>> {
+    let (nq, nv) = (mechanism.nq(), mechanism.nv());
+    for (what, found, expected) in [("rates", v.len(), t.len() * nv), ("start", start.len(), nq)] {
+        if found != expected {
+            return Err(Error::Dimension { what, expected, found });
+        }
+    }
+    let mut q = start.to_vec();
+    let mut out = Vec::with_capacity(t.len() * nq);
+    let mut step = vec![0.0; nv];
+    for (i, &time) in t.iter().enumerate() {
+        if i > 0 {
+            let dt = time - t[i - 1];
+            let (before, after) = (&v[(i - 1) * nv..i * nv], &v[i * nv..(i + 1) * nv]);
+            for ((step, a), b) in step.iter_mut().zip(before).zip(after) {
+                *step = dt * if rule == RateRule::Euler { *a } else { 0.5 * (a + b) };
+            }
+            mechanism.integrate(&mut q, &step);
+        }
+        out.extend_from_slice(&q);
+    }
+    Ok(out)
+}
+
+/// A base parameter as estimated, beside the model's value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MomentumParameter {
+    /// `BODY.NAME` of the combination.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Its standard error: the Cramér–Rao bound for `eiv`, without the bias for `ols`.
+    pub std_error: f64,
+    /// What the given model says.
+    pub model: f64,
+    /// The difference from it, in standard errors.
+    pub difference_in_std_errors: f64,
+}
+
+/// The residual of one component of the momentum.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MomentumResidual {
+    /// The component, `momentum.px` and so on.
+    pub joint: String,
+    /// Root mean square of given less predicted momentum.
+    pub rms: f64,
+    /// The same over that of the given momentum; zero where that is zero.
+    pub relative_rms: f64,
+}
+
+/// The result of [`identify_momentum`]; serialises to the object of `identify --measured momentum --json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct MomentumIdentification {
+    /// The object's schema.
+    pub schema: &'static str,
+    /// The mechanism.
+    pub model: ModelSize,
+    /// What was measured.
+    pub measured: &'static str,
+    /// How.
+    pub estimator: &'static str,
+    /// Number of samples.
+    pub samples: usize,
+    /// Number of base parameters.
+    pub rank: usize,
+    /// Number of directions of base parameters that this motion showed.
+    pub excited: usize,
+    /// Bodies that have the estimated base parameters: with a consistent estimator possible ones near the prior, otherwise as
+    /// the model says, and then they need not be possible one by one.
+    pub bodies: Vec<BodyEstimate>,
+    /// No joint has a model of its own here.
+    pub joints: Vec<()>,
+    /// The base parameters.
+    pub base_parameters: Vec<MomentumParameter>,
+    /// Residuals of the data that were fitted.
+    pub fit: Vec<MomentumResidual>,
+    /// Residuals of the data kept for validation.
+    pub validation: Vec<MomentumResidual>,
+    /// `Σ eᵀC⁻¹e` over the degrees of freedom: about one where the noise is as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reduced_chi_squared: Option<f64>,
+    /// Of a consistent estimator: cost less proven lower bound of the convex problem that it ends with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duality_gap: Option<f64>,
+    /// What people should know.
+    pub warnings: Vec<String>,
+    /// All parameters, for computation.
+    #[serde(skip)]
+    pub parameters: Vec<f64>,
+}
+
+/// Estimates the parameters of a free-flying robot from its momentum.
+pub fn identify_momentum(
+    equations: &MomentumEquations<'_>,
+    samples: &MomentumSamples<'_>,
+    validation: Option<&MomentumSamples<'_>>,
+    noise: Option<&RateNoise>,
+    estimator: &MomentumEstimator<'_>,
+) -> Result<MomentumIdentification> {
+    let mechanism = equations.mechanism();
+    let stated = || {
+        noise.ok_or_else(|| {
+            Error::Numeric(format!("{} needs the noise of the rates, expected --noise", estimator.name()))
+        })
+    };
+    let (mut duality_gap, mut consistent) = (None, None);
+    let fit = match estimator {
+        MomentumEstimator::Ols => equations.least_squares(samples, noise)?,
+        MomentumEstimator::Bcls => equations.bias_compensated(samples, stated()?)?,
+        MomentumEstimator::Eiv => equations.errors_in_variables(samples, stated()?)?,
+        MomentumEstimator::Consistent(wanted) => {
+            let found = equations.consistent(samples, noise, wanted)?;
+            duality_gap = Some(found.duality_gap);
+            consistent = Some(found.parameters);
+            found.fit
+        }
+    };
+    let parameters = match consistent {
+        Some(parameters) => parameters,
+        None => equations.regrouping.expand(fit.values.as_slice(), &mechanism.parameters())?,
+    };
+    let estimated = mechanism.clone().with_parameters(&parameters)?;
+    let bodies = bodies(&estimated, None)?;
+    let count = samples.momentum.len() / 6;
+    let free = (6 * count).saturating_sub(fit.seen).max(1) as f64;
+    let chi = fit.chi_squared.map(|c| c / free);
+    let given = equations.regrouping.regroup(&mechanism.parameters())?;
+    let errors = fit.std_errors();
+    let base = equations.names.iter().zip(fit.values.iter()).zip(errors).zip(given);
+    Ok(MomentumIdentification {
+        schema: "inertial/identification/1",
+        model: ModelSize {
+            name: mechanism.name().to_owned(),
+            bodies: mechanism.bodies().iter().filter(|b| b.kind == BodyKind::Link).count(),
+            dof: mechanism.nv(),
+        },
+        measured: "momentum",
+        estimator: estimator.name(),
+        samples: count,
+        rank: equations.len(),
+        excited: fit.seen,
+        joints: Vec::new(),
+        base_parameters: base
+            .map(|(((name, &value), std_error), model)| MomentumParameter {
+                name: name.clone(),
+                value,
+                std_error,
+                model,
+                difference_in_std_errors: if std_error > 0.0 { (value - model) / std_error } else { 0.0 },
+            })
+            .collect(),
+        fit: residuals(&estimated, samples)?,
+        validation: validation.map_or_else(|| Ok(Vec::new()), |v| residuals(&estimated, v))?,
+        reduced_chi_squared: chi,
+        duality_gap,
+        warnings: warnings(equations, &fit, noise, estimator, chi, free, &bodies),
+        bodies,
+        parameters,
+    })
+}
+
+fn warnings(
+    equations: &MomentumEquations<'_>,
+    fit: &MomentumFit,
+    noise: Option<&RateNoise>,
+    estimator: &MomentumEstimator<'_>,
+    chi: Option<f64>,
+    free: f64,
+    bodies: &[BodyEstimate],
+) -> Vec<String> {
+    let mut out = equations.mechanism().warnings().to_vec();
+    let plain = matches!(estimator, MomentumEstimator::Ols);
+    if let MomentumEstimator::Consistent(wanted) = estimator {
+        out.extend(wanted.prior.note());
+    } else {
+        let impossible: Vec<_> = bodies.iter().filter(|b| !b.consistent).map(|b| b.name.as_str()).collect();
+        if !impossible.is_empty() {
+            out.push(format!(
+                "no body can have the values of {}: the estimator lmi finds some that bodies can have",
+                impossible.join(", ")
+            ));
+        }
+    }
+    if fit.seen < equations.len() {
+        // A direction of unit length has its main entries above this.
+        let part = |i: &usize| fit.unseen.row(*i).norm() > 0.1;
+        let mut names: Vec<_> =
+            (0..equations.len()).filter(part).map(|i| equations.names[i].as_str()).collect();
+        let more = names.len().saturating_sub(12);
+        names.truncate(12);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        out.push(format!(
+            "this motion does not show {} of {} base parameters: combinations of {}{more}",
+            equations.len() - fit.seen,
+            equations.len(),
+            names.join(", ")
+        ));
+    }
+    if !fit.converged {
+        out.push(format!("the likelihood did not settle in {} steps", fit.steps));
+    }
+    if plain && noise.is_some() {
+        out.push(
+            "least squares is biased by the noise of the rates: standard errors do not hold that; use eiv"
+                .into(),
+        );
+    }
+    // Five standard deviations of χ²/free, and room for positions that were not exact.
+    if let Some(chi) = chi.filter(|c| *c > 1.5 + 5.0 * (2.0 / free).sqrt() && !plain) {
+        out.push(format!(
+            "residuals are {:.2} times what the stated noise explains: it may be larger, or the geometry or positions wrong",
+            chi.sqrt()
+        ));
+    }
+    out
+}
+
+fn residuals(mechanism: &Mechanism, samples: &MomentumSamples<'_>) -> Result<Vec<MomentumResidual>> {
+    let (nq, nv) = (mechanism.nq(), mechanism.nv());
+    let count = samples.momentum.len() / 6;
+    let mut workspace = Workspace::new(mechanism);
+    let mut sums = [[0.0; 2]; 6];
+    for t in 0..count {
+        let (q, v) = (&samples.q[t * nq..(t + 1) * nq], &samples.v[t * nv..(t + 1) * nv]);
+        let found = momentum(mechanism, &mut workspace, q, v, Frame::Base)?;
+        let given = &samples.momentum[6 * t..6 * t + 6];
+        for (k, found) in found.linear.iter().chain(&found.angular).enumerate() {
+            sums[k][0] += (given[k] - found).powi(2);
+            sums[k][1] += given[k].powi(2);
+        }
+    }
+    let names = ["px", "py", "pz", "lx", "ly", "lz"];
+    let residual = |(name, [error, given]): (&str, [f64; 2])| MomentumResidual {
+        joint: format!("momentum.{name}"),
+        rms: (error / count.max(1) as f64).sqrt(),
+        relative_rms: if given > 0.0 { (error / given).sqrt() } else { 0.0 },
+    };
+    Ok(names.into_iter().zip(sums).map(residual).collect())
+}

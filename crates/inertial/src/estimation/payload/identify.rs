@@ -1,0 +1,425 @@
+//! A body added to one link, from the joints' torques.
+//!
+//! A payload with the parameters `π` in its link's frame changes the base parameters by `K π`: `K` are the columns of that
+//! link in the regrouping, moved to the link's frame. So summaries of the robot's own equations are all that is needed,
+//! of one log and a model that is known,
+//! `R (x₀ + [K π; δ]) ≈ r` with `δ` the joint terms that are to be found anew, or of two logs of the same robot, without
+//! and with the payload, `R₁ x ≈ r₁` and `R₂ (x + [K π; 0]) ≈ r₂`. What is common (`x` or `δ`) is eliminated; ten unknowns
+//! remain, of which the robot shows those outside the null space of `K`.
+
+use std::collections::BTreeMap;
+
+use nalgebra::{DMatrix, DVector};
+
+use crate::estimation::consistent::body_fit::possible_body;
+use crate::estimation::equations::Equations;
+use crate::estimation::identification::identify::{Estimator, IdentifyOptions};
+use crate::estimation::identification::residuals::validate;
+use crate::estimation::identification::result::{
+    BodyEstimate, Identification, ModelSize, ParameterEstimate, joints,
+};
+use crate::estimation::joint_model::terms::Term;
+use crate::estimation::least_squares::fit::named_directions;
+use crate::estimation::least_squares::solution::UNSEEN;
+use crate::estimation::payload::force_sensor::measured_prior;
+use crate::estimation::payload::link::PayloadLink;
+use crate::estimation::reduction::summary::Summary;
+use crate::linalg::{Svd, Triangle};
+use crate::spatial::{Inertia, PARAMETER_NAMES, Parameters};
+use crate::{Error, Result};
+
+/// Least noise, relative to the largest joint's force: weights stay finite on data without noise.
+const LEAST_NOISE: f64 = 1e-9;
+
+/// Repetitions of weighting, and the relative change of the noise below which it has settled.
+const REPEATS: usize = 20;
+const SETTLED: f64 = 1e-6;
+
+/// Weight of a prior that is as good as none.
+pub const TRACE_OF_PRIOR: f64 = 1e-6;
+
+/// What is known of the robot without its payload.
+#[derive(Debug, Clone, Copy)]
+pub enum Unloaded<'a> {
+    /// The model's own parameters and joint terms, but for the terms that `free` names (`--friction`, `--offset`): those are
+    /// found together with the payload.
+    Model {
+        /// For each of [`Equations::terms`].
+        free: &'a [bool],
+    },
+    /// What another log of the same robot says.
+    Log(&'a Summary),
+}
+
+/// Identifies the payload on a link; `loaded` is the summary of the robot with it.
+///
+/// The result has the payload as its one body, in the link's frame; `base_parameters` are the combinations of its ten
+/// parameters that the robot's torques can show. Without `options.prior` (which is the robot's affair) the prior is
+/// [`measured_prior`].
+pub fn identify_payload(
+    equations: &Equations<'_>,
+    link: &PayloadLink,
+    loaded: &Summary,
+    unloaded: Unloaded<'_>,
+    options: &IdentifyOptions,
+) -> Result<Identification> {
+    loaded.check(equations)?;
+    let mut problem = Problem::new(equations, link, loaded, unloaded)?;
+    let fit = problem.fit(options.estimator == Estimator::Ols)?;
+    let mut warnings = equations.mechanism().warnings().to_vec();
+    let rank = link.regrouping.rank();
+    if fit.seen < rank {
+        warnings.push(format!(
+            "this motion shows {} of the {rank} combinations of the payload's parameters",
+            fit.seen
+        ));
+    }
+    let values: [f64; 10] = std::array::from_fn(|i| fit.payload[i]);
+    let (parameters, proven) = match options.estimator {
+        Estimator::Ols | Estimator::Wls => (Parameters::from(values), None),
+        _ => {
+            let errors = std::array::from_fn(|i| fit.covariance[(i, i)].max(0.0).sqrt());
+            let prior = measured_prior(&values, &errors);
+            let Reduced { a, b, .. } = problem.without_common(&problem.weights)?;
+            let found = possible_body(a, b, &prior, options, fit.seen == 10)?;
+            warnings.extend(found.note);
+            (found.parameters, Some((found.gap, found.covariance)))
+        }
+    };
+    let unknowns = problem.unknowns(&fit, &parameters);
+    let residuals = validate(equations, loaded, &unknowns)?;
+    let inertia = Inertia::from_parameters(&parameters);
+    let mut body = BodyEstimate::new("payload", &inertia)?;
+    if let Some((_, covariance)) = &proven {
+        body = body.with_errors(|i, j| covariance[(i, j)]);
+    }
+    let base_parameters = combinations(link, &parameters, &fit.covariance)?;
+    let mechanism = equations.mechanism();
+    let mut joint_estimates = joints(equations, mechanism, &unknowns, None, &[]);
+    if let Unloaded::Model { free } = unloaded {
+        // What the model says and this log was not asked about is no result.
+        for (&(v, term), _) in equations.terms.iter().zip(free).filter(|(_, free)| !**free) {
+            let joint = &mut joint_estimates[v];
+            match term {
+                Term::Viscous => joint.viscous = None,
+                Term::Coulomb => joint.coulomb = None,
+                Term::RotorInertia => joint.rotor_inertia = None,
+                _ => {}
+            }
+        }
+    }
+    Ok(Identification {
+        not_shown: fit.not_shown,
+        essential: None,
+        covariance: Vec::new(),
+        schema: "inertial/identification/1",
+        model: ModelSize { name: mechanism.name().to_owned(), bodies: 1, dof: mechanism.nv() },
+        estimator: options.estimator.name(),
+        samples: problem.samples,
+        rank,
+        excited: fit.seen,
+        bodies: vec![body],
+        joints: joint_estimates,
+        base_parameters,
+        fit_relative_rms: residuals.relative_rms,
+        fit: residuals.joints,
+        validation: Vec::new(),
+        validation_relative_rms: None,
+        duality_gap: proven.map(|(gap, _)| gap),
+        warnings,
+        parameters: parameters.as_slice().to_vec(),
+        values: unknowns,
+        singular_values: Vec::new(),
+        motors: Vec::new(),
+        rotors: Vec::new(),
+    })
+}
+
+/// The equations of one coordinate in one log, columns `[common | payload | force]`.
+struct Rows {
+    channel: usize,
+    matrix: DMatrix<f64>,
+    count: f64,
+    independent: f64,
+}
+
+struct Problem {
+    rows: Vec<Rows>,
+    /// Number of common unknowns.
+    common: usize,
+    channels: usize,
+    samples: usize,
+    /// Weight of each coordinate, `√independent/noise`.
+    weights: Vec<f64>,
+    /// Common unknowns as unknowns of the equations, and what these are without any.
+    to_unknowns: DMatrix<f64>,
+    known: DVector<f64>,
+    effect: DMatrix<f64>,
+}
+
+struct Fit {
+    common: DVector<f64>,
+    payload: DVector<f64>,
+    covariance: DMatrix<f64>,
+    seen: usize,
+    /// Combinations of its parameters that add to no force.
+    not_shown: Vec<BTreeMap<String, f64>>,
+}
+
+impl Problem {
+    fn new(
+        equations: &Equations<'_>,
+        link: &PayloadLink,
+        loaded: &Summary,
+        unloaded: Unloaded<'_>,
+    ) -> Result<Self> {
+        let (n, rank) = (equations.len(), equations.rank());
+        let mut effect = DMatrix::zeros(n, 10);
+        effect.rows_mut(0, rank).copy_from(&link.effect);
+        let (to_unknowns, known) = match unloaded {
+            Unloaded::Model { free } => {
+                if free.len() != equations.terms.len() {
+                    let (expected, found) = (equations.terms.len(), free.len());
+                    return Err(Error::Dimension { what: "choice of joint terms", expected, found });
+                }
+                let chosen: Vec<usize> = (0..free.len()).filter(|&i| free[i]).collect();
+                let mut map = DMatrix::zeros(n, chosen.len());
+                let mut known = DVector::from_vec(equations.model_values()?);
+                for (j, &i) in chosen.iter().enumerate() {
+                    map[(rank + i, j)] = 1.0;
+                    known[rank + i] = 0.0;
+                }
+                (map, known)
+            }
+            Unloaded::Log(_) => (DMatrix::identity(n, n), DVector::zeros(n)),
+        };
+        let mut out = Self {
+            rows: Vec::new(),
+            common: to_unknowns.ncols(),
+            channels: equations.channels.len(),
+            samples: loaded.samples,
+            weights: vec![1.0; equations.channels.len()],
+            to_unknowns,
+            known,
+            effect,
+        };
+        out.push(equations, loaded, true);
+        if let Unloaded::Log(summary) = unloaded {
+            summary.check(equations)?;
+            out.samples += summary.samples;
+            out.push(equations, summary, false);
+        }
+        let found: f64 = out.rows.iter().map(|r| r.count).sum();
+        let needed = out.common + link.regrouping.rank();
+        if found < needed as f64 {
+            return Err(Error::Numeric(format!(
+                "{found} measured forces are fewer than the {needed} unknowns"
+            )));
+        }
+        Ok(out)
+    }
+
+    fn push(&mut self, equations: &Equations<'_>, summary: &Summary, with_payload: bool) {
+        let channels = equations.channels.iter().zip(&summary.factors).enumerate();
+        for (c, (channel, factor)) in channels.filter(|(_, (_, f))| f.count > 0) {
+            let n = factor.unknowns();
+            let factor_rows = DMatrix::from_fn(n + 1, n, |i, j| factor.triangle.at(i, j));
+            let pick = |m: &DMatrix<f64>| m.select_rows(&channel.unknowns);
+            let mut matrix = DMatrix::zeros(n + 1, self.common + 11);
+            matrix.columns_mut(0, self.common).copy_from(&(&factor_rows * pick(&self.to_unknowns)));
+            if with_payload {
+                matrix.columns_mut(self.common, 10).copy_from(&(&factor_rows * pick(&self.effect)));
+            }
+            let known = DVector::from_iterator(n, channel.unknowns.iter().map(|&k| self.known[k]));
+            let force = DVector::from_fn(n + 1, |i, _| factor.triangle.at(i, n)) - &factor_rows * known;
+            matrix.set_column(self.common + 10, &force);
+            self.rows.push(Rows {
+                channel: c,
+                matrix,
+                count: factor.count as f64,
+                independent: factor.independent,
+            });
+        }
+    }
+
+    /// All rows times their weights, reduced.
+    fn reduced(&self, weights: &[f64]) -> Result<DMatrix<f64>> {
+        let mut out = Triangle::new(self.common + 11);
+        for rows in &self.rows {
+            let mut block = &rows.matrix * weights[rows.channel];
+            let count = block.nrows();
+            out.absorb(block.as_mut_slice(), count)?;
+        }
+        Ok(out.matrix())
+    }
+
+    /// The payload's columns and the forces, less what common unknowns explain.
+    fn without_common(&self, weights: &[f64]) -> Result<Reduced> {
+        let all = self.reduced(weights)?;
+        let common = if self.common == 0 {
+            None
+        } else {
+            Some(Scaled::new(&all.columns(0, self.common).into_owned())?)
+        };
+        let own = all.columns(self.common, 10).into_owned();
+        let norms = norms(&own);
+        let (mut a, mut b) = (own, all.column(self.common + 10).into_owned());
+        if let Some(common) = &common {
+            let range = common.svd.u.columns(0, common.seen);
+            a -= range * (range.transpose() * &a);
+            b -= range * (range.transpose() * &b);
+        }
+        Ok(Reduced { all, common, norms, a, b })
+    }
+
+    fn fit(&mut self, ordinary: bool) -> Result<Fit> {
+        let mut fit = self.solve()?;
+        let mut noise = self.noise(&fit)?;
+        if ordinary {
+            // One noise for all.
+            let (mut sum, mut count) = (0.0, 0.0);
+            for rows in &self.rows {
+                sum += noise[rows.channel].powi(2) * rows.count;
+                count += rows.count;
+            }
+            noise.fill((sum / count).sqrt());
+            self.weigh(&noise);
+            return self.solve();
+        }
+        for _ in 0..REPEATS {
+            self.weigh(&noise);
+            fit = self.solve()?;
+            let next = self.noise(&fit)?;
+            let change = noise.iter().zip(&next).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
+            noise = next;
+            if change < SETTLED {
+                break;
+            }
+        }
+        self.weigh(&noise);
+        self.solve()
+    }
+
+    fn weigh(&mut self, noise: &[f64]) {
+        for c in 0..self.channels {
+            let own = self.rows.iter().filter(|r| r.channel == c);
+            let (count, independent) = own.fold((0.0, 0.0), |s, r| (s.0 + r.count, s.1 + r.independent));
+            self.weights[c] =
+                if count > 0.0 && noise[c] > 0.0 { (independent / count).sqrt() / noise[c] } else { 0.0 };
+        }
+    }
+
+    fn solve(&self) -> Result<Fit> {
+        let Reduced { all, common, norms, a, b } = self.without_common(&self.weights)?;
+        let payload = Scaled::with_norms(&a, &norms)?;
+        let values = payload.solve(&b);
+        let rest = all.column(self.common + 10) - all.columns(self.common, 10) * &values;
+        Ok(Fit {
+            common: common.map_or_else(|| DVector::zeros(0), |c| c.solve(&rest)),
+            covariance: &payload.root * payload.root.transpose(),
+            seen: payload.seen,
+            not_shown: named_directions(&payload.svd.null_space(payload.seen), &payload.scale)
+                .into_iter()
+                .map(|(_, parts)| {
+                    let named = |(i, x): (usize, f64)| (format!("payload.{}", PARAMETER_NAMES[i]), x);
+                    parts.into_iter().map(named).collect()
+                })
+                .collect(),
+            payload: values,
+        })
+    }
+
+    /// Noise of each coordinate, with the degrees of freedom that the fit took from it.
+    fn noise(&self, fit: &Fit) -> Result<Vec<f64>> {
+        let all = self.reduced(&self.weights)?;
+        let root = Scaled::new(&all.columns(0, self.common + 10).into_owned())?.root;
+        let solution =
+            DVector::from_iterator(self.common + 10, fit.common.iter().chain(&fit.payload).copied());
+        let mut sums = vec![(0.0, 0.0, 0.0); self.channels];
+        for rows in &self.rows {
+            let a = rows.matrix.columns(0, self.common + 10);
+            let force = rows.matrix.column(self.common + 10);
+            let taken = (a * &root).norm_squared() * self.weights[rows.channel].powi(2);
+            let sum = &mut sums[rows.channel];
+            sum.0 += (force - a * &solution).norm_squared();
+            sum.1 += rows.count - taken * rows.count / rows.independent;
+            sum.2 += force.norm_squared() / rows.count;
+        }
+        let least = LEAST_NOISE.powi(2) * sums.iter().map(|s| s.2).fold(0.0, f64::max);
+        let of = |&(residual, free, _): &(f64, f64, f64)| (residual / free.max(1.0)).max(least).sqrt();
+        Ok(sums.iter().map(of).collect())
+    }
+
+    /// The unknowns of the equations for the robot with its payload.
+    fn unknowns(&self, fit: &Fit, payload: &Parameters<f64>) -> Vec<f64> {
+        let payload = DVector::from_column_slice(payload.as_slice());
+        (&self.known + &self.to_unknowns * &fit.common + &self.effect * payload).as_slice().to_vec()
+    }
+}
+
+/// What can be known of a payload, with standard errors.
+pub(crate) fn combinations(
+    link: &PayloadLink,
+    payload: &Parameters<f64>,
+    covariance: &DMatrix<f64>,
+) -> Result<Vec<ParameterEstimate>> {
+    let base = link.regrouping.regroup(payload.as_slice())?;
+    let estimate = |(combination, &value): (&Vec<(usize, f64)>, &f64)| {
+        let mut row = DVector::zeros(10);
+        combination.iter().for_each(|&(c, x)| row[c] = x);
+        let variance = row.dot(&(covariance * &row));
+        let name = format!("payload.{}", PARAMETER_NAMES[combination[0].0]);
+        ParameterEstimate::new(name, value, variance.max(0.0).sqrt())
+    };
+    Ok(link.regrouping.combinations.iter().zip(&base).map(estimate).collect())
+}
+
+/// A weighted problem with its common unknowns eliminated.
+struct Reduced {
+    /// Before that.
+    all: DMatrix<f64>,
+    common: Option<Scaled>,
+    /// Lengths of the payload's columns before that.
+    norms: DVector<f64>,
+    a: DMatrix<f64>,
+    b: DVector<f64>,
+}
+
+fn norms(a: &DMatrix<f64>) -> DVector<f64> {
+    DVector::from_fn(a.ncols(), |j, _| a.column(j).norm())
+}
+
+/// Columns in units of their own size, decomposed.
+pub(crate) struct Scaled {
+    pub svd: Svd,
+    scale: DVector<f64>,
+    pub seen: usize,
+    /// `root rootᵀ` is the pseudo-inverse of `AᵀA`.
+    pub root: DMatrix<f64>,
+}
+
+impl Scaled {
+    pub fn new(a: &DMatrix<f64>) -> Result<Self> {
+        Self::with_norms(a, &norms(a))
+    }
+
+    /// In units of given sizes: what is small beside them is not seen.
+    fn with_norms(a: &DMatrix<f64>, norms: &DVector<f64>) -> Result<Self> {
+        let largest = norms.iter().copied().fold(0.0, f64::max);
+        let scale = norms.map(|s| if s > UNSEEN * largest { s.recip() } else { 0.0 });
+        let svd = Svd::new(&(a * DMatrix::from_diagonal(&scale)))?;
+        let seen = svd.values.iter().filter(|&&s| s > UNSEEN).count();
+        let mut root = svd.v.columns(0, seen).into_owned();
+        for j in 0..seen {
+            root.column_mut(j).unscale_mut(svd.values[j]);
+        }
+        for (mut row, s) in root.row_iter_mut().zip(scale.iter()) {
+            row *= *s;
+        }
+        Ok(Self { svd, scale, seen, root })
+    }
+
+    pub fn solve(&self, b: &DVector<f64>) -> DVector<f64> {
+        self.svd.solve(b, self.seen, 0.0).component_mul(&self.scale)
+    }
+}

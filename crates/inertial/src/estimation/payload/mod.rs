@@ -1,0 +1,5 @@
+//! Identification of a payload, from joint torques or behind a force/torque sensor.
+
+pub(crate) mod force_sensor;
+pub(crate) mod identify;
+pub(crate) mod link;

@@ -1,0 +1,127 @@
+//! Estimation while the robot moves: a square-root information filter with exponential forgetting.
+//!
+//! The state is the triangular factor of each coordinate's equations ([`Summary`]): new samples are taken in by
+//! reflections, what is older fades. Nothing is squared and nothing grows, so the filter may run for ever; estimates are
+//! those of a batch whose samples have these weights, by any estimator that works on a summary.
+
+use crate::estimation::equations::Equations;
+use crate::estimation::reduction::measurements::Measurements;
+use crate::estimation::reduction::summary::Summary;
+use crate::{Error, Result};
+
+/// Samples that are taken in row by row, at most.
+const FEW: usize = 256;
+
+/// A summary that grows with a stream and forgets.
+///
+/// When `n` samples arrive together, the squared weight of everything before them is multiplied by `forgetting^n`; with 1
+/// nothing is forgotten and the summary is that of all samples. Counts fade alike: residuals are divided by the sum of
+/// weights, errors by Kish's effective number of samples `(Σw)²/Σw²`.
+///
+/// ```
+/// use inertial::dynamics::{InverseDynamics, Samples};
+/// use inertial::estimation::{Equations, IdentifyOptions, JointTerms, Measurements, Online, identify};
+/// use inertial::mechanism::{DEFAULT_SNAP, builtin};
+/// let robot = builtin::get("planar-2r")?.build(&Default::default())?;
+/// let equations = Equations::new(&robot, JointTerms::default(), DEFAULT_SNAP)?;
+/// let dynamics = InverseDynamics::new(&robot);
+/// let mut scratch = dynamics.scratch();
+/// let mut online = Online::new(&equations, 0.999)?;
+/// for k in 0..200 {
+///     let t = 0.02 * f64::from(k);
+///     let (q, v, a) = ([t.sin(), (2.0 * t).cos()], [t.cos(), -2.0 * (2.0 * t).sin()], [-t.sin(), -4.0 * (2.0 * t).cos()]);
+///     let mut tau = [0.0; 2];
+///     dynamics.rnea(&mut scratch, &q, &v, &a, &mut tau)?;
+///     let samples = Samples::new(&dynamics, 1, &q, &v, &a)?;
+///     online.absorb(&Measurements::new(samples, &v, &a, &tau))?;
+/// }
+/// let found = identify(&equations, &online.summary(), None, &IdentifyOptions::default())?;
+/// assert!(found.bodies.iter().all(|b| b.consistent) && found.fit_relative_rms < 1e-4);
+/// # Ok::<(), inertial::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Online<'e, 'm> {
+    equations: &'e Equations<'m>,
+    forgetting: f64,
+    summary: Summary,
+    /// Of each coordinate: the sum of weights, of their squares, and the sum of weights of what is independent.
+    sums: Vec<[f64; 3]>,
+}
+
+impl<'e, 'm> Online<'e, 'm> {
+    /// Of no samples; `forgetting` is the weight that a sample keeps when the next arrives, above 0 and at most 1.
+    pub fn new(equations: &'e Equations<'m>, forgetting: f64) -> Result<Self> {
+        if !(forgetting > 0.0 && forgetting <= 1.0) {
+            return Err(Error::Numeric(format!(
+                "the forgetting factor is {forgetting}, expected a number above 0 and at most 1"
+            )));
+        }
+        let summary = Summary::empty(equations);
+        let sums = vec![[0.0; 3]; summary.factors.len()];
+        Ok(Self { equations, forgetting, summary, sums })
+    }
+
+    /// Takes in new samples. Where they are refused, nothing has changed.
+    pub fn absorb(&mut self, data: &Measurements<'_>) -> Result<()> {
+        data.check(self.equations)?;
+        data.check_finite(self.equations)?;
+        if data.len() > FEW {
+            return self.absorb_many(data);
+        }
+        // A few rows go straight into the factors: a summary of their own would cost more than they do.
+        let [before, after] = data.beyond;
+        let count = data.len() - before - after;
+        self.fade(count);
+        let counts: Vec<usize> = self.summary.factors.iter().map(|f| f.count).collect();
+        data.reduce(self.equations, before, count, &mut self.summary.factors)?;
+        self.summary.samples += count;
+        for ((factor, sums), before) in self.summary.factors.iter_mut().zip(&mut self.sums).zip(counts) {
+            let count = (factor.count - before) as f64;
+            let independent = data.independent_rows() * count;
+            factor.independent += independent;
+            *sums = [sums[0] + count, sums[1] + count, sums[2] + independent];
+        }
+        Ok(())
+    }
+
+    /// Takes in samples by a summary of their own, which threads build.
+    fn absorb_many(&mut self, data: &Measurements<'_>) -> Result<()> {
+        let new = Summary::new(self.equations, data)?;
+        self.fade(new.samples);
+        self.summary.merge(&new)?;
+        for (factor, sums) in new.factors.iter().zip(&mut self.sums) {
+            let count = factor.count as f64;
+            *sums = [sums[0] + count, sums[1] + count, sums[2] + factor.independent];
+        }
+        Ok(())
+    }
+
+    /// Lets what is older fade when so many samples arrive.
+    fn fade(&mut self, samples: usize) {
+        let keep = self.forgetting.powi(i32::try_from(samples).unwrap_or(i32::MAX));
+        if keep == 1.0 {
+            return;
+        }
+        for (factor, sums) in self.summary.factors.iter_mut().zip(&mut self.sums) {
+            factor.triangle.scale(keep.sqrt());
+            *sums = [sums[0] * keep, sums[1] * keep * keep, sums[2] * keep];
+        }
+    }
+
+    /// Number of samples so far, forgotten ones included.
+    pub fn samples(&self) -> usize {
+        self.summary.samples
+    }
+
+    /// What the stream says now.
+    pub fn summary(&self) -> Summary {
+        let mut out = self.summary.clone();
+        for (factor, &[weight, squares, independent]) in out.factors.iter_mut().zip(&self.sums) {
+            let count = weight.round() as usize;
+            factor.count = count;
+            // As many samples as Kish's number, and of those the share that the filter leaves independent.
+            factor.independent = if weight > 0.0 { weight / squares * independent } else { 0.0 };
+        }
+        out
+    }
+}

@@ -1,0 +1,287 @@
+//! The same low-pass on both sides of the equations.
+
+use std::f64::consts::PI;
+
+use crate::{Error, Result};
+
+/// Half the window, in periods of the cut-off: the gain is one to 1 % below 0.5 of the cut-off, and below 1 % above 1.5 of it.
+const HALF: f64 = 1.5;
+/// Rate of the rows, in cut-offs: twice Nyquist's for what lies below the cut-off, where little is left above 1.5 of it.
+const RATE: f64 = 4.0;
+/// Rows with more weight than this on samples that do not count are left out. Where a joint turns back it is slow for a few
+/// hundredths of the window; where it rests, for all of it.
+const LOST: f64 = 0.1;
+/// Points at which a function that bends is averaged over a sample's neighbourhood.
+const POINTS: usize = 16;
+
+/// A low-pass without phase that slides over the rows of the equations, forces included, and keeps every n-th.
+///
+/// States are low-passed before derivatives are taken, and so are forces. But the regressor of low-passed states is not the
+/// low-passed regressor: friction jumps where a joint turns back, and products of velocities have a wider band than
+/// velocities. With this filter on both sides (its cut-off at half that of the states, where they are still intact) the
+/// equations hold for what is left, whatever the columns are. Columns also pass what the forces have passed before
+/// ([`RowFilter::after`]): a force is smooth where friction jumps, its column is not.
+///
+/// ```
+/// use inertial::estimation::RowFilter;
+/// let filter = RowFilter::new(2.0, 32.0)?;
+/// assert_eq!(filter.every(), 4);
+/// assert!((filter.weights().iter().sum::<f64>() - 1.0).abs() < 1e-12);
+/// # Ok::<(), inertial::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowFilter {
+    /// Weights of forces and of columns.
+    weights: Vec<f64>,
+    columns: Vec<f64>,
+    every: usize,
+    /// Time between samples.
+    step: f64,
+    /// Samples of forces within that time, where they were taken at these instants.
+    sampled: Option<f64>,
+}
+
+impl RowFilter {
+    /// With gain one half at the cut-off, for samples of a rate: a sinc in a Hann window.
+    pub fn new(cutoff_hz: f64, rate_hz: f64) -> Result<Self> {
+        if !(cutoff_hz > 0.0 && cutoff_hz < 0.5 * rate_hz && rate_hz.is_finite()) {
+            return Err(Error::Numeric(format!(
+                "the rows' cut-off of {cutoff_hz} Hz: expected more than 0 and less than half the rate of {rate_hz} Hz"
+            )));
+        }
+        let half = (HALF * rate_hz / cutoff_hz).ceil();
+        let weight = |k: f64| {
+            let x = 2.0 * PI * cutoff_hz / rate_hz * k;
+            let sinc = if k == 0.0 { 1.0 } else { x.sin() / x };
+            sinc * (0.5 * PI * k / (half + 1.0)).cos().powi(2)
+        };
+        let n = half as usize;
+        let mut weights: Vec<f64> = (0..=2 * n).map(|k| weight(k as f64 - half)).collect();
+        let sum: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|w| *w /= sum);
+        let every = (rate_hz / (RATE * cutoff_hz)).floor().max(1.0) as usize;
+        Ok(Self { columns: weights.clone(), weights, every, step: 1.0 / rate_hz, sampled: None })
+    }
+
+    /// For forces that have passed a filter without phase, of the given gain at a frequency (Hz): columns pass it here.
+    ///
+    /// The window is as long as before; where the gain is smooth below one and a half of the cut-off, it is met to some
+    /// ten-thousandths.
+    pub fn after(mut self, gain: impl Fn(f64) -> f64) -> Self {
+        let half = self.half();
+        let bins = 4 * half;
+        let angle = |m: usize, k: usize| PI * (m * k) as f64 / bins as f64;
+        // Both are even: sums of cosines, from zero to half the rate.
+        let response: Vec<f64> = (0..=bins)
+            .map(|m| {
+                let own = self.weights[half]
+                    + 2.0 * (1..=half).map(|k| self.weights[half + k] * angle(m, k).cos()).sum::<f64>();
+                own * gain(0.5 * m as f64 / (bins as f64 * self.step))
+            })
+            .collect();
+        let ends = |k: usize| response[0] + response[bins] * if k.is_multiple_of(2) { 1.0 } else { -1.0 };
+        let weight = |k: usize| {
+            let inner: f64 = (1..bins).map(|m| response[m] * angle(m, k).cos()).sum();
+            0.5 * (ends(k) + 2.0 * inner) / bins as f64
+        };
+        let side: Vec<f64> = (0..=half).map(weight).collect();
+        let sum = side[0] + 2.0 * side[1..].iter().sum::<f64>();
+        // What is constant has passed the other filter unchanged.
+        self.columns = (0..=2 * half).map(|k| side[k.abs_diff(half)] / sum).collect();
+        self
+    }
+
+    /// For forces of which a sensor took so many samples in the time from one sample to the next, one of them at each sample.
+    /// A force that jumps with a speed's sign then jumps between two of the sensor's samples, and all that is known of where is
+    /// the middle between them.
+    pub fn sampled(mut self, times: usize) -> Self {
+        self.sampled = Some(times.max(1) as f64);
+        self
+    }
+
+    /// The correlation of two rows so many rows apart where the noise is white.
+    pub(crate) fn correlation(&self, rows: usize) -> f64 {
+        let shift = rows * self.every;
+        let of = |shift: usize| self.weights.iter().zip(self.weights.iter().skip(shift)).map(|(a, b)| a * b);
+        of(shift).sum::<f64>() / of(0).sum::<f64>()
+    }
+
+    /// Weights of the samples around a row's centre, for forces.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// The same for the columns of the regressor.
+    pub fn column_weights(&self) -> &[f64] {
+        &self.columns
+    }
+
+    /// Samples on either side of a row's centre.
+    pub fn half(&self) -> usize {
+        self.weights.len() / 2
+    }
+
+    /// Samples from row to row.
+    pub fn every(&self) -> usize {
+        self.every
+    }
+
+    /// The part of the rows that is independent: of white noise the rows keep `Σh²` of the variance, and would keep
+    /// `1/every` were they independent and no less informative.
+    pub fn independent(&self) -> f64 {
+        (self.every as f64 * self.weights.iter().map(|w| w * w).sum::<f64>()).min(1.0)
+    }
+
+    /// Whether a row counts whose samples count as `keep` says.
+    pub fn keeps(&self, keep: &[bool]) -> bool {
+        let lost: f64 = self.weights.iter().zip(keep).filter(|(_, k)| !**k).map(|(w, _)| w.abs()).sum();
+        lost <= LOST
+    }
+
+    /// The sign of a speed, averaged over the neighbourhood of a sample: samples alone would place a jump half a step wrong.
+    /// It lies where the speed changes its sign, or where the sensor saw it ([`RowFilter::sampled`]).
+    ///
+    /// Speed and acceleration are those at the sample before, at this one and at the next; between them the speed is the
+    /// cubic that has both at its ends. The weight over two steps is `(9 − 15 u²)/8`, whose mean is one and whose spread is zero,
+    /// so slow changes pass with gain one (to 1e-4 at the cut-off, 16 samples per period).
+    pub(crate) fn sign(&self, [before, now, after]: [[f64; 2]; 3]) -> f64 {
+        let [v, a] = now;
+        if v == 0.0 {
+            return 0.0;
+        }
+        // Backwards in time accelerations have the opposite sign.
+        let after = self.part_before_turn(now, after);
+        let before = self.part_before_turn([v, -a], [before[0], -before[1]]);
+        v.signum() * (after + before - 1.0)
+    }
+
+    /// The part (twice the weight) of the step from one sample to another before the speed changes its sign: one where it
+    /// does not.
+    fn part_before_turn(&self, [v, a]: [f64; 2], [to_v, to_a]: [f64; 2]) -> f64 {
+        if v * to_v >= 0.0 {
+            return 1.0;
+        }
+        let (a, to_a) = (a * self.step, to_a * self.step);
+        let cubic = |u: f64| {
+            let (rest, both) = (1.0 - u, u * (1.0 - u));
+            v * rest * rest * (1.0 + 2.0 * u) + to_v * u * u * (3.0 - 2.0 * u) + both * (a * rest - to_a * u)
+        };
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..30 {
+            let middle = 0.5 * (low + high);
+            *(if cubic(middle) * v > 0.0 { &mut low } else { &mut high }) = middle;
+        }
+        let turn = self.sampled.map_or(low, |times| ((low * times).floor() + 0.5) / times);
+        1.25 * turn * (1.8 - turn * turn)
+    }
+
+    /// A function of the speed, averaged in the same way.
+    pub(crate) fn mean(&self, v: f64, a: f64, f: impl Fn(f64) -> f64) -> f64 {
+        let reach = a * self.step;
+        // Away from where the speed changes sign, one value is as good.
+        if v.abs() >= 10.0 * reach.abs() {
+            return f(v);
+        }
+        let point = |i: usize| (2.0 * i as f64 + 1.0) / POINTS as f64 - 1.0;
+        let weight = |u: f64| 9.0 - 15.0 * u * u;
+        let total: f64 = (0..POINTS).map(|i| weight(point(i))).sum();
+        (0..POINTS).map(|i| weight(point(i)) * f(v + reach * point(i))).sum::<f64>() / total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gain_is_one_then_half_then_nothing() {
+        for rate in [5.0, 16.0, 100.0] {
+            let filter = RowFilter::new(1.0, rate).unwrap();
+            let gain = |f: f64| -> f64 {
+                let middle = filter.half() as f64;
+                let term = |(k, w): (usize, &f64)| w * (2.0 * PI * f / rate * (k as f64 - middle)).cos();
+                filter.weights().iter().enumerate().map(term).sum()
+            };
+            assert!((gain(1.0) - 0.5).abs() < 0.005, "{rate}");
+            assert!((0..50).all(|k| (gain(0.01 * f64::from(k)) - 1.0).abs() < 0.011));
+            assert!((0..100).all(|k| gain(1.5 + 0.01 * f64::from(k)).abs() < 0.011));
+        }
+        assert!(RowFilter::new(0.0, 1.0).is_err() && RowFilter::new(0.5, 1.0).is_err());
+        assert!(RowFilter::new(f64::NAN, 1.0).is_err());
+    }
+
+    #[test]
+    fn columns_pass_what_forces_have_passed() {
+        let gain = |f: f64| 1.0 / (1.0 + (f / 2.0).powi(8));
+        let plain = RowFilter::new(1.0, 16.0).unwrap();
+        assert_eq!(plain.weights(), plain.column_weights());
+        let filter = plain.after(gain);
+        let response = |weights: &[f64], f: f64| -> f64 {
+            let middle = filter.half() as f64;
+            let term = |(k, w): (usize, &f64)| w * (2.0 * PI * f / 16.0 * (k as f64 - middle)).cos();
+            weights.iter().enumerate().map(term).sum()
+        };
+        for f in (0..150).map(|k| 0.01 * f64::from(k)) {
+            let (force, column) =
+                (response(filter.weights(), f) * gain(f), response(filter.column_weights(), f));
+            assert!((force - column).abs() < 1e-3, "{f}: {force} {column}");
+        }
+    }
+
+    #[test]
+    fn jumps_between_samples_are_averaged() {
+        let filter = RowFilter::new(1.0, 16.0).unwrap();
+        let fine = |v: f64, a: f64, f: &dyn Fn(f64) -> f64| {
+            let n = 20_000;
+            let value = |i: i32| {
+                let u = f64::from(2 * i + 1) / f64::from(n) - 1.0;
+                (9.0 - 15.0 * u * u) / 8.0 * f(v + a * u / 16.0)
+            };
+            (0..n).map(value).sum::<f64>() * 2.0 / f64::from(n)
+        };
+        let bend = |v: f64| v.signum() * (-v.abs() / 0.02).exp();
+        let line = |v: f64, a: f64| [-1.0, 0.0, 1.0].map(|u| [v + a * u / 16.0, a]);
+        for (v, a) in [(0.01, 1.0), (-0.03, 0.7), (0.02, -0.5), (0.5, 1.0), (0.3, 0.0)] {
+            // The jump of 2 lies within a step of the fine sum.
+            assert!((filter.sign(line(v, a)) - fine(v, a, &f64::signum)).abs() < 4e-4, "{v} {a}");
+            // Sixteen points place the jump to an eighth of a step, which counts by at most 9/8.
+            assert!((filter.mean(v, a, bend) - fine(v, a, &bend)).abs() < 0.15, "{v} {a}");
+        }
+        assert_eq!(filter.sign([[0.0; 2]; 3]), 0.0);
+        // A cubic that turns twice, at −0.5 and at 0.25 steps.
+        let turning = [-1.0, 0.0, 1.0].map(|u: f64| {
+            let (v, slope) = ((u + 0.5) * (0.25 - u), -2.0 * u - 0.25);
+            [v, 16.0 * slope]
+        });
+        let part = |u: f64| 1.25 * u * (1.8 - u * u);
+        assert!((filter.sign(turning) - (part(0.5) + part(0.25) - 1.0)).abs() < 1e-8);
+        // A sensor with four samples in each step sees the jump in the middle between two of them.
+        let seen = filter.clone().sampled(4);
+        let quarter = 0.25 / 16.0;
+        for (v, at) in [(0.1, 0.5), (0.9, 0.5), (1.1, 1.5), (-0.1, -0.5), (-3.2, -3.5), (4.1, 9.0)] {
+            let expected = if at > 4.0 { 1.0 } else { filter.sign(line(at * quarter, 1.0)) };
+            assert!((seen.sign(line(v * quarter, 1.0)) - expected).abs() < 1e-8, "{v}");
+        }
+    }
+
+    #[test]
+    fn rows_of_white_noise_are_correlated_as_stated() {
+        let filter = RowFilter::new(1.0, 16.0).unwrap();
+        assert!((filter.correlation(0) - 1.0).abs() < 1e-15);
+        // The transform of the squared gain, by its integral.
+        let gain = |f: f64| -> f64 {
+            let middle = filter.half() as f64;
+            let term = |(k, w): (usize, &f64)| w * (2.0 * PI * f / 16.0 * (k as f64 - middle)).cos();
+            filter.weights().iter().enumerate().map(term).sum()
+        };
+        let integral = |lag: usize| -> f64 {
+            let time = (lag * filter.every()) as f64 / 16.0;
+            let term = |f: f64| gain(f).powi(2) * (2.0 * PI * f * time).cos();
+            (0..8000).map(|k| term(0.001 * f64::from(k) + 5e-4)).sum()
+        };
+        for lag in 1..5 {
+            let found = filter.correlation(lag);
+            assert!((found - integral(lag) / integral(0)).abs() < 1e-4, "{lag}: {found}");
+        }
+    }
+}

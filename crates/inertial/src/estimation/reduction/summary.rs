@@ -1,0 +1,339 @@
+//! What a log says of the unknowns, in a few kilobytes.
+
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+use serde::{Deserialize, Serialize};
+
+use crate::estimation::equations::{Channel, Equations};
+use crate::estimation::joint_model::expression::State;
+use crate::estimation::reduction::measurements::Measurements;
+use crate::estimation::reduction::rows::BLOCK;
+use crate::linalg::Triangle;
+use crate::{Error, Result};
+
+const SCHEMA: &str = "inertial/summary/1";
+
+/// The triangular factor of `[Y | terms | τ | τ_raw]` for each measured coordinate, and counts.
+///
+/// It is all that estimators and residuals need: `‖Y x − τ‖²` follows for any `x`, for filtered and raw forces, and
+/// weights per coordinate can be chosen afterwards. Summaries of parts merge into that of the whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
+pub struct Summary {
+    names: Vec<String>,
+    fingerprint: u64,
+    /// Number of samples, whichever forces count.
+    pub samples: usize,
+    pub(crate) factors: Vec<Factor>,
+}
+
+/// Of one coordinate.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Factor {
+    pub triangle: Triangle,
+    /// Forces that count.
+    pub count: usize,
+    /// Those of them that are independent.
+    pub independent: f64,
+    /// What differences between rows one, two, … independent samples apart say, for how white a residual is.
+    pub lags: [Lag; LAGS],
+    /// Sum of squared residuals, each at most Huber's bound: of robust passes only, and not kept in files.
+    pub clipped: f64,
+}
+
+/// Differences between rows so many independent samples apart are kept at most.
+pub(crate) const LAGS: usize = 4;
+
+/// Differences between rows some distance apart.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Lag {
+    /// Their factor.
+    pub triangle: Triangle,
+    /// Their number.
+    pub pairs: usize,
+    /// As many independent ones they are worth.
+    pub independent: f64,
+    /// Sum of the correlations that the rows of white noise would have.
+    pub expected: f64,
+}
+
+impl Factor {
+    pub fn new(width: usize) -> Self {
+        let triangle = Triangle::new(width);
+        let lag = || Lag { triangle: triangle.clone(), pairs: 0, independent: 0.0, expected: 0.0 };
+        Self { lags: std::array::from_fn(|_| lag()), triangle, count: 0, independent: 0.0, clipped: 0.0 }
+    }
+
+    /// Columns before the two of forces.
+    pub fn unknowns(&self) -> usize {
+        self.triangle.width() - 2
+    }
+}
+
+impl Summary {
+    /// Samples whose factor one thread builds, at most.
+    pub const PART: usize = 8192;
+
+    /// Of no samples.
+    pub fn empty(equations: &Equations<'_>) -> Self {
+        let factor = |c: &Channel| Factor::new(c.unknowns.len() + 2);
+        Self {
+            names: equations.names.clone(),
+            fingerprint: fingerprint(equations),
+            samples: 0,
+            factors: equations.channels.iter().map(factor).collect(),
+        }
+    }
+
+    /// Of measurements, in one pass. The result is the same for any number of threads.
+    pub fn new(equations: &Equations<'_>, data: &Measurements<'_>) -> Result<Self> {
+        data.check(equations)?;
+        let [before, after] = data.beyond;
+        let count = data.len() - before - after;
+        // Whatever the number of threads, so that the result does not depend on it: a short log has a few parts too, each much
+        // longer than what the filter reaches beyond it.
+        let least = (8 * data.reach()).clamp(1024, Self::PART);
+        let size = (count / 8).clamp(least, Self::PART).next_multiple_of(BLOCK);
+        let part = |k: usize| Self::of_part(equations, data, before + k * size, size.min(count - k * size));
+        // One part needs no other threads.
+        let parts: Vec<Self> = if count <= size {
+            (0..count.div_ceil(size)).map(part).collect::<Result<_>>()?
+        } else {
+            (0..count.div_ceil(size)).into_par_iter().map(part).collect::<Result<_>>()?
+        };
+        let mut out = Self::empty(equations);
+        for part in &parts {
+            out.merge(part)?;
+        }
+        match out.factors.iter().position(|f| !f.triangle.is_finite()) {
+            None => Ok(out),
+            Some(v) => {
+                let name = &equations.row_names()[v];
+                Err(Error::Numeric(format!("the measurements of {name} are not finite")))
+            }
+        }
+    }
+
+    fn of_part(
+        equations: &Equations<'_>,
+        data: &Measurements<'_>,
+        first: usize,
+        count: usize,
+    ) -> Result<Self> {
+        let mut out = Self::empty(equations);
+        out.samples = count;
+        data.reduce(equations, first, count, &mut out.factors)?;
+        for factor in &mut out.factors {
+            factor.independent = data.independent_rows() * factor.count as f64;
+        }
+        Ok(out)
+    }
+
+    /// Adds what another summary of the same equations says.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        if self.names != other.names || self.fingerprint != other.fingerprint {
+            return Err(Error::Numeric(
+                "two summaries of different models or joint terms cannot be merged".into(),
+            ));
+        }
+        if self.samples == 0 {
+            // Not by orthogonal maps: the summary of one log is that log's, bit for bit.
+            *self = other.clone();
+            return Ok(());
+        }
+        self.samples += other.samples;
+        for (own, other) in self.factors.iter_mut().zip(&other.factors) {
+            own.triangle.merge(&other.triangle)?;
+            own.count += other.count;
+            own.independent += other.independent;
+            for (own, other) in own.lags.iter_mut().zip(&other.lags) {
+                own.triangle.merge(&other.triangle)?;
+                own.pairs += other.pairs;
+                own.independent += other.independent;
+                own.expected += other.expected;
+            }
+            own.clipped += other.clipped;
+        }
+        Ok(())
+    }
+
+    /// A fifth of the size: without what tells how white residuals are. Estimates and residuals stay the same.
+    #[must_use]
+    pub fn without_differences(mut self) -> Self {
+        for factor in &mut self.factors {
+            factor.lags = Factor::new(factor.triangle.width()).lags;
+        }
+        self
+    }
+
+    /// Of the same log with the opposite sign of all forces.
+    pub(crate) fn with_forces_reversed(&self) -> Result<Self> {
+        let mut out = self.clone();
+        for factor in &mut out.factors {
+            let (width, n) = (factor.triangle.width(), factor.unknowns());
+            let differences = factor.lags.iter_mut().map(|lag| &mut lag.triangle);
+            for triangle in std::iter::once(&mut factor.triangle).chain(differences) {
+                let mut upper = triangle.upper();
+                // The last two columns; row i begins at its diagonal.
+                let mut start = 0;
+                for i in 0..width {
+                    (n.max(i)..width).for_each(|j| upper[start + j - i] *= -1.0);
+                    start += width - i;
+                }
+                *triangle = Triangle::from_upper(width, &upper)?;
+            }
+        }
+        Ok(out)
+    }
+
+    /// Refuses a summary that was made for other equations.
+    pub fn check(&self, equations: &Equations<'_>) -> Result<()> {
+        let fits = self.names == equations.names
+            && self.fingerprint == fingerprint(equations)
+            && self.factors.len() == equations.channels.len()
+            && self.factors.iter().zip(&equations.channels).all(|(f, c)| f.unknowns() == c.unknowns.len());
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::Numeric("the summary was made for another model or other joint terms: give the model and the options of the call that made it".into()))
+        }
+    }
+}
+
+/// FNV-1a of what the columns depend on beside their names: geometry and gravity.
+fn fingerprint(equations: &Equations<'_>) -> u64 {
+    let mechanism = equations.mechanism();
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |x: f64| {
+        // Both zeros are one number.
+        for byte in (x + 0.0).to_bits().to_le_bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    mechanism.gravity().iter().for_each(|&x| add(x));
+    for body in mechanism.bodies() {
+        body.placement.rotation.iter().chain(body.placement.translation.iter()).for_each(|&x| add(x));
+        for mode in body.joint_type.free_modes().iter() {
+            mode.angular.iter().chain(mode.linear.iter()).for_each(|&x| add(x));
+        }
+        add(body.drive.ratio);
+        add(body.drive.offset);
+    }
+    for motor in equations.motors() {
+        motor.shaft.iter().for_each(|&(v, factor)| {
+            add(v as f64);
+            add(factor);
+        });
+        motor.bend.iter().for_each(|bend| {
+            add(bend.speed);
+            add(bend.exponent);
+        });
+    }
+    // Formulas are the same where they agree at a few states.
+    for given in &equations.joint_model().given {
+        for k in 1..4 {
+            let state = |n: usize| (0..n).map(|i| f64::from(k) * 0.37 + 0.11 * i as f64).collect::<Vec<_>>();
+            let (q, v) = (state(mechanism.nq()), state(mechanism.nv()));
+            let columns = state(equations.joint_model().columns.len());
+            add(given.expression.value(&State { q: &q, v: &v, a: &v, columns: &columns }, &mut Vec::new()));
+        }
+    }
+    hash
+}
+
+/// As written to files.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    schema: String,
+    fingerprint: String,
+    unknowns: Vec<String>,
+    samples: usize,
+    channels: Vec<StoredFactor>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredFactor {
+    count: usize,
+    independent: f64,
+    width: usize,
+    /// The factor on and above its diagonal, row after row.
+    upper: Vec<f64>,
+    /// The same of differences; absent in files of before.
+    #[serde(default)]
+    lags: Vec<StoredLag>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredLag {
+    upper: Vec<f64>,
+    pairs: usize,
+    independent: f64,
+    expected: f64,
+}
+
+impl From<Summary> for Stored {
+    fn from(summary: Summary) -> Self {
+        let channel = |f: Factor| StoredFactor {
+            count: f.count,
+            independent: f.independent,
+            width: f.triangle.width(),
+            upper: f.triangle.upper(),
+            lags: f
+                .lags
+                .iter()
+                .take_while(|lag| lag.pairs > 0)
+                .map(|lag| StoredLag {
+                    upper: lag.triangle.upper(),
+                    pairs: lag.pairs,
+                    independent: lag.independent,
+                    expected: lag.expected,
+                })
+                .collect(),
+        };
+        Self {
+            schema: SCHEMA.into(),
+            fingerprint: format!("{:016x}", summary.fingerprint),
+            unknowns: summary.names,
+            samples: summary.samples,
+            channels: summary.factors.into_iter().map(channel).collect(),
+        }
+    }
+}
+
+impl TryFrom<Stored> for Summary {
+    type Error = String;
+
+    fn try_from(stored: Stored) -> Result<Self, String> {
+        if stored.schema != SCHEMA {
+            return Err(format!("the schema is \"{}\", expected \"{SCHEMA}\"", stored.schema));
+        }
+        let factor = |c: StoredFactor| {
+            if c.width < 2 || !(c.independent >= 0.0 && c.independent <= c.count as f64) {
+                return Err("the counts of a channel are impossible".to_owned());
+            }
+            let triangle = Triangle::from_upper(c.width, &c.upper).map_err(|e| e.to_string())?;
+            let mut out = Factor::new(c.width);
+            for (own, stored) in out.lags.iter_mut().zip(c.lags) {
+                if !(stored.independent >= 0.0 && stored.expected.is_finite()) {
+                    return Err("the counts of a channel are impossible".to_owned());
+                }
+                *own = Lag {
+                    triangle: Triangle::from_upper(c.width, &stored.upper).map_err(|e| e.to_string())?,
+                    pairs: stored.pairs,
+                    independent: stored.independent,
+                    expected: stored.expected,
+                };
+            }
+            if !(triangle.is_finite() && out.lags.iter().all(|lag| lag.triangle.is_finite())) {
+                return Err("a factor is not finite".to_owned());
+            }
+            Ok(Factor { triangle, count: c.count, independent: c.independent, ..out })
+        };
+        Ok(Self {
+            names: stored.unknowns,
+            fingerprint: u64::from_str_radix(&stored.fingerprint, 16)
+                .map_err(|_| "the fingerprint is no hexadecimal number".to_owned())?,
+            samples: stored.samples,
+            factors: stored.channels.into_iter().map(factor).collect::<Result<_, _>>()?,
+        })
+    }
+}
