@@ -136,6 +136,11 @@ macro_rules! shorthand {
 }
 shorthand!(read Read, columns Columns, time Time, units Units, content Content);
 
+/// `; the nearest is …`, where something is near: for messages about names that are not there.
+pub fn nearest_hint(name: &str, candidates: &[String]) -> String {
+    inertial::nearest_hint(name, candidates.iter().map(String::as_str))
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{Error, ErrorKind};

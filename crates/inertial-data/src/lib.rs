@@ -17,9 +17,9 @@ mod formats;
 mod log;
 mod prepare;
 
-pub use columns::assignment::{Columns, nearest_hint};
+pub use columns::assignment::Columns;
 pub use columns::map::{ColumnMap, Mapped};
-pub use error::{Error, Place, Result, plain_io};
+pub use error::{Error, Place, Result, nearest_hint, plain_io};
 pub use filter::butterworth::LowPass;
 pub use filter::savitzky_golay::SavitzkyGolay;
 pub use filter::spectrum::motion_bandwidth;

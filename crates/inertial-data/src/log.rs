@@ -1,9 +1,6 @@
 //! A log: named columns of numbers.
 
-use std::path::Path;
-
-use crate::formats::reader::{Reader, check_names};
-use crate::{Error, Place, Result, Source, open};
+use crate::error::{Error, Place, Result};
 
 /// Named columns of equal length, as read. A gap is NaN; nothing else is checked yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,28 +35,6 @@ impl Log {
         }
         check_names(&place, &names)?;
         Ok(Self { file: file.to_owned(), names, columns, rows })
-    }
-
-    /// Reads a whole file; see [`open`].
-    pub fn read(path: &Path) -> Result<Self> {
-        Self::collect(open(path, &Source::default())?)
-    }
-
-    /// Reads what is left in a reader.
-    pub fn collect(mut reader: impl Reader) -> Result<Self> {
-        let names = reader.names().to_vec();
-        let mut columns = vec![Vec::new(); names.len()];
-        let mut rows = Vec::new();
-        while let Some(more) = reader.next_rows()? {
-            for row in more.values.chunks_exact(names.len()) {
-                columns.iter_mut().zip(row).for_each(|(column, x)| column.push(*x));
-            }
-            rows.extend(more.lines);
-        }
-        if rows.is_empty() {
-            return Err(Error::content(Place::file(reader.file()), "has a header but no rows"));
-        }
-        Self::with_rows(reader.file(), names, columns, rows)
     }
 
     /// Where it was read from.
@@ -105,5 +80,14 @@ impl Log {
             columns: self.columns.iter().map(|c| c[range.clone()].to_vec()).collect(),
             rows: self.rows[range].to_vec(),
         }
+    }
+}
+
+/// Refuses a header that names a column twice.
+pub(crate) fn check_names(place: &Place, names: &[String]) -> Result<()> {
+    let mut seen = std::collections::HashSet::new();
+    match names.iter().find(|name| !seen.insert(*name)) {
+        Some(name) => Err(Error::columns(place.clone().column(name), "the header names it twice")),
+        None => Ok(()),
     }
 }

@@ -2,6 +2,7 @@
 
 use inertial::mechanism::{Base, JointType, Mechanism};
 
+use crate::error::nearest_hint;
 use crate::{Error, Log, Need, Options, Place, Result};
 
 /// Suffixes of a floating base's columns, in the order of its coordinates.
@@ -204,11 +205,6 @@ fn style_of(file: &str, names: &[String]) -> Result<Style> {
         (Some(_), None) => Ok(Style::Named),
         _ => Ok(Style::Numbered),
     }
-}
-
-/// `; the nearest is …`, where something is near: for messages about names that are not there.
-pub fn nearest_hint(name: &str, candidates: &[String]) -> String {
-    inertial::nearest_hint(name, candidates.iter().map(String::as_str))
 }
 
 /// Whether a position coordinate is an angle that may have been logged in degrees or wrapped.

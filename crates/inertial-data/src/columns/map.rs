@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::columns::assignment::nearest_hint;
 use crate::columns::units::{self, Dimension, dimensions};
-use crate::formats::reader::{Reader, Rows, check_names};
+use crate::error::nearest_hint;
+use crate::formats::reader::{Reader, Rows};
+use crate::log::check_names;
 use crate::{Error, Place, Result};
 
 /// Says which column of a log is which of the contract, in which unit.

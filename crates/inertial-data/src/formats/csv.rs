@@ -8,7 +8,8 @@ use std::path::Path;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::formats::read_ahead::ReadAhead;
-use crate::formats::reader::{Reader, Rows, check_names};
+use crate::formats::reader::{Reader, Rows};
+use crate::log::check_names;
 use crate::{Error, Log, Place, Result, plain_io};
 
 /// The first bytes of every gzip stream.

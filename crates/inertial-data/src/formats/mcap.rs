@@ -7,7 +7,7 @@ use ::mcap::McapError;
 use ::mcap::records::{Record, op};
 use ::mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions};
 
-use crate::columns::assignment::nearest_hint;
+use crate::error::nearest_hint;
 use crate::formats::joint_state::JointState;
 use crate::formats::reader::{Reader, Rows};
 use crate::{Error, Place, Result};

@@ -2,6 +2,7 @@
 
 pub(crate) mod csv;
 pub(crate) mod joint_state;
+pub(crate) mod log_reader;
 pub(crate) mod mcap;
 pub(crate) mod open;
 pub(crate) mod parquet;

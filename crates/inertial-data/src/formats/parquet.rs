@@ -9,7 +9,8 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
 
-use crate::formats::reader::{Reader, Rows, check_names};
+use crate::formats::reader::{Reader, Rows};
+use crate::log::check_names;
 use crate::{Error, Place, Result};
 
 /// The first and the last bytes of every file.

@@ -1,6 +1,6 @@
 //! Rows of a log as they come from a file.
 
-use crate::{Error, Log, Place, Result};
+use crate::Result;
 
 /// Consecutive rows of a log.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -65,59 +65,5 @@ impl<R: Reader + ?Sized> Reader for Box<R> {
 
     fn share(&self) -> Option<f64> {
         (**self).share()
-    }
-}
-
-/// Names a log cannot have: none, or one twice.
-pub(crate) fn check_names(place: &Place, names: &[String]) -> Result<()> {
-    let mut seen = std::collections::HashSet::new();
-    match names.iter().find(|name| !seen.insert(*name)) {
-        Some(name) => Err(Error::columns(place.clone().column(name), "the header names it twice")),
-        None => Ok(()),
-    }
-}
-
-/// Rows handed out at once from a log in memory.
-const BLOCK: usize = 8192;
-
-/// Reads a log that is in memory already.
-pub(crate) struct LogReader<'a> {
-    log: &'a Log,
-    columns: Vec<usize>,
-    next: usize,
-}
-
-impl<'a> LogReader<'a> {
-    pub fn new(log: &'a Log) -> Self {
-        Self { log, columns: (0..log.names().len()).collect(), next: 0 }
-    }
-}
-
-impl Reader for LogReader<'_> {
-    fn file(&self) -> &str {
-        self.log.file()
-    }
-
-    fn names(&self) -> &[String] {
-        self.log.names()
-    }
-
-    fn select(&mut self, columns: &[usize]) {
-        self.columns = columns.to_vec();
-    }
-
-    fn next_rows(&mut self) -> Result<Option<Rows>> {
-        let range = self.next..(self.next + BLOCK).min(self.log.len());
-        if range.is_empty() {
-            return Ok(None);
-        }
-        self.next = range.end;
-        let (log, columns) = (self.log, &self.columns);
-        let row = |i: usize| columns.iter().map(move |&c| log.column_at(c)[i]);
-        Ok(Some(Rows {
-            width: self.columns.len(),
-            values: range.clone().flat_map(row).collect(),
-            lines: self.log.rows()[range].to_vec(),
-        }))
     }
 }

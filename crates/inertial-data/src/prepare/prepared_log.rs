@@ -14,7 +14,8 @@ use crate::clean::spool::Spool;
 use crate::columns::layout::Layout;
 use crate::filter::cutoff;
 use crate::filter::zero_phase::Kernel;
-use crate::formats::reader::{LogReader, Reader};
+use crate::formats::log_reader::LogReader;
+use crate::formats::reader::Reader;
 use crate::prepare::record::{Record, Recorder};
 use crate::{Columns, Error, Log, Options, Result, count};
 

@@ -24,11 +24,12 @@ pub use algorithms::tetrahedral::{
 };
 pub use algorithms::wrench::{Frame, base_wrench, base_wrench_regressor};
 pub use closure::{ClosedChunk, ClosedMechanism, ClosedWorkspace, MotionKind};
-pub use inverse::batch::{PackedChunk, Samples};
+pub use inverse::batch::PackedChunk;
 pub use inverse::frame_motion::FrameMotion;
 pub use inverse::inverse_dynamics::{Arithmetic, InverseDynamics, Scratch};
 pub use inverse::packed::{PackedBlock, PackedLayout};
 pub use inverse::regressor_gradient::RegressorGradient;
+pub use inverse::samples::Samples;
 pub use simd::Four;
 
 use crate::mechanism::ParameterBlock;

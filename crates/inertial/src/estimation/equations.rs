@@ -53,35 +53,12 @@ pub(crate) struct Channel {
 }
 
 impl<'m> Equations<'m> {
-    /// For torques (and a floating base's wrench); `snap` as for [`analyze`].
-    ///
-    /// With loops the forces are those of the independent coordinates, and so are the joints' terms.
-    pub fn new(mechanism: &'m Mechanism, model: impl Into<JointModel>, snap: f64) -> Result<Self> {
-        Self::measuring(mechanism, model, snap, Measured::JointTorques)
-    }
-
-    /// The same where the wrench between a fixed base and the world may be measured too.
-    pub fn measuring(
-        mechanism: &'m Mechanism,
-        model: impl Into<JointModel>,
-        snap: f64,
-        measured: Measured,
-    ) -> Result<Self> {
-        let mut out = Self::with_all_terms_measuring(mechanism, model, snap, measured)?;
-        if out.model.search_couplings || out.model.stribeck {
-            out.widen();
-        } else {
-            out.absorb_terms()?;
-        }
-        Ok(out)
-    }
-
     /// The same with all terms, also those that act like base parameters: to predict forces, not to estimate.
     pub fn with_all_terms(mechanism: &'m Mechanism, model: impl Into<JointModel>, snap: f64) -> Result<Self> {
         Self::with_all_terms_measuring(mechanism, model, snap, Measured::JointTorques)
     }
 
-    fn with_all_terms_measuring(
+    pub(crate) fn with_all_terms_measuring(
         mechanism: &'m Mechanism,
         model: impl Into<JointModel>,
         snap: f64,
@@ -314,7 +291,7 @@ impl<'m> Equations<'m> {
     }
 
     /// Takes as unknowns all columns from which the joints' model can be found, each in the force of one coordinate.
-    fn widen(&mut self) {
+    pub(crate) fn widen(&mut self) {
         let mut wanted: Vec<Vec<Feature>> = vec![Vec::new(); self.coordinates()];
         let mut want = |row: usize, feature: Feature| {
             if !wanted[row].contains(&feature) {

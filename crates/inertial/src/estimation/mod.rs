@@ -11,6 +11,7 @@
 //! | `reduction` | measurements, filtering of rows, summaries, online estimation |
 //! | `least_squares` | ordinary, weighted and robust estimators |
 //! | `consistent` | estimators over physically possible bodies, priors and bounds |
+//! | `model_selection` | drive couplings and Stribeck curves found from the data |
 //! | `identification` | the whole way to a result, residuals, predictions |
 //! | `payload`, `fleet`, `momentum` | payloads, many robots of one type, free-flying robots |
 
@@ -21,9 +22,11 @@ mod fleet;
 mod identification;
 mod joint_model;
 pub mod least_squares;
+mod model_selection;
 pub mod momentum;
 mod payload;
 mod reduction;
+mod redundant_terms;
 
 pub use consistent::bounds::{BodyBounds, Bounds, Ellipsoid, Span};
 pub use consistent::prior::Prior;

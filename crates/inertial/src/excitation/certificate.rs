@@ -3,8 +3,9 @@
 use nalgebra::DMatrix;
 use serde::Serialize;
 
-use super::columns::{Columns, unit_diagonal};
+use super::columns::Columns;
 use super::criteria::inverse;
+use super::scaling::unit_diagonal;
 use crate::Result;
 use crate::linalg::{Svd, singular_values};
 

@@ -2,7 +2,7 @@
 
 use nalgebra::DMatrix;
 
-use super::columns::unit_diagonal;
+use super::scaling::unit_diagonal;
 use crate::Result;
 use crate::linalg::{Svd, ldl, ldl_solve};
 

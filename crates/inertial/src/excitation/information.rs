@@ -3,35 +3,10 @@
 use nalgebra::DMatrix;
 
 use super::columns::{Columns, Row};
+use super::states::States;
 use crate::Result;
 use crate::dynamics::simd::row_products::{add_products, multiply};
-use crate::dynamics::{Four, InverseDynamics, PackedChunk, RegressorGradient, Samples, Scratch};
-
-/// States of a mechanism, one sample after the other.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct States {
-    /// How many.
-    pub count: usize,
-    /// Positions.
-    pub q: Vec<f64>,
-    /// Velocities.
-    pub v: Vec<f64>,
-    /// Accelerations.
-    pub a: Vec<f64>,
-}
-
-impl States {
-    /// As many zeros as `count` samples need.
-    pub fn new(dynamics: &InverseDynamics, count: usize) -> Self {
-        let (nq, nv) = (dynamics.nq(), dynamics.nv());
-        Self { count, q: vec![0.0; count * nq], v: vec![0.0; count * nv], a: vec![0.0; count * nv] }
-    }
-
-    /// For the kernels of `dynamics`.
-    pub fn samples<'a>(&'a self, dynamics: &InverseDynamics) -> Result<Samples<'a>> {
-        Samples::new(dynamics, self.count, &self.q, &self.v, &self.a)
-    }
-}
+use crate::dynamics::{Four, InverseDynamics, PackedChunk, RegressorGradient, Scratch};
 
 /// Computes information matrices `Σ Yᵀ Σ⁻¹ Y` and their gradients; the scratch memory of one thread.
 #[derive(Debug, Clone)]

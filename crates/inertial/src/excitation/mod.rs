@@ -23,8 +23,12 @@ mod limits;
 mod motion;
 mod plan;
 pub mod pruning;
+mod random_states;
+mod redundant_columns;
+mod scaling;
 mod search;
 mod starts;
+mod states;
 mod trajectory;
 mod write;
 
@@ -38,11 +42,10 @@ pub use flight::{Flight, Moved, PublishedCost};
 pub use flight_design::{FlightOptions, design_flight};
 pub use flight_limits::flight_forces;
 pub use free_flight::{Instant, InstantGradient};
-pub use information::{Evaluator, States};
+pub use information::Evaluator;
 pub use limits::{DefaultLimits, Usage, coordinates};
 pub use motion::{BASE_COORDINATES, Motion, base_state};
 pub use plan::Coordinate;
 pub use search::Robust;
+pub use states::States;
 pub use trajectory::Trajectory;
-
-use starts::random_states;

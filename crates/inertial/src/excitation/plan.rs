@@ -1,8 +1,8 @@
 //! The space that a search runs in: coordinates that move, their limits, and the functions of time they follow.
 
 use super::basis::Basis;
-use super::information::States;
 use super::motion::{BasePullback, Target, base_state};
+use super::states::States;
 use super::trajectory::Trajectory;
 use crate::dynamics::InverseDynamics;
 use crate::mechanism::Mechanism;

@@ -1,11 +1,10 @@
 //! Forward dynamics: the articulated-body algorithm, or the mass matrix where joints are coupled.
 
-use nalgebra::Matrix3;
-
+use crate::dynamics::algorithms::articulated_inertia::ArticulatedInertia;
 use crate::dynamics::{Workspace, bias_forces, body_velocities, expect_len, mass_matrix};
 use crate::linalg::{ldl, ldl_solve};
 use crate::mechanism::Mechanism;
-use crate::spatial::{Force, Inertia, Motion, Pose, skew};
+use crate::spatial::Force;
 use crate::{Error, Result};
 
 /// An articulated inertia that falls to this fraction of what it is the difference of is rounding.
@@ -184,86 +183,4 @@ fn not_definite(mechanism: &Mechanism, coordinate: usize, pivot: f64) -> Error {
     } else {
         format!("the mass matrix is not finite at joint \"{joint}\": are all coordinates finite?")
     })
-}
-
-/// Memory of this algorithm.
-#[derive(Debug, Clone)]
-pub(crate) struct Scratch {
-    bodies: Vec<ArticulatedBody>,
-    /// For each velocity coordinate, the size of the terms whose difference its articulated inertia is.
-    scale: Vec<f64>,
-    /// Empty until a coupled mechanism needs it.
-    mass_matrix: Vec<f64>,
-}
-
-impl Scratch {
-    pub fn new(mechanism: &Mechanism) -> Self {
-        let body =
-            ArticulatedBody { inertia: ArticulatedInertia::rigid(&Inertia::zero()), factor: [0.0; 36] };
-        Self {
-            bodies: vec![body; mechanism.bodies().len()],
-            scale: vec![0.0; mechanism.nv()],
-            mass_matrix: Vec::new(),
-        }
-    }
-
-    pub fn nv(&self) -> usize {
-        self.scale.len()
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct ArticulatedBody {
-    /// Of the body with its children hanging free from their joints.
-    inertia: ArticulatedInertia,
-    /// Of the inertia along the free modes, `ΦᵀIΦ = L D Lᵀ`.
-    factor: [f64; 36],
-}
-
-/// A symmetric 6×6 matrix from motions to forces, in 3×3 blocks `[[angular, cross], [crossᵀ, linear]]`.
-#[derive(Debug, Clone, Copy)]
-struct ArticulatedInertia {
-    angular: Matrix3<f64>,
-    cross: Matrix3<f64>,
-    linear: Matrix3<f64>,
-}
-
-impl ArticulatedInertia {
-    fn rigid(inertia: &Inertia<f64>) -> Self {
-        Self {
-            angular: inertia.rotational,
-            cross: skew(&inertia.first_moment),
-            linear: Matrix3::from_diagonal_element(inertia.mass),
-        }
-    }
-
-    fn apply(&self, m: &Motion<f64>) -> Force<f64> {
-        Force::new(
-            self.angular * m.angular + self.cross * m.linear,
-            self.cross.tr_mul(&m.angular) + self.linear * m.linear,
-        )
-    }
-
-    fn add(&mut self, o: &Self) {
-        self.angular += o.angular;
-        self.cross += o.cross;
-        self.linear += o.linear;
-    }
-
-    /// Subtracts `scale f fᵀ`.
-    fn remove(&mut self, f: &Force<f64>, scale: f64) {
-        let (angular, linear) = (f.angular * scale, f.linear * scale);
-        self.angular -= angular * f.angular.transpose();
-        self.cross -= angular * f.linear.transpose();
-        self.linear -= linear * f.linear.transpose();
-    }
-
-    /// The same seen from the parent of a frame at `pose`.
-    fn pushed(&self, pose: &Pose<f64>) -> Self {
-        let (r, p) = (&pose.rotation, skew(&pose.translation));
-        let turned = |m: &Matrix3<f64>| r * m * r.transpose();
-        let (angular, cross, linear) = (turned(&self.angular), turned(&self.cross), turned(&self.linear));
-        let shifted = cross + p * linear;
-        Self { angular: angular - cross * p + p * shifted.transpose(), cross: shifted, linear }
-    }
 }

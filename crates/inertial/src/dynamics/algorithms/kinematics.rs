@@ -3,6 +3,7 @@
 use nalgebra::Vector3;
 
 use crate::Result;
+use crate::dynamics::algorithms::articulated_inertia::ArticulatedScratch;
 use crate::dynamics::expect_len;
 use crate::mechanism::Mechanism;
 use crate::spatial::{Force, Inertia, Motion, Pose};
@@ -41,7 +42,7 @@ pub struct Workspace {
     pub(crate) force: Vec<Force<f64>>,
     /// Inertia of each body and all that moves with it.
     pub(crate) composite: Vec<Inertia<f64>>,
-    pub(crate) articulated: crate::dynamics::algorithms::aba::Scratch,
+    pub(crate) articulated: ArticulatedScratch,
 }
 
 impl Workspace {
@@ -55,7 +56,7 @@ impl Workspace {
             acceleration: vec![Motion::zero(); n],
             force: vec![Force::zero(); n],
             composite: vec![Inertia::zero(); n],
-            articulated: crate::dynamics::algorithms::aba::Scratch::new(mechanism),
+            articulated: ArticulatedScratch::new(mechanism),
         }
     }
 

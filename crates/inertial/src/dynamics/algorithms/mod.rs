@@ -1,6 +1,7 @@
 //! Algorithms for one configuration of a tree: kinematics, forces, mass matrix, energy, momentum.
 
 pub(crate) mod aba;
+pub(crate) mod articulated_inertia;
 pub(crate) mod bias;
 pub(crate) mod crba;
 pub(crate) mod energy;

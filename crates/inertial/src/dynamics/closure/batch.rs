@@ -1,11 +1,9 @@
 //! Many samples of a mechanism with loops: closed configurations, and torque regressors on the independent coordinates.
 
-use std::collections::BTreeMap;
-
-use super::{ClosedMechanism, ClosedWorkspace, Constraints};
+use super::closed_mechanism::{ClosedMechanism, ClosedWorkspace};
+use super::projection::{ChunkMemory, ProjectedBlock};
 use crate::dynamics::simd::{Lane, PlainFour, dispatch};
-use crate::dynamics::{Four, InverseDynamics, PackedChunk, PackedLayout, Samples, expect_len};
-use crate::mechanism::Mechanism;
+use crate::dynamics::{Four, PackedChunk, PackedLayout, Samples, expect_len};
 use crate::{Error, Result};
 
 /// Samples that run in lockstep.
@@ -45,88 +43,6 @@ impl<'a> ClosedChunk<'a> {
         let size = self.nv * self.dof;
         &self.maps[sample * size..(sample + 1) * size]
     }
-}
-
-/// How the blocks of the tree's regressor sum up to those of the independent coordinates.
-#[derive(Debug, Clone)]
-pub(super) struct Projection {
-    layout: PackedLayout,
-    terms: Vec<Term>,
-}
-
-/// `out[to..] += G[map] · tree[from..]`.
-#[derive(Debug, Clone, Copy)]
-struct Term {
-    /// Place in `G`, column-major.
-    map: usize,
-    from: usize,
-    to: usize,
-    len: usize,
-}
-
-/// Room for one chunk and one group of four samples.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Memory {
-    v: Vec<f64>,
-    a: Vec<f64>,
-    maps: Vec<f64>,
-    tree: Vec<Four>,
-    /// `G` of four samples side by side.
-    lanes: Vec<Four>,
-    packed: Vec<Four>,
-}
-
-impl Projection {
-    /// An independent coordinate moves itself, and those that follow from the loops it shares with them.
-    pub(super) fn new(
-        constraints: &Constraints<'_>,
-        independent: &[usize],
-        dependent: &[usize],
-        dynamics: &InverseDynamics,
-    ) -> Self {
-        let mechanism = constraints.mechanism;
-        let group = groups(constraints);
-        let nv = mechanism.nv();
-        let tree = dynamics.layout();
-        let mut layout = PackedLayout::new(independent.len());
-        let mut terms = Vec::new();
-        for (i, &own) in independent.iter().enumerate() {
-            let follow = dependent.iter().copied().filter(|&k| group[k] == group[own]);
-            let moved: Vec<usize> = std::iter::once(own).chain(follow).collect();
-            // Blocks of one body start at the same column; they are as long as the longest.
-            let mut blocks = BTreeMap::new();
-            for block in moved.iter().flat_map(|&k| tree.row(k)) {
-                let len = blocks.entry(block.column).or_insert(0);
-                *len = block.len.max(*len);
-            }
-            let starts: BTreeMap<usize, usize> =
-                blocks.into_iter().map(|(column, len)| (column, layout.push(i, column, len))).collect();
-            for &k in &moved {
-                terms.extend(tree.row(k).iter().map(|block| Term {
-                    map: i * nv + k,
-                    from: block.start,
-                    to: starts[&block.column],
-                    len: block.len,
-                }));
-            }
-        }
-        layout.finish(mechanism.parameter_count());
-        Self { layout, terms }
-    }
-}
-
-/// For each velocity coordinate a number that those of connected loops share.
-fn groups(constraints: &Constraints<'_>) -> Vec<usize> {
-    let mechanism: &Mechanism = constraints.mechanism;
-    let mut group: Vec<usize> = (0..mechanism.nv()).collect();
-    for l in &constraints.loops {
-        let coordinates: Vec<usize> = l.bodies().flat_map(|b| mechanism.bodies()[b].v_range()).collect();
-        let joined: Vec<usize> = coordinates.iter().map(|&k| group[k]).collect();
-        if let Some(&least) = joined.iter().min() {
-            group.iter_mut().filter(|g| joined.contains(g)).for_each(|g| *g = least);
-        }
-    }
-    group
 }
 
 impl ClosedMechanism<'_> {
@@ -225,7 +141,7 @@ impl ClosedMechanism<'_> {
     fn pack_chunks(
         &self,
         workspace: &mut ClosedWorkspace,
-        memory: &mut Memory,
+        memory: &mut ChunkMemory,
         samples: &Samples<'_>,
         mut consume: impl FnMut(ClosedChunk<'_>),
     ) -> Result<()> {
@@ -264,7 +180,7 @@ impl ClosedMechanism<'_> {
     fn pack_group(
         &self,
         workspace: &mut ClosedWorkspace,
-        memory: &mut Memory,
+        memory: &mut ChunkMemory,
         samples: &Samples<'_>,
         first: usize,
         group: usize,
@@ -305,7 +221,7 @@ impl ClosedMechanism<'_> {
         let (terms, map, tree) = (&self.projection.terms[..], &memory.lanes[..], &memory.tree[..]);
         let out = &mut memory.packed[at..at + len];
         dispatch!(self.dynamics.fused, project::<PlainFour, FusedFour>(
-            terms: &[Term], map: &[Four], tree: &[Four], out: &mut [Four]
+            terms: &[ProjectedBlock], map: &[Four], tree: &[Four], out: &mut [Four]
         ));
         Ok(())
     }
@@ -328,7 +244,7 @@ impl ClosedMechanism<'_> {
 }
 
 #[inline(always)]
-fn project<L: Lane<Memory = Four>>(terms: &[Term], map: &[Four], tree: &[Four], out: &mut [Four]) {
+fn project<L: Lane<Memory = Four>>(terms: &[ProjectedBlock], map: &[Four], tree: &[Four], out: &mut [Four]) {
     out.fill(Four::default());
     for term in terms {
         let g = L::load(&map[term.map]);
@@ -347,5 +263,19 @@ fn at_sample(error: Error, sample: usize) -> Error {
             Error::Closure { name, residual, message: format!("sample {sample}: {message}") }
         }
         other => Error::Numeric(format!("sample {sample}: {other}")),
+    }
+}
+
+impl<'a> Samples<'a> {
+    /// Borrows `count` samples of a mechanism with loops: `q` has the numbers of the tree, which close the loops (see
+    /// [`ClosedMechanism::follow`]); `v` and `a` those of the independent coordinates.
+    pub fn closed(
+        closed: &ClosedMechanism<'_>,
+        count: usize,
+        q: &'a [f64],
+        v: &'a [f64],
+        a: &'a [f64],
+    ) -> Result<Self> {
+        Self::of(count, [closed.mechanism().nq(), closed.dof()], q, v, a)
     }
 }

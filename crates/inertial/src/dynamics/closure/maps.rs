@@ -2,7 +2,7 @@
 
 use nalgebra::DMatrix;
 
-use super::{ClosedMechanism, ClosedWorkspace};
+use super::closed_mechanism::{ClosedMechanism, ClosedWorkspace};
 use crate::dynamics::expect_len;
 use crate::{Error, Result};
 

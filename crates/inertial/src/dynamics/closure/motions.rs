@@ -12,9 +12,9 @@ use std::fmt;
 
 use nalgebra::{DMatrix, DVector};
 
-use super::assemble::{Candidate, PROBE, advance, close, displacement, within_limits};
 use super::constraints::Constraints;
-use super::{LARGEST_GAP, RANK_TOLERANCE};
+use super::newton::{Candidate, PROBE, advance, close, displacement, within_limits};
+use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::Result;
 use crate::dynamics::{Workspace, body_velocities};
 use crate::linalg::{Echelon, Number, Pivot, Rank, SplitMix, Svd};

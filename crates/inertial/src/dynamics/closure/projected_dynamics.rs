@@ -149,7 +149,7 @@ impl ClosedMechanism<'_> {
         self.with_velocities(workspace, q, v, |ws, v| kinetic_energy(self.mechanism(), &mut ws.tree, q, v))
     }
 
-    /// Potential energy of gravity, as [`potential_energy`](super::potential_energy) of the tree.
+    /// Potential energy of gravity, as [`potential_energy`](crate::dynamics::potential_energy) of the tree.
     pub fn potential_energy(&self, workspace: &mut ClosedWorkspace, q: &[f64]) -> Result<f64> {
         potential_energy(self.mechanism(), &mut workspace.tree, q)
     }
@@ -167,7 +167,7 @@ impl ClosedMechanism<'_> {
         })
     }
 
-    /// Total momentum, as [`momentum`](super::momentum) of the tree.
+    /// Total momentum, as [`momentum`](crate::dynamics::momentum) of the tree.
     pub fn momentum(
         &self,
         workspace: &mut ClosedWorkspace,
@@ -192,7 +192,7 @@ impl ClosedMechanism<'_> {
         })
     }
 
-    /// The wrench that moves the whole mechanism, as [`base_wrench`](super::base_wrench) of the tree: what the ground exerts
+    /// The wrench that moves the whole mechanism, as [`base_wrench`](crate::dynamics::base_wrench) of the tree: what the ground exerts
     /// through all joints on it, loop joints included.
     pub fn base_wrench(
         &self,

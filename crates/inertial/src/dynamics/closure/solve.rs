@@ -1,7 +1,7 @@
 //! Closed configurations for given independent coordinates.
 
+use super::closed_mechanism::{ClosedMechanism, ClosedWorkspace};
 use super::maps::multiply;
-use super::{ClosedMechanism, ClosedWorkspace};
 use crate::dynamics::expect_len;
 use crate::{Error, Result};
 

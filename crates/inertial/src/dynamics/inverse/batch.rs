@@ -3,12 +3,13 @@
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
 use crate::Result;
-use crate::dynamics::closure::ClosedMechanism;
 use crate::dynamics::expect_len;
-use crate::dynamics::inverse::inverse_dynamics::{InverseDynamics, Memory, Scratch};
+use crate::dynamics::inverse::inverse_dynamics::{InverseDynamics, Scratch};
+use crate::dynamics::inverse::memory::Memory;
 use crate::dynamics::inverse::packed::PackedLayout;
 use crate::dynamics::inverse::regressor::{self, Sink};
 use crate::dynamics::inverse::rnea;
+use crate::dynamics::inverse::samples::Samples;
 use crate::dynamics::inverse::tables::{Pair, Tables};
 use crate::dynamics::simd::{Four, Lane, PlainFour, Wide, dispatch};
 
@@ -17,84 +18,6 @@ pub(crate) const LANES: usize = 4;
 
 /// Bytes of packed regressors that stay in a core's own cache while they are used.
 const CHUNK_BYTES: usize = 256 * 1024;
-
-/// States of a mechanism, one after the other: `q` has `nq` numbers per sample, `v` and `a` have `nv`, or one for each
-/// independent coordinate where there are loops.
-#[derive(Debug, Clone, Copy)]
-pub struct Samples<'a> {
-    pub(crate) count: usize,
-    nq: usize,
-    nv: usize,
-    pub(crate) q: &'a [f64],
-    pub(crate) v: &'a [f64],
-    pub(crate) a: &'a [f64],
-}
-
-impl<'a> Samples<'a> {
-    /// `count` samples.
-    pub fn new(
-        dynamics: &InverseDynamics,
-        count: usize,
-        q: &'a [f64],
-        v: &'a [f64],
-        a: &'a [f64],
-    ) -> Result<Self> {
-        Self::of(count, [dynamics.nq(), dynamics.nv()], q, v, a)
-    }
-
-    /// `count` samples of a mechanism with loops: `q` has the numbers of the tree, which close the loops (see
-    /// [`ClosedMechanism::follow`]); `v` and `a` those of the independent coordinates.
-    pub fn closed(
-        closed: &ClosedMechanism<'_>,
-        count: usize,
-        q: &'a [f64],
-        v: &'a [f64],
-        a: &'a [f64],
-    ) -> Result<Self> {
-        Self::of(count, [closed.mechanism().nq(), closed.dof()], q, v, a)
-    }
-
-    fn of(count: usize, [nq, nv]: [usize; 2], q: &'a [f64], v: &'a [f64], a: &'a [f64]) -> Result<Self> {
-        expect_len("q of the samples", q.len(), count * nq)?;
-        expect_len("v of the samples", v.len(), count * nv)?;
-        expect_len("a of the samples", a.len(), count * nv)?;
-        Ok(Self { count, nq, nv, q, v, a })
-    }
-
-    /// Refuses samples of another mechanism.
-    pub(crate) fn fit(&self, nq: usize, nv: usize) -> Result<()> {
-        expect_len("q of a sample", self.nq, nq)?;
-        expect_len("v of a sample", self.nv, nv)
-    }
-
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Positions of all samples.
-    pub(crate) fn q(&self) -> &'a [f64] {
-        self.q
-    }
-
-    /// Samples `first..first + count`, both within these.
-    pub(crate) fn part(&self, first: usize, count: usize) -> Self {
-        let (nq, nv, end) = (self.nq, self.nv, first + count);
-        Self {
-            count,
-            nq,
-            nv,
-            q: &self.q[first * nq..end * nq],
-            v: &self.v[first * nv..end * nv],
-            a: &self.a[first * nv..end * nv],
-        }
-    }
-}
 
 /// Torque regressors of consecutive samples, nonzero blocks only: a chunk that fits into the processor's cache.
 ///

@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::dynamics::expect_len;
+use crate::dynamics::inverse::memory::{Memory, SingleMemory};
 use crate::dynamics::inverse::packed::PackedLayout;
 use crate::dynamics::inverse::tables::Tables;
 use crate::dynamics::inverse::{regressor_single, rnea};
@@ -68,54 +69,6 @@ pub struct Scratch {
     pub(crate) regressor: Vec<f64>,
     /// Packed regressors of a chunk of samples.
     pub(crate) packed: Vec<Four>,
-}
-
-/// What the recursions remember, per number (or block of numbers) `M`.
-#[derive(Debug, Clone)]
-pub(crate) struct Memory<M> {
-    /// Sines and cosines of the angles.
-    pub sin: Vec<M>,
-    pub cos: Vec<M>,
-    /// State of each node; the first is the ground.
-    pub states: Vec<State<M>>,
-}
-
-/// What one configuration needs.
-#[derive(Debug, Clone)]
-pub(crate) struct SingleMemory {
-    pub memory: Memory<f64>,
-    /// Modes carried outward, `[angular, linear]`, with a lane to spare.
-    pub carried: Vec<[Four; 2]>,
-    /// Rows of rotation and origin of each node in its floating base; the first is the ground's.
-    pub poses: Vec<[Four; 3]>,
-}
-
-/// Motion of a body and the wrench it needs, in its own frame.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct State<M> {
-    /// Rotation to the parent (for the regressor: to the floating base).
-    pub rotation: [[M; 3]; 3],
-    /// Origin in the parent (for the regressor: in the floating base).
-    pub origin: [M; 3],
-    /// Angular velocity.
-    pub w: [M; 3],
-    /// Angular acceleration.
-    pub dw: [M; 3],
-    /// Acceleration of the origin, less gravity.
-    pub d: [M; 3],
-    /// Moment about the origin.
-    pub moment: [M; 3],
-    /// Force.
-    pub force: [M; 3],
-}
-
-impl<M: Copy> Memory<M> {
-    /// `angles` may be more than the tables have, to fill the last block.
-    fn new(tables: &Tables, angles: usize, zero: M) -> Self {
-        let z = [zero; 3];
-        let state = State { rotation: [z; 3], origin: z, w: z, dw: z, d: z, moment: z, force: z };
-        Self { sin: vec![zero; angles], cos: vec![zero; angles], states: vec![state; tables.nodes.len() + 1] }
-    }
 }
 
 impl InverseDynamics {

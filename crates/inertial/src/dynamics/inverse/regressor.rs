@@ -4,7 +4,7 @@
 //! is a closed form in the body's motion. The six rows of a floating base are the wrench itself, turned into the base's
 //! frame. Cost: proportional to the number of (coordinate, body moved by it) pairs.
 
-use crate::dynamics::inverse::inverse_dynamics::{Memory, State};
+use crate::dynamics::inverse::memory::{Memory, NodeState};
 use crate::dynamics::inverse::rnea::{Motion, advance, ground, place};
 use crate::dynamics::inverse::tables::{Block, Kind, Node, Pair, Rooted, Tables};
 use crate::dynamics::simd::Lane;
@@ -148,7 +148,7 @@ impl<L: Lane> Columns<L> {
 #[inline(always)]
 fn base_pose<L: Lane>(
     node: &Node,
-    states: &mut [State<L::Memory>],
+    states: &mut [NodeState<L::Memory>],
     number: usize,
     rotation: &Mat3<L>,
     origin: Vec3<L>,

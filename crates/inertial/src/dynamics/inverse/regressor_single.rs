@@ -4,7 +4,7 @@
 //! a body's ten columns lies in rows of lane blocks (mass and first moment; inertia), so that a row of the result is a
 //! dozen multiply-adds of four.
 
-use crate::dynamics::inverse::inverse_dynamics::SingleMemory;
+use crate::dynamics::inverse::memory::SingleMemory;
 use crate::dynamics::inverse::regressor::Columns;
 use crate::dynamics::inverse::rnea::{Motion, advance, ground, place};
 use crate::dynamics::inverse::tables::{Block, Kind, Node, Pair, Rooted, Tables};

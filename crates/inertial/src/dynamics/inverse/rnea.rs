@@ -3,7 +3,7 @@
 //! The recursion carries the angular velocity `ω`, the angular acceleration `ω̇` and the acceleration `d` of the frame's
 //! origin less gravity (Luh, Walker and Paul 1980): the velocity of the origin is never needed.
 
-use crate::dynamics::inverse::inverse_dynamics::{Memory, State};
+use crate::dynamics::inverse::memory::{Memory, NodeState};
 use crate::dynamics::inverse::tables::{Kind, Node, Tables, Turn};
 use crate::dynamics::simd::sincos::sin_cos;
 use crate::dynamics::simd::vector::{
@@ -24,12 +24,12 @@ pub(crate) struct Motion<L> {
 
 impl<L: Lane> Motion<L> {
     #[inline(always)]
-    pub fn load(state: &State<L::Memory>) -> Self {
+    pub fn load(state: &NodeState<L::Memory>) -> Self {
         Self { w: load3::<L>(&state.w), dw: load3::<L>(&state.dw), d: load3::<L>(&state.d) }
     }
 
     #[inline(always)]
-    pub fn store(self, state: &mut State<L::Memory>) {
+    pub fn store(self, state: &mut NodeState<L::Memory>) {
         store3(self.w, &mut state.w);
         store3(self.dw, &mut state.dw);
         store3(self.d, &mut state.d);
@@ -38,7 +38,7 @@ impl<L: Lane> Motion<L> {
 
 /// Makes the ground accelerate against gravity.
 #[inline(always)]
-pub(crate) fn ground<L: Lane>(tables: &Tables, state: &mut State<L::Memory>) {
+pub(crate) fn ground<L: Lane>(tables: &Tables, state: &mut NodeState<L::Memory>) {
     let zero = [L::splat(0.0); 3];
     let [x, y, z] = tables.gravity;
     Motion::<L> { w: zero, dw: zero, d: splat3(&[-x, -y, -z]) }.store(state);

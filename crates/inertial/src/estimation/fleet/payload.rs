@@ -24,7 +24,8 @@ use crate::estimation::least_squares::fit::{LeastSquares, stacked};
 use crate::estimation::payload::force_sensor::measured_prior;
 use crate::estimation::payload::identify::{Scaled, combinations};
 use crate::estimation::payload::link::PayloadLink;
-use crate::estimation::reduction::summary::{Factor, Summary};
+use crate::estimation::reduction::factor::Factor;
+use crate::estimation::reduction::summary::Summary;
 use crate::spatial::{Inertia, Parameters};
 use crate::{Error, Result};
 

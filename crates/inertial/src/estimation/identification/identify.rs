@@ -12,10 +12,10 @@ use crate::estimation::identification::result::{
     Errors, Identification, ModelSize, ParameterEstimate, bodies, joints,
 };
 use crate::estimation::identification::unmeasured::out_of_reach;
-use crate::estimation::joint_model::{coupling_search, stribeck};
 use crate::estimation::least_squares::essential::essential;
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting, information};
 use crate::estimation::least_squares::robust::robust;
+use crate::estimation::model_selection::{coupling, stribeck};
 use crate::estimation::reduction::measurements::Huber;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::{Triangle, singular_values};
@@ -300,7 +300,7 @@ fn excitation(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> 
 
 /// The model of the joints that the data speak for, among those whose columns the summary holds; and what people should know.
 pub(crate) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<(Equations<'m>, Vec<String>)> {
-    let mut found = coupling_search::search(wide, summary)?;
+    let mut found = coupling::search(wide, summary)?;
     if wide.joint_model().stribeck {
         let plain = wide.with_motors(found.motors.clone());
         let own: Vec<usize> = wide.stribeck_motors(&found.motors);

@@ -4,7 +4,7 @@ use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::identification::result::Identification;
 use crate::estimation::joint_model::terms::Term;
 use crate::estimation::reduction::measurements::Measurements;
-use crate::estimation::reduction::rows::{Rows, Visitor};
+use crate::estimation::reduction::rows::{RowBlock, Visitor};
 use crate::{Error, Result};
 
 /// Predicted forces, sample after sample: those of the coordinates, and where it is measured the wrench on a fixed base.
@@ -56,7 +56,7 @@ struct Predictor<'v> {
 impl Visitor for Predictor<'_> {
     fn rows(
         &mut self,
-        rows: &Rows<'_>,
+        rows: &RowBlock<'_>,
         channel: &Channel,
         entry: impl Fn(usize, usize) -> f64,
     ) -> Result<()> {

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::estimation::equations::Equations;
-use crate::estimation::reduction::summary::{Factor, LAGS, Lag, Summary};
+use crate::estimation::reduction::factor::{Factor, LAGS, Lag};
+use crate::estimation::reduction::summary::Summary;
 use crate::{Error, Result};
 
 /// The residual of one coordinate.

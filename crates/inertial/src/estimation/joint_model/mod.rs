@@ -1,8 +1,6 @@
 //! The model of the joints: friction, springs, drive couplings and terms that a user writes.
 
-pub(crate) mod coupling_search;
 pub(crate) mod expression;
 pub(crate) mod file;
-pub(crate) mod projection;
 pub(crate) mod stribeck;
 pub(crate) mod terms;

@@ -2,7 +2,6 @@
 
 pub(crate) mod essential;
 pub(crate) mod fit;
-pub(crate) mod redundant_terms;
 pub(crate) mod robust;
 pub(crate) mod solution;
 

@@ -165,7 +165,7 @@ fn no_noise() -> Error {
 }
 
 /// Rows on their way into a triangular factor.
-pub(crate) struct Rows {
+pub(crate) struct MomentumRows {
     triangle: Triangle,
     /// Column by column, as the factor takes them.
     block: Vec<f64>,
@@ -174,7 +174,7 @@ pub(crate) struct Rows {
     width: usize,
 }
 
-impl Rows {
+impl MomentumRows {
     /// Rows reduced at once: with some fifty columns they stay in a core's cache.
     const CAPACITY: usize = 384;
 

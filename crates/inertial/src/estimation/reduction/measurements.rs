@@ -1,12 +1,8 @@
 //! Measured motion and forces.
 
-use std::ops::Range;
-
-use crate::dynamics::{PackedChunk, Samples, Workspace, base_wrench_regressor};
+use crate::dynamics::Samples;
 use crate::estimation::equations::Equations;
 use crate::estimation::reduction::row_filter::RowFilter;
-use crate::estimation::reduction::rows::{BLOCK, Reduction, Rows, Visitor};
-use crate::estimation::reduction::summary::Factor;
 use crate::{Error, Result};
 
 /// Larger numbers are no measurements in SI units; regressors multiply up to three of them, and factors hold sums of squares.
@@ -15,7 +11,7 @@ const LARGEST: f64 = 1e50;
 /// Measured motion and forces, sample after sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Measurements<'a> {
-    samples: Samples<'a>,
+    pub(crate) samples: Samples<'a>,
     pub(crate) v: &'a [f64],
     pub(crate) a: &'a [f64],
     pub(crate) tau: &'a [f64],
@@ -146,97 +142,6 @@ impl<'a> Measurements<'a> {
     /// Samples on both sides of a row's centre that it is made of.
     pub(crate) fn reach(&self) -> usize {
         self.filter.map_or(0, RowFilter::half)
-    }
-
-    /// Reduces the rows centred at some samples into the factors of all channels.
-    pub(crate) fn reduce(
-        &self,
-        equations: &Equations<'_>,
-        first: usize,
-        count: usize,
-        factors: &mut [Factor],
-    ) -> Result<()> {
-        let reach = self.reach();
-        // What the filter reaches, as far as it is there.
-        let (from, to) = (first.saturating_sub(reach), (first + count + reach).min(self.len()));
-        let mut reduction = Reduction::new(self, equations, factors, first..first + count, from);
-        self.visit(equations, from..to, &mut reduction)?;
-        reduction.finish()
-    }
-
-    /// Shows the rows of some samples, some of one channel at a time, to a visitor.
-    pub(crate) fn visit(
-        &self,
-        equations: &Equations<'_>,
-        samples: Range<usize>,
-        visitor: &mut impl Visitor,
-    ) -> Result<()> {
-        let (joints, from, to) = (equations.coordinates(), samples.start, samples.end);
-        let mut failed = Ok(());
-        let mut take = |start: usize, chunk: PackedChunk<'_>| {
-            let groups: Vec<_> = chunk.groups().collect();
-            for (row, channel) in equations.channels.iter().take(joints).enumerate() {
-                let rows =
-                    Rows { data: self, equations, first: start + chunk.first, count: chunk.count, row };
-                let entry = |entry: usize, s: usize| groups[s / 4][entry].0[s % 4];
-                if let Err(e) = visitor.rows(&rows, channel, entry) {
-                    failed = Err(e);
-                }
-            }
-        };
-        match equations.closed() {
-            None => {
-                let dynamics = &equations.dynamics;
-                let mut scratch = dynamics.scratch();
-                for start in (from..to).step_by(BLOCK) {
-                    let part = self.samples.part(start, BLOCK.min(to - start));
-                    dynamics.packed_regressors(&mut scratch, &part, |chunk| take(start, chunk))?;
-                }
-            }
-            Some(closed) => {
-                let mut workspace = closed.workspace();
-                for start in (from..to).step_by(BLOCK) {
-                    let part = self.samples.part(start, BLOCK.min(to - start));
-                    closed.packed_regressors(&mut workspace, &part, |chunk| take(start, chunk.regressors))?;
-                }
-            }
-        }
-        failed?;
-        if equations.channels.len() > joints {
-            self.visit_wrench(equations, samples, visitor)?;
-        }
-        Ok(())
-    }
-
-    /// The same for the wrench on a fixed base.
-    fn visit_wrench(
-        &self,
-        equations: &Equations<'_>,
-        samples: Range<usize>,
-        visitor: &mut impl Visitor,
-    ) -> Result<()> {
-        let (mechanism, joints) = (equations.mechanism(), equations.coordinates());
-        let (nq, nv, width) = (mechanism.nq(), joints, mechanism.parameter_count());
-        let mut workspace = Workspace::new(mechanism);
-        let mut closed = equations.closed().map(|c| (c, c.workspace()));
-        let mut dense = vec![0.0; BLOCK * 6 * width];
-        for start in samples.clone().step_by(BLOCK) {
-            let size = BLOCK.min(samples.end - start);
-            for (s, out) in (start..start + size).zip(dense.chunks_exact_mut(6 * width)) {
-                let (q, own) = (&self.q()[s * nq..(s + 1) * nq], s * nv..(s + 1) * nv);
-                let (v, a) = (&self.v[own.clone()], &self.a[own]);
-                match &mut closed {
-                    Some((closed, workspace)) => closed.base_wrench_regressor(workspace, q, v, a, out)?,
-                    None => base_wrench_regressor(mechanism, &mut workspace, q, v, a, out)?,
-                }
-            }
-            for (k, channel) in equations.channels.iter().skip(joints).enumerate() {
-                let rows = Rows { data: self, equations, first: start, count: size, row: joints + k };
-                let entry = |entry: usize, s: usize| dense[(6 * s + k) * width + entry];
-                visitor.rows(&rows, channel, entry)?;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -1,9 +1,8 @@
 //! Criteria, limits and information against differences and the regressor itself.
 
 use super::*;
-use crate::excitation::{
-    Basis, Coordinate, DefaultLimits, JointColumn, Profile, Stribeck, coordinates, random_states,
-};
+use crate::excitation::random_states::random_states;
+use crate::excitation::{Basis, Coordinate, DefaultLimits, JointColumn, Profile, Stribeck, coordinates};
 use crate::identifiability::{AnalyzeOptions, analyze};
 use crate::linalg::{Number, SplitMix};
 use crate::mechanism::{Base, BuildOptions, JointType, builtin};

@@ -1,14 +1,41 @@
-//! Joint terms that base parameters already act like.
+//! Construction of equations without redundant joint terms: those that act exactly like base parameters.
 
 use crate::Result;
 use crate::dynamics::Samples;
 use crate::estimation::equations::Equations;
-use crate::estimation::joint_model::terms::Term;
+use crate::estimation::joint_model::terms::{JointModel, Term};
 use crate::estimation::least_squares::fit::information;
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::summary::Summary;
+use crate::identifiability::Measured;
 use crate::linalg::{SplitMix, Triangle};
+use crate::mechanism::Mechanism;
+
+impl<'m> Equations<'m> {
+    /// Creates the equations of joint torques (and of a floating base's wrench); `snap` as for [`analyze`](crate::identifiability::analyze).
+    ///
+    /// With loops the forces are those of the independent coordinates, and so are the joints' terms.
+    pub fn new(mechanism: &'m Mechanism, model: impl Into<JointModel>, snap: f64) -> Result<Self> {
+        Self::measuring(mechanism, model, snap, Measured::JointTorques)
+    }
+
+    /// Creates the equations where the wrench between a fixed base and the world may be measured too.
+    pub fn measuring(
+        mechanism: &'m Mechanism,
+        model: impl Into<JointModel>,
+        snap: f64,
+        measured: Measured,
+    ) -> Result<Self> {
+        let mut out = Self::with_all_terms_measuring(mechanism, model, snap, measured)?;
+        if out.joint_model().search_couplings || out.joint_model().stribeck {
+            out.widen();
+        } else {
+            out.absorb_terms()?;
+        }
+        Ok(out)
+    }
+}
 
 impl Equations<'_> {
     /// Leaves out rotor inertias that act exactly like base parameters (as that of a joint on the ground, which is part

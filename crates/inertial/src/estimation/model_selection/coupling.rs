@@ -8,9 +8,9 @@ use nalgebra::DVector;
 
 use crate::Result;
 use crate::estimation::equations::Equations;
-use crate::estimation::joint_model::projection::Projection;
 use crate::estimation::joint_model::terms::{Motor, Term};
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
+use crate::estimation::model_selection::projection::Projection;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Svd;
 

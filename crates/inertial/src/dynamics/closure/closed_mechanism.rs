@@ -1,0 +1,320 @@
+//! Assembled mechanisms with loops and their scratch memory.
+
+use nalgebra::DMatrix;
+
+use super::assemble::{self, Assembly, Left};
+use super::constraints::Constraints;
+use super::motions::MotionKind;
+use super::newton::Candidate;
+use super::projection::{ChunkMemory, Projection};
+use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
+use crate::Result;
+use crate::dynamics::{InverseDynamics, Scratch, Workspace};
+use crate::linalg::{PivotedQr, Rank};
+use crate::mechanism::{JointType, Mechanism};
+
+/// With exact geometry loops close to this; rounding makes about 1e-15 per joint.
+const EXACT_GAP: f64 = 1e-11;
+
+/// A mechanism with its loops closed: the motion of all joints follows from that of the independent ones.
+///
+/// Configurations are those of the whole tree (`nq` numbers that close the loops); velocities, accelerations and forces are
+/// those of the [independent](Self::independent) coordinates. Without loops all coordinates are independent and everything is
+/// the tree's own.
+///
+/// ```
+/// use inertial::dynamics::ClosedMechanism;
+/// use inertial::mechanism::{JointSpec, JointType, LoopEnd, LoopSpec, MechanismBuilder};
+/// use inertial::spatial::{Inertia, Pose};
+/// use nalgebra::{Matrix3, Vector3, vector};
+///
+/// let rod = Inertia::from_com(1.0, vector![0.5, 0.0, 0.0], Matrix3::from_diagonal(&vector![0.0, 0.1, 0.1]));
+/// let hinge = JointType::Revolute { axis: Vector3::z() };
+/// let at = |x: f64, y: f64| Pose::from_translation(vector![x, y, 0.0]);
+/// let parallelogram = MechanismBuilder::new("parallelogram", "ground")
+///     .link("crank", rod).joint(JointSpec::new("a", hinge, "ground", "crank"))
+///     .link("coupler", rod).joint(JointSpec::new("b", hinge, "crank", "coupler").at(at(0.0, 1.0)))
+///     .link("rocker", rod).joint(JointSpec::new("d", hinge, "ground", "rocker").at(at(2.0, 0.0)))
+///     .close_loop(LoopSpec {
+///         name: "c".into(),
+///         joint_type: hinge,
+///         predecessor: LoopEnd { link: "coupler".into(), origin: at(2.0, 0.0) },
+///         successor: LoopEnd { link: "rocker".into(), origin: at(0.0, 1.0) },
+///         line: None,
+///     })
+///     .build(&Default::default())?;
+/// let closed = ClosedMechanism::new(&parallelogram)?;
+/// assert_eq!(closed.independent_names(), ["a"]);
+/// let mut workspace = closed.workspace();
+/// let mut q = closed.assembled().to_vec();
+/// closed.move_to(&mut workspace, &mut q, &[0.7])?;
+/// assert!((q[1] + 0.7).abs() < 1e-14 && (q[2] - 0.7).abs() < 1e-14); // the coupler keeps its orientation
+/// # Ok::<(), inertial::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ClosedMechanism<'m> {
+    pub(super) constraints: Constraints<'m>,
+    pub(super) independent: Vec<usize>,
+    pub(super) dependent: Vec<usize>,
+    pub(super) independent_positions: Vec<usize>,
+    pub(super) assembled: Vec<f64>,
+    pub(super) motions: Vec<MotionKind>,
+    /// Where the motions are that are not followed.
+    pub(super) others: Vec<Vec<f64>>,
+    pub(super) rank: Rank,
+    /// The largest residual that counts as closed.
+    pub(super) gap: f64,
+    pub(super) warnings: Vec<String>,
+    /// Of the tree.
+    pub(super) dynamics: InverseDynamics,
+    pub(super) projection: Projection,
+}
+
+/// Scratch memory of one thread for one [`ClosedMechanism`].
+pub struct ClosedWorkspace {
+    /// Of the tree.
+    pub tree: Workspace,
+    pub(super) residual: Vec<f64>,
+    pub(super) bias: Vec<f64>,
+    pub(super) jacobian: DMatrix<f64>,
+    pub(super) dependent: DMatrix<f64>,
+    pub(super) right_sides: DMatrix<f64>,
+    pub(super) right_side: DMatrix<f64>,
+    pub(super) qr: PivotedQr,
+    /// `G`, one row for each velocity coordinate of the tree.
+    pub(super) map: DMatrix<f64>,
+    pub(super) step: Vec<f64>,
+    pub(super) trial: Vec<f64>,
+    /// Where a continuation stands and where it tries to go.
+    pub(super) path: [Vec<f64>; 2],
+    pub(super) difference: Vec<f64>,
+    /// Velocities of the tree.
+    pub(super) v: Vec<f64>,
+    /// Its accelerations.
+    pub(super) a: Vec<f64>,
+    /// Its forces.
+    pub(super) tau: Vec<f64>,
+    /// Its mass matrix, row-major.
+    pub(super) mass_matrix: Vec<f64>,
+    /// The mass matrix of the independent coordinates, row-major.
+    pub(super) projected: Vec<f64>,
+    /// Of the tree's inverse dynamics.
+    pub(super) scratch: Scratch,
+    /// `GᵀY`, row-major.
+    pub(super) regressor: Vec<f64>,
+    pub(super) batch: ChunkMemory,
+}
+
+impl<'m> ClosedMechanism<'m> {
+    /// Assembles the loops and chooses (or checks) the independent coordinates.
+    ///
+    /// The model's assembly is the start; where it is singular (a linkage stretched out), a regular configuration near by is
+    /// taken, on the first of the [motions](Self::motions) that meet there. Where the model marks no independent joints
+    /// they are chosen: joints off the loops, then those that look actuated (an effort limit or a rotor), those of one axis, those
+    /// nearest the ground, in the model's order.
+    pub fn new(mechanism: &'m Mechanism) -> Result<Self> {
+        let constraints = Constraints::new(mechanism, mechanism.loops());
+        let assembly = if mechanism.loops().is_empty() {
+            let rank = Rank::decide(&[], RANK_TOLERANCE);
+            Assembly {
+                q: mechanism.assembly().to_vec(),
+                rank,
+                independent: (0..mechanism.nv()).collect(),
+                left: None,
+                others: Vec::new(),
+            }
+        } else {
+            assemble::assemble(&constraints)?
+        };
+        Ok(Self::at(constraints, assembly))
+    }
+
+    fn at(constraints: Constraints<'m>, assembly: Assembly) -> Self {
+        let mechanism = constraints.mechanism;
+        let mut warnings = Vec::new();
+        let motions = match assembly.left {
+            None => Vec::new(),
+            Some(Left::DeadPoint) => {
+                warnings.push(
+                    "the assembly configuration is a dead point of the independent joints: another near it is used \
+                     instead"
+                        .into(),
+                );
+                Vec::new()
+            }
+            Some(Left::Singular(motions)) => {
+                warnings.push(left(&motions));
+                motions
+            }
+        };
+        let residual = constraints.residual(&assembly.q, &mut vec![0.0; constraints.rows]);
+        // Redundant constraints that contradict each other a little cannot be met better than that.
+        let gap = (1e3 * assembly.rank.dropped).max(10.0 * residual).clamp(EXACT_GAP, LARGEST_GAP);
+        if gap > EXACT_GAP {
+            warnings.push(format!(
+                "the loops close only approximately (residual {residual:.1e}, redundant constraints differ by {:.1e}): \
+                 the geometry is rounded",
+                assembly.rank.dropped
+            ));
+        }
+        let dependent: Vec<usize> =
+            (0..mechanism.nv()).filter(|k| !assembly.independent.contains(k)).collect();
+        let dynamics = InverseDynamics::new(mechanism);
+        let projection = Projection::new(&constraints, &assembly.independent, &dependent, &dynamics);
+        let independent_positions = positions_of(mechanism, &assembly.independent);
+        Self {
+            constraints,
+            independent: assembly.independent,
+            dependent,
+            independent_positions,
+            assembled: assembly.q,
+            motions,
+            others: assembly.others,
+            rank: assembly.rank,
+            gap,
+            warnings,
+            dynamics,
+            projection,
+        }
+    }
+
+    /// The motions that meet in the model's own configuration where that is singular, the one that is followed first; empty where
+    /// it is regular.
+    ///
+    /// Preferred are motions within joint limits and driven by the joints that are marked as independent; then those of most freedoms, then
+    /// those in which most joints move (not the one in which a folded kite turns as one piece), then those in which
+    /// most links keep parallel (the parallelogram, not the antiparallelogram); then the one in which the first link by name
+    /// that tells them apart moves more. That depends neither on where loops are cut nor on the order of joints.
+    pub fn motions(&self) -> &[MotionKind] {
+        &self.motions
+    }
+
+    /// The mechanism on each of the other [motions](Self::motions), in their order.
+    pub fn other_motions(&self) -> Result<Vec<Self>> {
+        let others = self.others.iter().zip(self.motions.iter().skip(1)).map(|(q, kind)| {
+            let Candidate { q, jacobian, rank, .. } = Candidate::new(&self.constraints, q.clone(), true)?;
+            let independent = assemble::choose(&self.constraints, &jacobian, rank.rank, &self.independent)?;
+            let left = Some(Left::Singular(vec![*kind]));
+            let assembly = Assembly { q, rank, independent, left, others: Vec::new() };
+            Ok(Self::at(self.constraints.clone(), assembly))
+        });
+        others.collect()
+    }
+
+    /// The mechanism.
+    pub fn mechanism(&self) -> &'m Mechanism {
+        self.constraints.mechanism
+    }
+
+    /// Number of independent velocities: the mobility.
+    pub fn dof(&self) -> usize {
+        self.independent.len()
+    }
+
+    /// The tree's velocity coordinates that are independent, ascending.
+    pub fn independent(&self) -> &[usize] {
+        &self.independent
+    }
+
+    /// Names of the independent velocity coordinates.
+    pub fn independent_names(&self) -> Vec<String> {
+        let names = self.mechanism().velocity_names();
+        self.independent.iter().map(|&k| names[k].clone()).collect()
+    }
+
+    /// The tree's position coordinates that belong to independent joints.
+    ///
+    /// A spherical, planar or floating joint that is independent only in part has none among them: its coordinates cannot be
+    /// prescribed one by one.
+    pub fn independent_positions(&self) -> &[usize] {
+        &self.independent_positions
+    }
+
+    /// A closed, regular configuration of the tree.
+    pub fn assembled(&self) -> &[f64] {
+        &self.assembled
+    }
+
+    /// Number of constraints, redundant ones included.
+    pub fn constraint_count(&self) -> usize {
+        self.constraints.rows
+    }
+
+    /// Rank of the constraints at [`Self::assembled`], with its margin.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// What people should know about the assembly.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Scratch memory for one thread.
+    pub fn workspace(&self) -> ClosedWorkspace {
+        let (rows, nv, n) = (self.constraints.rows, self.mechanism().nv(), self.dof());
+        let mut map = DMatrix::zeros(nv, n);
+        for (i, &k) in self.independent.iter().enumerate() {
+            map[(k, i)] = 1.0;
+        }
+        ClosedWorkspace {
+            tree: Workspace::new(self.mechanism()),
+            residual: vec![0.0; rows],
+            bias: vec![0.0; rows],
+            jacobian: DMatrix::zeros(rows, nv),
+            dependent: DMatrix::zeros(rows, self.dependent.len()),
+            right_sides: DMatrix::zeros(rows, n),
+            right_side: DMatrix::zeros(rows, 1),
+            qr: PivotedQr::new(rows, self.dependent.len(), n.max(1)),
+            map,
+            step: vec![0.0; nv],
+            trial: vec![0.0; self.mechanism().nq()],
+            path: [vec![0.0; self.mechanism().nq()], vec![0.0; self.mechanism().nq()]],
+            difference: vec![0.0; nv],
+            v: vec![0.0; nv],
+            a: vec![0.0; nv],
+            tau: vec![0.0; nv],
+            mass_matrix: vec![0.0; nv * nv],
+            projected: vec![0.0; n * n],
+            scratch: self.dynamics.scratch(),
+            regressor: vec![0.0; n * self.mechanism().parameter_count()],
+            batch: ChunkMemory::default(),
+        }
+    }
+}
+
+/// What to say where a singular configuration was left.
+fn left(motions: &[MotionKind]) -> String {
+    let singular = "the assembly configuration is singular";
+    match motions {
+        [] | [_] => format!("{singular}: a regular configuration near it is used instead"),
+        [followed, others @ ..] => {
+            let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+            format!(
+                "{singular}: {} motions meet there. The one with {followed} is followed, from a regular configuration near it \
+                 (not that with {}); a configuration on another in `assembly` chooses that one",
+                motions.len(),
+                others.join("; ")
+            )
+        }
+    }
+}
+
+/// Position coordinates that the independent velocities move alone.
+fn positions_of(mechanism: &Mechanism, independent: &[usize]) -> Vec<usize> {
+    let mut out = Vec::new();
+    for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
+        let together =
+            matches!(joint.joint_type, JointType::Planar { .. } | JointType::Spherical | JointType::Floating);
+        if together {
+            if joint.v_range().all(|k| independent.contains(&k)) {
+                out.extend(joint.q_range());
+            }
+        } else {
+            out.extend(
+                joint.q_range().zip(joint.v_range()).filter(|(_, k)| independent.contains(k)).map(|(q, _)| q),
+            );
+        }
+    }
+    out
+}

@@ -1,0 +1,110 @@
+//! Closing of loops by a damped Newton iteration, and small steps between closed configurations.
+
+use nalgebra::{DMatrix, DVector};
+
+use super::constraints::Constraints;
+use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
+use crate::Result;
+use crate::linalg::{self, Rank, Svd};
+
+/// How far the coordinates move (rad, or loop lengths) to see whether a configuration is singular: far enough that a
+/// vanishing singular value rises well above [`RANK_TOLERANCE`], near enough to stay on the branch.
+pub(super) const PROBE: f64 = 0.05;
+
+/// A closed configuration and what its constraints say.
+pub(super) struct Candidate {
+    pub q: Vec<f64>,
+    pub jacobian: DMatrix<f64>,
+    pub rank: Rank,
+    /// Whether it is another than the model's own.
+    pub moved: bool,
+}
+
+impl Candidate {
+    pub fn new(constraints: &Constraints<'_>, q: Vec<f64>, moved: bool) -> Result<Self> {
+        let jacobian = constraints.jacobian_at(&q);
+        let rank = linalg::rank(&jacobian, RANK_TOLERANCE)?;
+        Ok(Self { q, jacobian, rank, moved })
+    }
+}
+
+/// Whether all joints of one axis are where their limits allow (by a hair's breadth for those that start at a limit).
+pub(super) fn within_limits(constraints: &Constraints<'_>, q: &[f64]) -> bool {
+    let mut joints =
+        constraints.mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type.nq() == 1);
+    joints.all(|j| (j.limits.lower - 1e-9..=j.limits.upper + 1e-9).contains(&q[j.q]))
+}
+
+/// Moves `q` by `x` times the scale of each coordinate.
+pub(super) fn advance(constraints: &Constraints<'_>, q: &mut [f64], x: &DVector<f64>) {
+    let v: Vec<f64> = x.iter().zip(&constraints.scale).map(|(x, s)| x * s).collect();
+    constraints.mechanism.integrate(q, &v);
+}
+
+/// By how much each coordinate moves from one configuration to another, in units of its scale.
+pub(super) fn displacement(constraints: &Constraints<'_>, from: &[f64], to: &[f64]) -> DVector<f64> {
+    let mut out = DVector::zeros(constraints.mechanism.nv());
+    for joint in constraints.mechanism.joints().iter().filter(|j| j.follows.is_none()) {
+        let (q, v) = (joint.q_range(), &mut out.as_mut_slice()[joint.v_range()]);
+        joint.joint_type.difference(&from[q.clone()], &to[q], v);
+    }
+    out.iter_mut().zip(&constraints.scale).for_each(|(x, s)| *x /= s);
+    out
+}
+
+/// Levenberg's method with all coordinates but `fixed` free, as far as it goes; returns the residual that remains.
+///
+/// The damping falls with the residual, so convergence is quadratic even where constraints are redundant
+/// (Fan and Yuan 2005).
+pub(super) fn close(constraints: &Constraints<'_>, q: &mut Vec<f64>, fixed: &[usize]) -> Result<f64> {
+    let mut c = DVector::zeros(constraints.rows);
+    let mut size = constraints.residual(q, c.as_mut_slice());
+    let mut damping = 1.0;
+    // Near the solution only the directions that count in the rank are followed: those below it are redundant
+    // constraints in inexact geometry, which no motion can satisfy.
+    let mut truncate = size < 1e-3;
+    for _ in 0..200 {
+        let mut jacobian = constraints.jacobian_at(q);
+        for &k in fixed {
+            jacobian.column_mut(k).fill(0.0);
+        }
+        let svd = Svd::new(&jacobian)?;
+        let rank = if truncate { svd.rank(RANK_TOLERANCE).rank } else { svd.values.len() };
+        let mut better = false;
+        for _ in 0..20 {
+            let mut step = -svd.solve(&c, rank, (damping * size).sqrt());
+            let largest = step.amax();
+            if largest > 0.5 {
+                step *= 0.5 / largest;
+            }
+            let mut trial = q.clone();
+            advance(constraints, &mut trial, &step);
+            let mut left = DVector::zeros(constraints.rows);
+            let now = constraints.residual(&trial, left.as_mut_slice());
+            if now < size {
+                better = now < 0.99 * size;
+                damping = (damping * 0.1).max(1e-8);
+                (*q, c, size) = (trial, left, now);
+                break;
+            }
+            damping *= 8.0;
+            // At rounding nothing improves any more.
+            if size < 1e-14 {
+                break;
+            }
+        }
+        if size == 0.0 {
+            break;
+        }
+        if !better {
+            if truncate && size > LARGEST_GAP {
+                truncate = false;
+                damping = 1.0;
+                continue;
+            }
+            break;
+        }
+        truncate = truncate || size < 1e-3;
+    }
+    Ok(size)
+}

@@ -1,0 +1,136 @@
+//! Choice of the Stribeck speed and exponent of each drive.
+//!
+//! Speed and exponent act nonlinearly, so they are found apart from the linear unknowns. The search works on a summary that holds
+//! the columns of [`crate::estimation::joint_model::stribeck`]: one pass over the data is enough, and summaries merge.
+
+use nalgebra::{DMatrix, DVector};
+
+use crate::Result;
+use crate::estimation::equations::Equations;
+use crate::estimation::joint_model::stribeck::{Bend, EXPONENTS, NODES, node};
+use crate::estimation::joint_model::terms::Term;
+use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
+use crate::estimation::model_selection::projection::Projection;
+use crate::estimation::reduction::summary::Summary;
+use crate::linalg::Svd;
+
+/// Sweeps over the joints, and the change of `ln vₛ` that ends them.
+const SWEEPS: usize = 50;
+const SETTLED: f64 = 1e-6;
+
+/// Finds speed and shape of every motor's Stribeck term, by the least residual of weighted least squares: each motor in turn,
+/// first over all speeds held, then by golden section, until none moves. Weights are those without Stribeck terms.
+///
+/// `plain` are the equations without Stribeck terms.
+pub(crate) fn choose(
+    wide: &Equations<'_>,
+    summary: &Summary,
+    plain: &Equations<'_>,
+    motors: &[usize],
+) -> Result<Vec<(usize, Bend)>> {
+    let narrow = summary.project(wide, plain)?;
+    let weights = LeastSquares::new(plain, &narrow, Weighting::Weighted)?.weights;
+    // The columns of all terms, then those of each motor's nodes, then the forces.
+    let per_motor = EXPONENTS.len() * NODES;
+    let mut projection = Projection::new(wide, plain)?;
+    for &motor in motors {
+        for bend in Bend::nodes() {
+            projection.add(wide, Term::Stribeck, &plain.motors()[motor].shaft, Some(bend));
+        }
+    }
+    let all = projection.stacked(summary, &weights)?.matrix();
+    let (n, width) = (plain.len(), all.ncols());
+    // What the other unknowns leave of the nodes' columns and of the forces: exactly, as reflections have eliminated them.
+    let rest = all.view((n, n), (width - n, width - n));
+    let columns: Vec<DMatrix<f64>> =
+        (0..motors.len()).map(|i| rest.columns(i * per_motor, per_motor).into_owned()).collect();
+    let force = rest.column(width - n - 1).into_owned();
+    let mut found: Vec<Bend> =
+        vec![Bend { speed: node((NODES / 2) as f64).exp(), exponent: 1.0 }; motors.len()];
+    for _ in 0..SWEEPS {
+        let mut moved: f64 = 0.0;
+        for i in 0..motors.len() {
+            let others: Vec<DVector<f64>> =
+                (0..motors.len()).filter(|&k| k != i).map(|k| combined(&columns[k], found[k])).collect();
+            let own = without(&others, &columns[i])?;
+            let force = without(&others, &DMatrix::from_columns(std::slice::from_ref(&force)))?;
+            let best = search(|bend| {
+                let column = combined(&own, bend);
+                let size = column.norm_squared();
+                // How much of the force's square the column explains once the others have explained what they can.
+                if size > 0.0 { column.dot(&force.column(0)).powi(2) / size } else { 0.0 }
+            });
+            moved = moved.max(if best.exponent == found[i].exponent {
+                (best.speed / found[i].speed).ln().abs()
+            } else {
+                1.0
+            });
+            found[i] = best;
+        }
+        if moved < SETTLED {
+            break;
+        }
+    }
+    Ok(motors.iter().copied().zip(found).collect())
+}
+
+/// The column of a bend, of those at the nodes.
+fn combined(columns: &DMatrix<f64>, bend: Bend) -> DVector<f64> {
+    let mut out = DVector::zeros(columns.nrows());
+    for (k, weight) in bend.interpolated() {
+        out.axpy(weight, &columns.column(k), 1.0);
+    }
+    out
+}
+
+/// What some columns leave of others.
+fn without(some: &[DVector<f64>], others: &DMatrix<f64>) -> Result<DMatrix<f64>> {
+    let mut out = others.clone();
+    if !some.is_empty() {
+        let matrix = DMatrix::from_columns(some);
+        let svd = Svd::new(&matrix)?;
+        let seen = svd.rank(1e-9).rank;
+        for mut column in out.column_iter_mut() {
+            let explained = &matrix * svd.solve(&column.clone_owned(), seen, 0.0);
+            column -= explained;
+        }
+    }
+    Ok(out)
+}
+
+/// The bend of greatest gain.
+fn search(gain: impl Fn(Bend) -> f64) -> Bend {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    let mut best = (f64::NEG_INFINITY, Bend { speed: 1.0, exponent: EXPONENTS[0] });
+    for exponent in EXPONENTS {
+        let at = |x: f64| Bend { speed: x.exp(), exponent };
+        let (mut peak, mut top) = (0, f64::NEG_INFINITY);
+        for k in 0..NODES {
+            let value = gain(at(node(k as f64)));
+            if value > top {
+                (peak, top) = (k, value);
+            }
+        }
+        let (mut low, mut high) =
+            (node(peak.saturating_sub(1) as f64), node((peak + 1).min(NODES - 1) as f64));
+        let (mut a, mut b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
+        let (mut at_a, mut at_b) = (gain(at(a)), gain(at(b)));
+        while high - low > 0.1 * SETTLED {
+            if at_a > at_b {
+                (high, b, at_b) = (b, a, at_a);
+                a = high - GOLDEN * (high - low);
+                at_a = gain(at(a));
+            } else {
+                (low, a, at_a) = (a, b, at_b);
+                b = low + GOLDEN * (high - low);
+                at_b = gain(at(b));
+            }
+        }
+        let middle = at(0.5 * (low + high));
+        let value = gain(middle);
+        if value > best.0 {
+            best = (value, middle);
+        }
+    }
+    best.1
+}

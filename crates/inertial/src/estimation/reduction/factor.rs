@@ -1,0 +1,47 @@
+//! Triangular factor of one measured channel.
+
+use crate::linalg::Triangle;
+
+/// Triangular factor of the rows of one channel, with counts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Factor {
+    pub triangle: Triangle,
+    /// Forces that count.
+    pub count: usize,
+    /// Those of them that are independent.
+    pub independent: f64,
+    /// What differences between rows one, two, … independent samples apart say, for how white a residual is.
+    pub lags: [Lag; LAGS],
+    /// Sum of squared residuals, each at most Huber's bound: of robust passes only, and not kept in files.
+    pub clipped: f64,
+}
+
+/// Differences between rows so many independent samples apart are kept at most.
+pub(crate) const LAGS: usize = 4;
+
+/// Differences between rows some distance apart.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Lag {
+    /// Their factor.
+    pub triangle: Triangle,
+    /// Their number.
+    pub pairs: usize,
+    /// As many independent ones they are worth.
+    pub independent: f64,
+    /// Sum of the correlations that the rows of white noise would have.
+    pub expected: f64,
+}
+
+impl Factor {
+    /// Creates the factor of no rows.
+    pub fn new(width: usize) -> Self {
+        let triangle = Triangle::new(width);
+        let lag = || Lag { triangle: triangle.clone(), pairs: 0, independent: 0.0, expected: 0.0 };
+        Self { lags: std::array::from_fn(|_| lag()), triangle, count: 0, independent: 0.0, clipped: 0.0 }
+    }
+
+    /// Columns before the two of forces.
+    pub fn unknowns(&self) -> usize {
+        self.triangle.width() - 2
+    }
+}
