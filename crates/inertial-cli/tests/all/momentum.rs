@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 
 use crate::common::{Folder, page, refused, run};
-use inertial::simulation::Flown;
 use inertial::excitation::{Basis, Trajectory};
 use inertial::mechanism::{BuildOptions, Mechanism, read};
+use inertial::simulation::Flown;
 use serde_json::{Value, json};
 
 const NOISE: &str = "dq=2e-4,base.v=1e-4,base.w=2e-4";
