@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use inertial::dynamics::{self, ClosedMechanism, InverseDynamics, Samples};
 use inertial::estimation::{
-    self, Consistency, ConsistentFit, Equations, JointTerms, LeastSquares, Measurements, Method, Prior,
+    self, Consistency, ConsistentFit, Equations, JointTerms, LeastSquares, Measurements, Prior, Solver,
     Weighting,
 };
 use inertial::excitation::{Columns, Criterion, Evaluator, States};
@@ -171,14 +171,14 @@ fn estimation(inverse: &InverseDynamics, m: &Mechanism) -> Result<Vec<Timing>> {
     let summary = estimation::Summary::new(&equations, &Measurements::new(samples, &v, &a, &tau))?;
     let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted)?;
     let prior = Prior::new(m)?;
-    let of = |name, method| {
-        let wanted = Consistency { method, ..Consistency::new(&prior, 1.0) };
+    let of = |name, solver| {
+        let wanted = Consistency { solver, ..Consistency::new(&prior, 1.0) };
         measure(name, &states, |_| {
             black_box(ConsistentFit::new(&equations, &summary, &squares, &wanted)?);
             Ok(())
         })
     };
-    Ok(vec![of("lmi", Method::Barrier)?, of("manifold", Method::Manifold)?])
+    Ok(vec![of("lmi", Solver::Barrier)?, of("manifold", Solver::Manifold)?])
 }
 
 /// Packed torque regressors of many samples, per sample.

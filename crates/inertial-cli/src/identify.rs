@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use inertial::estimation::{
     Bounds, Carried, Equations, Estimator, Fleet, Huber, Identification, IdentifyOptions, JointModel,
-    JointTerms, PayloadLink, Prior, PriorKind, Summary, TRACE_OF_PRIOR, identify, identify_fleet,
+    JointTerms, PayloadLink, Prior, PriorKind, Solver, Summary, TRACE_OF_PRIOR, identify, identify_fleet,
     identify_robust,
 };
 use inertial::identifiability::Measured;
@@ -366,12 +366,16 @@ fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {
         Some(EstimatorChoice::Ols) => Estimator::Ols,
         Some(EstimatorChoice::Wls) => Estimator::Wls,
         Some(EstimatorChoice::Irls) => Estimator::Irls,
-        Some(EstimatorChoice::Lmi) | None => Estimator::Lmi,
-        Some(EstimatorChoice::Manifold) => Estimator::Manifold,
-        Some(EstimatorChoice::LogCholesky) => Estimator::LogCholesky,
+        Some(EstimatorChoice::Lmi) | None => Estimator::Consistent,
+        Some(EstimatorChoice::Manifold | EstimatorChoice::LogCholesky) => Estimator::Consistent,
         Some(EstimatorChoice::Bcls | EstimatorChoice::Eiv) => {
             bail!("--estimator: bcls and eiv are for --measured momentum")
         }
+    };
+    let solver = match args.estimator {
+        Some(EstimatorChoice::Manifold) => Solver::Manifold,
+        Some(EstimatorChoice::LogCholesky) => Solver::LogCholesky,
+        _ => Solver::Barrier,
     };
     let prior_kind = match args.prior_kind {
         PriorKindChoice::Entropic => PriorKind::Entropic,
@@ -387,6 +391,7 @@ fn options(args: &Args, mechanism: &Mechanism) -> Result<IdentifyOptions> {
     };
     let default = IdentifyOptions {
         estimator,
+        solver,
         prior_kind,
         bounds,
         essential: args.essential,

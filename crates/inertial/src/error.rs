@@ -94,6 +94,9 @@ pub enum Error {
         /// How many it has.
         found: usize,
     },
+    /// A method that does not apply to this mechanism, these sensors or these options.
+    #[error("{0}")]
+    NotApplicable(String),
     /// A computation that has no answer for this input.
     #[error("{0}")]
     Numeric(String),

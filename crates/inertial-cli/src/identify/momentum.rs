@@ -9,8 +9,9 @@ use inertial::consistency::significant;
 use inertial::dynamics::{Frame, Workspace, momentum};
 use inertial::estimation::momentum::{MomentumEquations, MomentumSamples, RateNoise};
 use inertial::estimation::momentum_identification::{
-    MomentumEstimator, MomentumIdentification, MomentumResidual, RateRule, identify_momentum, integrate_rates,
+    MomentumIdentification, MomentumResidual, RateRule, identify_momentum, integrate_rates,
 };
+use inertial::estimation::{Estimator, IdentifyOptions};
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use inertial_data::{Cutoff, Log, Need, Options, prepare};
 
@@ -40,22 +41,22 @@ pub enum PositionChoice {
 
 pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> {
     ensure!(args.summary_out.is_none(), "--summary-out: momentum has no summary");
-    let (options, prior);
-    let estimator = match args.estimator {
-        None if args.noise.is_empty() => MomentumEstimator::Ols,
-        Some(EstimatorChoice::Ols) => MomentumEstimator::Ols,
-        Some(EstimatorChoice::Bcls) => MomentumEstimator::Bcls,
-        None | Some(EstimatorChoice::Eiv) => MomentumEstimator::Eiv,
-        Some(_) => {
-            options = super::options(args, mechanism)?;
-            prior = options.prior(mechanism)?;
-            let wanted = options.consistency(&prior);
-            MomentumEstimator::Consistent(wanted.context(
-                "--estimator: with --measured momentum expected ols, bcls, eiv, lmi, manifold or log-cholesky",
-            )?)
-        }
+    let options: IdentifyOptions = match args.estimator {
+        None if args.noise.is_empty() => Estimator::Ols.into(),
+        Some(EstimatorChoice::Ols) => Estimator::Ols.into(),
+        Some(EstimatorChoice::Bcls) => Estimator::Bcls.into(),
+        None | Some(EstimatorChoice::Eiv) => Estimator::Eiv.into(),
+        Some(EstimatorChoice::Wls | EstimatorChoice::Irls) => bail!(
+            "--estimator: with --measured momentum expected ols, bcls, eiv, lmi, manifold or log-cholesky"
+        ),
+        Some(_) => super::options(args, mechanism)?,
     };
     let noise = rate_noise(&args.noise, mechanism)?;
+    ensure!(
+        noise.is_some() || !matches!(options.estimator, Estimator::Bcls | Estimator::Eiv),
+        "{} needs the noise of the rates, expected --noise",
+        options.estimator.name()
+    );
     let equations = MomentumEquations::new(mechanism, DEFAULT_SNAP).with_context(|| model.label.clone())?;
     let (mut fit, mut kept) = (Stack::default(), Stack::default());
     let mut logs = Vec::new();
@@ -77,7 +78,7 @@ pub fn run(args: &Args, model: &Model, mechanism: &Mechanism) -> Result<Answer> 
     drop(work);
     let validation = kept.samples();
     let validation = (kept.len() > 0).then_some(&validation);
-    let result = identify_momentum(&equations, &fit.samples(), validation, noise.as_ref(), &estimator)
+    let result = identify_momentum(&equations, &fit.samples(), validation, noise.as_ref(), &options)
         .with_context(|| args.logs.join(", "))?;
     let mut files = Files::default();
     if let Some(path) = &args.out {

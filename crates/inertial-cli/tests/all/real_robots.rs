@@ -53,7 +53,7 @@ fn cvxpy_and_clarabel_agree_on_logs_of_real_robots() {
     let costs: Vec<f64> = serde_json::from_str(&answer).unwrap();
     for ((robot, solution), cost) in found.iter().zip(costs) {
         println!("{robot}: {} and {cost}, gap {:.1e}", solution.cost, solution.gap());
-        assert!(solution.converged);
+        assert!(solution.status.is_converged());
         assert!((solution.cost - cost).abs() <= 1e-6 * cost.abs(), "{robot}: {} and {cost}", solution.cost);
     }
 }

@@ -132,7 +132,7 @@ pub fn run(time: f64, seed: u64) -> Result<Row> {
     let options =
         |estimator| IdentifyOptions { estimator, prior_weight: TRACE_OF_PRIOR, ..Default::default() };
     let identify = |estimator| single.identify(&equations, &summary, None, &options(estimator));
-    Ok(Row { time, plain: identify(Estimator::Wls)?, possible: identify(Estimator::Lmi)? })
+    Ok(Row { time, plain: identify(Estimator::Wls)?, possible: identify(Estimator::Consistent)? })
 }
 
 /// The fifth-order polynomial from 0 to 1 in unit time without speed and acceleration at its ends, and its derivatives.

@@ -14,6 +14,7 @@ use crate::estimation::payload::link::PayloadLink;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
 use crate::mechanism::JointType;
+use crate::optimize::SolverStatus;
 use crate::spatial::Inertia;
 use crate::{Error, Result};
 
@@ -44,7 +45,7 @@ pub struct Gains {
     /// Their standard errors; zero where they are one by definition.
     pub std_errors: Vec<f64>,
     /// Whether the iteration settled.
-    pub converged: bool,
+    pub status: SolverStatus,
     /// What the errors of the gains add to the variance of each unknown.
     variance: Vec<f64>,
     /// What the known payload adds to the unknowns.
@@ -90,7 +91,8 @@ impl Gains {
             )));
         }
         let mut fit = Fit::new(equations, blocks, drives, spread)?;
-        let converged = fit.run(1.0 - wanted as f64 / found.max(1.0 + wanted as f64))?;
+        let settled = fit.run(1.0 - wanted as f64 / found.max(1.0 + wanted as f64))?;
+        let status = if settled { SolverStatus::Converged } else { SolverStatus::StepLimit };
         let (n, inverse) = (equations.len(), fit.system()?.inverse);
         let places: Vec<usize> = fit.places.iter().flatten().copied().collect();
         let own = DMatrix::from_fn(places.len(), places.len(), |i, j| inverse[(places[i], places[j])]);
@@ -105,7 +107,7 @@ impl Gains {
         let error =
             |(place, g): (&Option<usize>, &f64)| place.map_or(0.0, |p| g * inverse[(p, p)].max(0.0).sqrt());
         let std_errors = fit.places.iter().zip(&values).map(error).collect();
-        Ok(Self { values, std_errors, converged, variance, shift })
+        Ok(Self { values, std_errors, status, variance, shift })
     }
 
     /// The same logs with these gains, and without the payload where they are those `loaded` with it.
@@ -143,7 +145,7 @@ impl Gains {
         for (parameter, variance) in result.base_parameters.iter_mut().zip(&self.variance) {
             parameter.set_std_error((parameter.std_error.powi(2) + variance).sqrt());
         }
-        if !self.converged {
+        if !self.status.is_converged() {
             result.warnings.push("the gains have not settled: the logs leave them open".into());
         }
         let open: Vec<String> = equations

@@ -18,6 +18,7 @@
 pub mod consistent;
 mod drive_gains;
 mod equations;
+mod estimator;
 mod fleet;
 mod identification;
 mod joint_model;
@@ -30,12 +31,13 @@ mod redundant_terms;
 
 pub use consistent::bounds::{BodyBounds, Bounds, Ellipsoid, Span};
 pub use consistent::prior::Prior;
-pub use consistent::{Consistency, ConsistentFit, Method, PriorKind};
+pub use consistent::{Consistency, ConsistentFit, PriorKind};
 pub use drive_gains::{Gains, KnownPayload};
 pub use equations::Equations;
+pub use estimator::{Estimator, Solver};
 pub use fleet::identify::{Fleet, Member, identify_fleet};
 pub use fleet::payload::{Carried, FleetPayload};
-pub use identification::identify::{Estimator, IdentifyOptions, identify, identify_robust};
+pub use identification::identify::{IdentifyOptions, identify, identify_robust};
 pub use identification::prediction::Prediction;
 pub use identification::residuals::{Residual, Validation, validate};
 pub use identification::result::{

@@ -11,6 +11,7 @@ use nalgebra::{DMatrix, DVector, Matrix4};
 
 use super::conic::{Cone, ConicLeastSquares, Options, Solution};
 use super::pseudo::{self, Ten};
+use super::status::SolverStatus;
 use crate::linalg::Definite;
 use crate::{Error, Result};
 
@@ -85,12 +86,18 @@ impl ConicLeastSquares {
             let converged = cost - best_bound <= goal;
             // On the path, μ times the number of logarithms is what is left to gain; far below the goal, only rounding keeps it.
             let ended = converged || stalled > 3 || mu * order < SPENT * goal;
-            if ended || steps >= options.max_steps || !watch(&w.x, cost) {
+            let limit = steps >= options.max_steps;
+            if ended || limit || !watch(&w.x, cost) {
                 if converged {
                     self.settle(&mut w, mu, &mut cost)?;
                 }
                 let lower_bound = f64::NEG_INFINITY;
-                let mut found = Solution { x: w.x, cost, lower_bound, steps, converged };
+                let status = match (ended, limit) {
+                    (true, _) => SolverStatus::Stalled,
+                    (_, true) => SolverStatus::StepLimit,
+                    _ => SolverStatus::Stopped,
+                };
+                let mut found = Solution { x: w.x, cost, lower_bound, steps, status };
                 found.certify(Some(best_bound), goal);
                 if ended {
                     self.polish(&mut found, options);
@@ -99,9 +106,10 @@ impl ConicLeastSquares {
             }
             if reachable && cost - best_bound <= REACH * weight {
                 reachable = false;
-                let mut found = Solution { x: w.x.clone(), cost, lower_bound: best_bound, steps, converged };
+                let status = SolverStatus::Stalled;
+                let mut found = Solution { x: w.x.clone(), cost, lower_bound: best_bound, steps, status };
                 self.polish(&mut found, options);
-                if found.converged {
+                if found.status.is_converged() {
                     return Ok(found);
                 }
             }

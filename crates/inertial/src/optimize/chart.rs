@@ -23,6 +23,7 @@ use nalgebra::{DMatrix, DVector, Matrix4};
 
 use super::conic::{ConicLeastSquares, Options, Solution};
 use super::pseudo::{self, Ten, TenByTen};
+use super::status::SolverStatus;
 use crate::linalg::{Definite, symmetric_eigen};
 use crate::{Error, Result};
 
@@ -85,7 +86,7 @@ pub fn solve<C: Chart>(
     mut watch: impl FnMut(&DVector<f64>, f64) -> bool,
 ) -> Result<Solution> {
     if !problem.inequalities.is_empty() {
-        return Err(Error::Numeric("bounds on bodies need the lmi estimator".into()));
+        return Err(Error::Numeric("bounds on bodies need the barrier solver".into()));
     }
     problem.expect_size(start)?;
     let mut at = State::<C>::new(problem, start)?;
@@ -105,13 +106,16 @@ pub fn solve<C: Chart>(
         problem.lower_bound(&best.x).map_or(bound, |b| bound.max(b.min(best.cost)))
     };
     loop {
-        if steps >= options.max_steps || !watch(&best.x, best.cost) {
+        let limit = steps >= options.max_steps;
+        if limit || !watch(&best.x, best.cost) {
             let lower_bound = certify(&best, bound);
-            return Ok(Solution { lower_bound, steps, converged: false, x: best.x, cost: best.cost });
+            let status = if limit { SolverStatus::StepLimit } else { SolverStatus::Stopped };
+            return Ok(Solution { lower_bound, steps, status, x: best.x, cost: best.cost });
         }
         if steps == PATIENCE {
             let lower_bound = certify(&best, bound);
-            let found = Solution { lower_bound, steps, converged: false, x: best.x, cost: best.cost };
+            let status = SolverStatus::Stalled;
+            let found = Solution { lower_bound, steps, status, x: best.x, cost: best.cost };
             return Ok(finish(problem, start, found, options, watch));
         }
         steps += 1;
@@ -134,7 +138,8 @@ pub fn solve<C: Chart>(
         bound = certify(&best, bound);
         let converged = best.cost - bound <= goal;
         if converged || !at.escape(problem)? {
-            let found = Solution { lower_bound: bound, steps, converged, x: best.x, cost: best.cost };
+            let status = if converged { SolverStatus::Converged } else { SolverStatus::Stalled };
+            let found = Solution { lower_bound: bound, steps, status, x: best.x, cost: best.cost };
             return Ok(finish(problem, start, found, options, watch));
         }
         best.clone_from(&at);
@@ -152,7 +157,7 @@ fn finish(
     mut watch: impl FnMut(&DVector<f64>, f64) -> bool,
 ) -> Solution {
     problem.polish(&mut found, options);
-    if found.converged {
+    if found.status.is_converged() {
         return found;
     }
     let inside = &found.x * (1.0 - BACK) + start * BACK;

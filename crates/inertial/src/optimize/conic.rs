@@ -13,6 +13,7 @@ use nalgebra::{Cholesky, Const, DMatrix, DVector, Matrix4};
 
 use super::pseudo;
 use super::rows::Rows;
+use super::status::SolverStatus;
 use crate::{Error, Result};
 
 /// A pseudo-inertia of ten consecutive variables.
@@ -109,8 +110,8 @@ pub struct Solution {
     pub lower_bound: f64,
     /// Steps taken.
     pub steps: usize,
-    /// Whether the gap asked for was reached.
-    pub converged: bool,
+    /// Reason why the solver ended; [`SolverStatus::Converged`] where the gap asked for was reached.
+    pub status: SolverStatus,
 }
 
 impl Solution {
@@ -124,7 +125,11 @@ impl Solution {
     pub(super) fn certify(&mut self, bound: Option<f64>, goal: f64) {
         let best = bound.map_or(self.lower_bound, |b| b.max(self.lower_bound));
         self.lower_bound = if self.cost >= best - goal { best.min(self.cost) } else { f64::NEG_INFINITY };
-        self.converged = self.gap() <= goal;
+        self.status = match self.status {
+            _ if self.gap() <= goal => SolverStatus::Converged,
+            SolverStatus::Converged => SolverStatus::Stalled,
+            other => other,
+        };
     }
 }
 
@@ -142,7 +147,7 @@ impl ConicLeastSquares {
     /// let start = PseudoInertia(Matrix4::identity()).to_inertia().parameters();
     /// let start = DVector::from_column_slice(start.as_slice());
     /// let found = chart::solve::<Principal>(&problem, &start, &Options::default(), |_, _| true)?;
-    /// assert!(found.converged && found.gap() < 1e-8);
+    /// assert!(found.status.is_converged() && found.gap() < 1e-8);
     /// # Ok::<(), inertial::Error>(())
     /// ```
     pub fn body(gram: DMatrix<f64>, rhs: DVector<f64>, constant: f64) -> Self {

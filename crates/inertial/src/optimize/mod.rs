@@ -10,5 +10,7 @@ mod newton;
 pub mod pseudo;
 pub mod rows;
 pub mod sqp;
+mod status;
 
 pub use conic::{Cone, ConicLeastSquares, Inequality, Options, Solution};
+pub use status::SolverStatus;

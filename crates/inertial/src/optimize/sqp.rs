@@ -5,8 +5,11 @@
 //! judged by the objective plus the price of the largest violation, an exact penalty. Clarabel solves the subproblems.
 
 use clarabel::algebra::CscMatrix;
-use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus};
+use clarabel::solver::{
+    DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus as ClarabelStatus,
+};
 
+use super::status::SolverStatus;
 use crate::{Error, Result};
 
 /// Entries of multipliers below this part of the price are those of constraints that do not bind.
@@ -114,13 +117,13 @@ pub struct SqpResult {
     pub violation: f64,
     /// Steps taken.
     pub iterations: usize,
-    /// Whether the search ended by itself.
-    pub converged: bool,
+    /// Reason why the search ended.
+    pub status: SolverStatus,
 }
 
 impl SqpResult {
     fn new(x: &[f64], objective: f64, violation: f64) -> Self {
-        Self { x: x.to_vec(), objective, violation, iterations: 0, converged: false }
+        Self { x: x.to_vec(), objective, violation, iterations: 0, status: SolverStatus::StepLimit }
     }
 
     /// Whether another point is better: feasible and lower, or else nearer to feasible.
@@ -191,6 +194,7 @@ pub fn minimise(
             hessian.reset();
             radius *= 0.25;
             if radius < LEAST_RADIUS {
+                best.status = SolverStatus::Stalled;
                 break;
             }
             continue;
@@ -204,7 +208,7 @@ pub fn minimise(
         let predicted =
             -dot(&gradient, &step.d) - 0.5 * hessian.form(&step.d) + price * (now - rows.predicted(&step.d));
         if predicted <= options.tolerance * (1.0 + objective.abs()) && now <= options.feasibility {
-            best.converged = true;
+            best.status = SolverStatus::Converged;
             best.iterations = iteration;
             break;
         }
@@ -244,11 +248,12 @@ pub fn minimise(
         }
         best.iterations = iteration;
         if radius < LEAST_RADIUS {
-            best.converged = true;
+            best.status = SolverStatus::Converged;
             break;
         }
         let reached = if best.violation <= options.feasibility { best.objective } else { f64::INFINITY };
         if !watch(SqpProgress { iteration, best: reached }) {
+            best.status = SolverStatus::Stopped;
             break;
         }
     }
@@ -281,7 +286,7 @@ fn subproblem(hessian: &Bfgs, gradient: &[f64], rows: &Rows, radius: f64, price:
     let cones = [NonnegativeConeT(m + 1 + 2 * n)];
     let mut solver = DefaultSolver::new(&hessian.upper(), &linear, &matrix, &right, &cones, settings).ok()?;
     solver.solve();
-    let found = matches!(solver.solution.status, SolverStatus::Solved | SolverStatus::AlmostSolved);
+    let found = matches!(solver.solution.status, ClarabelStatus::Solved | ClarabelStatus::AlmostSolved);
     let solution = &solver.solution;
     (found && solution.x.iter().all(|x| x.is_finite())).then(|| Step {
         // Within rounding of the solver, exactly in the box.

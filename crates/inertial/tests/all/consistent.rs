@@ -9,8 +9,8 @@ use crate::common::{Rng, reference_rnea};
 use inertial::consistency::{DEFAULT_TOLERANCE, judge};
 use inertial::estimation::consistent::ConsistentProblem;
 use inertial::estimation::{
-    Bounds, Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, LeastSquares, Method, Prior,
-    PriorKind, Summary, Term, Weighting, identify,
+    Bounds, Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, LeastSquares, Prior,
+    PriorKind, Solver, Summary, Term, Weighting, identify,
 };
 use inertial::mechanism::{BodyKind, BuildOptions, DEFAULT_SNAP, Mechanism, Shape, ShapeSpec, builtin};
 use inertial::spatial::{Inertia, Pose, PseudoInertia};
@@ -49,17 +49,23 @@ fn all_solvers_find_the_one_optimum_of_whole_robots() {
         let prior = Prior::new(&mechanism).unwrap();
         let wanted = Consistency { prior_kind: kind, ..Consistency::new(&prior, weight) };
         let reference = ConsistentFit::new(&equations, &summary, &squares, &wanted).unwrap();
-        assert!(reference.converged, "{name}");
-        for method in [Method::Manifold, Method::LogCholesky] {
-            let wanted = Consistency { method, ..wanted.clone() };
-            let what = format!("{name} {kind:?} {weight} {method:?}");
-            if method == Method::LogCholesky && kind == PriorKind::Euclidean {
+        assert!(reference.status.is_converged(), "{name}");
+        for solver in [Solver::Manifold, Solver::LogCholesky] {
+            let wanted = Consistency { solver, ..wanted.clone() };
+            let what = format!("{name} {kind:?} {weight} {solver:?}");
+            if solver == Solver::LogCholesky && kind == PriorKind::Euclidean {
                 assert!(ConsistentFit::new(&equations, &summary, &squares, &wanted).is_err());
                 continue;
             }
             let found = ConsistentFit::new(&equations, &summary, &squares, &wanted).unwrap();
             println!("{what}: {} steps, barrier {}", found.steps, reference.steps);
-            assert!(found.converged, "{what}: {:e} {:e} {:e}", found.cost, found.lower_bound, reference.cost);
+            assert!(
+                found.status.is_converged(),
+                "{what}: {:e} {:e} {:e}",
+                found.cost,
+                found.lower_bound,
+                reference.cost
+            );
             assert!((found.cost - reference.cost).abs() <= 1e-8 * reference.cost.abs(), "{what}");
             all_possible(&mechanism, &found.parameters);
         }
@@ -74,12 +80,12 @@ fn a_solve_stopped_at_any_step_leaves_a_robot_that_can_exist() {
     let summary = poor(&mechanism, &equations, 60, &mut rng);
     let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
     let prior = Prior::new(&mechanism).unwrap();
-    for (method, prior_kind) in [
-        (Method::Manifold, PriorKind::Entropic),
-        (Method::Manifold, PriorKind::Euclidean),
-        (Method::Barrier, PriorKind::Entropic),
+    for (solver, prior_kind) in [
+        (Solver::Manifold, PriorKind::Entropic),
+        (Solver::Manifold, PriorKind::Euclidean),
+        (Solver::Barrier, PriorKind::Entropic),
     ] {
-        let wanted = Consistency { method, prior_kind, ..Consistency::new(&prior, 1.0) };
+        let wanted = Consistency { solver, prior_kind, ..Consistency::new(&prior, 1.0) };
         let mut last = f64::INFINITY;
         for stop in (0..30).step_by(3) {
             let mut seen = 0;
@@ -90,8 +96,8 @@ fn a_solve_stopped_at_any_step_leaves_a_robot_that_can_exist() {
             })
             .unwrap();
             all_possible(&mechanism, &found.parameters);
-            if method == Method::Manifold {
-                assert!(found.cost <= last, "{method:?} {stop}");
+            if solver == Solver::Manifold {
+                assert!(found.cost <= last, "{solver:?} {stop}");
                 last = found.cost;
             }
         }
@@ -157,7 +163,7 @@ fn bounds_hold_and_cost_only_what_they_must() {
     for bounds in [Bounds::of_links(&mechanism), Bounds::from_toml(text).unwrap()] {
         let wanted = Consistency { bounds: Some(&bounds), ..free.clone() };
         let found = ConsistentFit::new(&equations, &summary, &squares, &wanted).unwrap();
-        assert!(found.converged && found.cost >= unbounded.lower_bound);
+        assert!(found.status.is_converged() && found.cost >= unbounded.lower_bound);
         all_possible(&mechanism, &found.parameters);
         let with = mechanism.clone().with_parameters(&found.parameters).unwrap();
         for body in with.bodies().iter().filter(|b| b.kind == BodyKind::Link) {
@@ -180,7 +186,7 @@ fn bounds_hold_and_cost_only_what_they_must() {
                 assert!(mean <= 1.0 + 1e-9, "{}: {mean}", body.name);
             }
         }
-        let manifold = Consistency { method: Method::Manifold, ..wanted };
+        let manifold = Consistency { solver: Solver::Manifold, ..wanted };
         assert!(ConsistentFit::new(&equations, &summary, &squares, &manifold).is_err());
     }
     // What contradicts itself or names no body is refused.
@@ -322,7 +328,7 @@ fn on_poor_data_the_default_predicts_other_motions_far_better_than_least_squares
             found.validation_relative_rms.unwrap()
         };
         plain += residual(Estimator::Wls) / DRAWS as f64;
-        consistent += residual(Estimator::Lmi) / DRAWS as f64;
+        consistent += residual(Estimator::Consistent) / DRAWS as f64;
     }
     println!("validation on other motions: least squares {plain}, bodies that exist {consistent}");
     // Four times is what a real arm with poor data showed; here the gain is larger.
@@ -350,7 +356,7 @@ fn what_the_data_show_moves_the_less_the_better_they_show_it() {
             let found =
                 ConsistentFit::new(&equations, &summary, &squares, &Consistency::new(&prior, 1.0)).unwrap();
             // The bound must hold whatever the data's scale is.
-            assert!(found.converged && found.lower_bound <= found.cost);
+            assert!(found.status.is_converged() && found.lower_bound <= found.cost);
             let moved = DVector::from_vec(found.values) - &squares.values;
             // In standard errors, all directions together.
             let whole = moved.dot(&squares.covariance.clone().cholesky().unwrap().solve(&moved)).sqrt();

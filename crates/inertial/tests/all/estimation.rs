@@ -8,7 +8,7 @@ use inertial::consistency::{DEFAULT_TOLERANCE, judge};
 use inertial::estimation::consistent::ConsistentProblem;
 use inertial::estimation::{
     Carried, Consistency, ConsistentFit, Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares,
-    PayloadLink, Prior, Summary, Term, Weighting, identify, identify_fleet, validate,
+    PayloadLink, Prior, Solver, Summary, Term, Weighting, identify, identify_fleet, validate,
 };
 use inertial::linalg::Svd;
 use inertial::mechanism::{BodyKind, DEFAULT_SNAP, Mechanism};
@@ -171,7 +171,7 @@ fn the_consistent_estimate_is_the_best_possible_body() {
     let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
     let prior = Prior::new(&mechanism).unwrap();
     let fit = ConsistentFit::new(&equations, &summary, &squares, &Consistency::new(&prior, 1.0)).unwrap();
-    assert!(fit.converged, "{:e} {:e}", fit.cost, fit.lower_bound);
+    assert!(fit.status.is_converged(), "{:e} {:e}", fit.cost, fit.lower_bound);
     let rank = equations.rank();
     let problem =
         ConsistentProblem::new(&equations, &summary, &squares, &Consistency::new(&prior, 1.0)).unwrap();
@@ -254,11 +254,16 @@ fn parts_merge_to_the_whole_in_any_order() {
     let equations = Equations::new(&mechanism, FRICTION, DEFAULT_SNAP).unwrap();
     let mut log = simulate(&mechanism, FRICTION, 1000, &mut rng);
     log.tau.iter_mut().for_each(|t| *t += 0.1 * normal(&mut rng));
-    let estimators =
-        [Estimator::Ols, Estimator::Wls, Estimator::Lmi, Estimator::Manifold, Estimator::LogCholesky];
+    let estimators = [
+        (Estimator::Ols, Solver::default()),
+        (Estimator::Wls, Solver::default()),
+        (Estimator::Consistent, Solver::Barrier),
+        (Estimator::Consistent, Solver::Manifold),
+        (Estimator::Consistent, Solver::LogCholesky),
+    ];
     let of = |summary: &Summary| {
-        estimators.map(|estimator| {
-            let options = IdentifyOptions { estimator, ..IdentifyOptions::default() };
+        estimators.map(|(estimator, solver)| {
+            let options = IdentifyOptions { estimator, solver, ..IdentifyOptions::default() };
             identify(&equations, summary, None, &options).unwrap()
         })
     };
@@ -390,7 +395,9 @@ fn a_fleet_with_payloads_returns_the_truth() {
     let link = PayloadLink::new(&equations, "link6").unwrap();
     let summaries: Vec<Summary> = robots.logs.iter().map(|log| log.summary(&equations)).collect();
     let truth = equations.regrouping.regroup(&robots.mechanism.parameters()).unwrap();
-    for (estimator, tolerance) in [(Estimator::Ols, 1e-8), (Estimator::Wls, 1e-8), (Estimator::Lmi, 1e-4)] {
+    for (estimator, tolerance) in
+        [(Estimator::Ols, 1e-8), (Estimator::Wls, 1e-8), (Estimator::Consistent, 1e-4)]
+    {
         let options = IdentifyOptions { estimator, ..IdentifyOptions::default() };
         let carried = Carried { link: &link, carries: &CARRIES };
         let fleet = identify_fleet(&equations, &summaries, Some(carried), &options).unwrap();
@@ -398,7 +405,7 @@ fn a_fleet_with_payloads_returns_the_truth() {
         for (found, truth) in fleet.common.base_parameters.iter().zip(&truth) {
             assert!((found.value - truth).abs() < tolerance, "{estimator:?} {found:?} {truth}");
         }
-        if estimator == Estimator::Lmi {
+        if estimator == Estimator::Consistent {
             assert!(fleet.common.bodies.iter().all(|b| b.consistent));
         }
         for (k, robot) in fleet.robots.iter().enumerate() {
@@ -411,7 +418,7 @@ fn a_fleet_with_payloads_returns_the_truth() {
             for (found, expected) in payload.base_parameters.iter().zip(expected) {
                 assert!((found.value - expected).abs() < tolerance, "{estimator:?} {found:?} {expected}");
             }
-            assert!(estimator != Estimator::Lmi || payload.body.consistent);
+            assert!(estimator != Estimator::Consistent || payload.body.consistent);
         }
     }
     let refused = |carries: &[bool]| {

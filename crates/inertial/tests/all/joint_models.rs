@@ -408,7 +408,7 @@ fn gains_of_drives_follow_from_a_known_payload() {
     let [empty, loaded] = logs.each_ref().map(|log| log.summary(&equations));
     let known = KnownPayload { summary: &loaded, link: &carrier, payload };
     let gains = Gains::new(&equations, &empty, Some(known), 0.5).unwrap();
-    assert!(gains.converged);
+    assert!(gains.status.is_converged());
     for (g, t) in gains.values.iter().zip(truth) {
         // The noise is taken as at least 1e-9 of the largest force, and the prior counts against that.
         assert!((g / t - 1.0).abs() < 1e-7, "{:?}", gains.values);

@@ -248,7 +248,7 @@ fn standard_errors_are_those_of_repeated_experiments() {
         let v = data.noisy(&noise, &mut rng);
         let samples = data.samples(&v);
         let fit = equations.errors_in_variables(&samples, &noise).unwrap();
-        assert!(fit.converged);
+        assert!(fit.status.is_converged());
         let errors = fit.std_errors();
         let score = |values: &DVector<f64>| -> f64 {
             let scaled = values.iter().zip(&truth).zip(&errors).map(|((x, y), s)| ((x - y) / s).powi(2));

@@ -67,7 +67,7 @@ fn finds_the_unconstrained_optimum_where_it_is_feasible() {
         let solution = problem(&a, &(&a * &x), vec![Cone::new(0)], vec![10])
             .solve(&start, &Options::default(), |_, _| true)
             .unwrap();
-        assert!(solution.converged, "gap {:e} of {:e}", solution.gap(), solution.cost);
+        assert!(solution.status.is_converged(), "gap {:e} of {:e}", solution.gap(), solution.cost);
         // The cost vanishes at the truth; what the barrier leaves is bounded by the gap.
         assert!(solution.cost < 1e-10 * (&a * &x).norm_squared());
     }
@@ -90,7 +90,7 @@ fn projects_on_the_cone_as_eigenvalues_do() {
             .unwrap();
         let eigen = symmetric_eigen(&target).unwrap();
         let negative: f64 = eigen.values.iter().map(|v| v.min(0.0).powi(2)).sum();
-        assert!(found.converged);
+        assert!(found.status.is_converged());
         // The gap asked for is 1e-9 of the cost.
         assert!(
             (found.cost - 0.5 * negative).abs() <= 2e-9 * found.cost + 1e-14,
@@ -139,9 +139,9 @@ fn every_iterate_is_feasible_and_a_stop_is_obeyed() {
             seen < 5
         })
         .unwrap();
-    assert_eq!((seen, stopped.steps, stopped.converged), (5, 4, false));
+    assert_eq!((seen, stopped.steps, stopped.status.is_converged()), (5, 4, false));
     let done = problem.solve(&start, &Options::default(), |_, _| true).unwrap();
-    assert!(done.converged && done.cost <= stopped.cost);
+    assert!(done.status.is_converged() && done.cost <= stopped.cost);
     assert!(problem.solve(&DVector::zeros(20), &Options::default(), |_, _| true).is_err());
 }
 
@@ -243,9 +243,12 @@ fn check_solver<C: Chart>(case: &Random, reference: &Solution, what: &str) -> (S
     })
     .unwrap();
     assert!(
-        found.converged,
+        found.status.is_converged(),
         "{what}: {} steps, cost {:e}, bound {:e}, optimum {:e}",
-        found.steps, found.cost, found.lower_bound, reference.cost
+        found.steps,
+        found.cost,
+        found.lower_bound,
+        reference.cost
     );
     assert!(found.lower_bound <= reference.cost * (1.0 + 1e-12), "{what}");
     // Each gap is 1e-9 of the cost.
@@ -264,7 +267,12 @@ fn the_manifold_optimum_is_the_convex_one() {
         let case_name = format!("case {case}: {bodies} bodies, weight {weight:e}");
         let random = random_problem(bodies, weight, 10 * bodies + 20, &mut next);
         let reference = barrier(&random.problem);
-        assert!(reference.converged, "{case_name}: {:e} {:e}", reference.cost, reference.lower_bound);
+        assert!(
+            reference.status.is_converged(),
+            "{case_name}: {:e} {:e}",
+            reference.cost,
+            reference.lower_bound
+        );
         let (found, steps) = check_solver::<Principal>(&random, &reference, &case_name);
         most = most.max(steps);
         if weight == 0.0 {
@@ -322,7 +330,9 @@ fn random_starts_lead_to_one_optimum_and_a_stop_at_any_step_leaves_bodies_that_e
                 chart::solve::<Principal>(&random.problem, &random.start, &options, |_, _| true).unwrap();
             assert_eq!(found.steps, stop);
             assert!(
-                !found.converged && found.cost <= last && found.lower_bound <= reference.cost * (1.0 + 1e-12)
+                !found.status.is_converged()
+                    && found.cost <= last
+                    && found.lower_bound <= reference.cost * (1.0 + 1e-12)
             );
             last = found.cost;
             for cone in &random.problem.cones {
@@ -352,7 +362,7 @@ fn linear_inequalities_hold_and_are_proved() {
         start.rows_mut(10, 3).copy_from(&(&a * ((least + 1.0) / a.norm_squared())));
         let found = all.solve(&start, &Options::default(), |_, _| true).unwrap();
         let expected = 0.5 * (least - a.dot(&target)).powi(2) / a.norm_squared();
-        assert!(found.converged && found.lower_bound <= expected + 1e-12);
+        assert!(found.status.is_converged() && found.lower_bound <= expected + 1e-12);
         assert!((found.cost - expected).abs() < 1e-8 * expected.max(1e-3), "{} {expected}", found.cost);
         assert!(all.inequalities[0].slack(&found.x) >= 0.0);
         assert!(chart::solve::<Principal>(&all, &start, &Options::default(), |_, _| true).is_err());
@@ -464,14 +474,14 @@ fn rows_in_any_order_and_any_solver_give_the_same_bodies() {
         let weight = 0.01f64.powf(f64::from(case % 4));
         let sharded = Sharded::new(weight, &mut next);
         let whole = sharded.solve(&sharded.problem(1, &mut next), 0);
-        assert!(whole.converged, "case {case}: gap {:e} of {:e}", whole.gap(), whole.cost);
+        assert!(whole.status.is_converged(), "case {case}: gap {:e} of {:e}", whole.gap(), whole.cost);
         let bodies = whole.x.rows(0, 10 * BODIES);
         assert_eq!(whole.x[10 * BODIES + 1], 0.0, "a friction at its bound is there exactly");
         for (parts, solver) in [(1, 1), (1, 2), (7, 0), (7, 1), (7, 2), (64, 0), (64, 1), (64, 2)] {
             let problem = sharded.problem(parts, &mut next);
             let found = sharded.solve(&problem, solver);
             let what = format!("case {case}, weight {weight:e}, {parts} parts, solver {solver}");
-            assert!(found.converged, "{what}: gap {:e} of {:e}", found.gap(), found.cost);
+            assert!(found.status.is_converged(), "{what}: gap {:e} of {:e}", found.gap(), found.cost);
             assert!(found.lower_bound <= whole.cost * (1.0 + 1e-12), "{what}");
             let apart = (found.x.rows(0, 10 * BODIES) - bodies).amax() / bodies.amax();
             println!("{what}: {apart:e}");

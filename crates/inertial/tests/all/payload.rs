@@ -11,7 +11,7 @@ use inertial::consistency::{DEFAULT_TOLERANCE, judge};
 use inertial::dynamics::{InverseDynamics, Samples, Workspace, base_wrench, forward_kinematics};
 use inertial::estimation::{
     Equations, Estimator, IdentifyOptions, JointTerms, LeastSquares, Measurements, Online, PayloadLink,
-    SensorMotion, SingleBody, Summary, TRACE_OF_PRIOR, Unloaded, Weighting, Wrenches, identify,
+    SensorMotion, SingleBody, Solver, Summary, TRACE_OF_PRIOR, Unloaded, Weighting, Wrenches, identify,
     identify_payload,
 };
 use inertial::identifiability::Status;
@@ -43,6 +43,14 @@ fn sensor_log(body: &Inertia<f64>, count: usize, rng: &mut Rng) -> (SensorMotion
     (SensorMotion::from_imu(acc, gyro, alpha).unwrap(), wrench)
 }
 
+/// Every estimator of a payload, the consistent one with two solvers.
+const ESTIMATORS: [(Estimator, Solver); 4] = [
+    (Estimator::Ols, Solver::Barrier),
+    (Estimator::Wls, Solver::Barrier),
+    (Estimator::Consistent, Solver::Barrier),
+    (Estimator::Consistent, Solver::Manifold),
+];
+
 /// Whether it is least squares without constraints.
 fn plain(estimator: Estimator) -> bool {
     matches!(estimator, Estimator::Ols | Estimator::Wls)
@@ -67,8 +75,8 @@ fn a_single_body_is_returned_exactly_with_its_offsets() {
             // Some sensors tell the wrench on themselves.
             let readings: Vec<f64> = with_offset(&wrench).iter().map(|x| sign * x).collect();
             let summary = single.summary(&equations, &motion, &Wrenches::new(&readings)).unwrap();
-            for estimator in [Estimator::Ols, Estimator::Wls, Estimator::Lmi, Estimator::Manifold] {
-                let options = IdentifyOptions { estimator, ..IdentifyOptions::default() };
+            for (estimator, solver) in ESTIMATORS {
+                let options = IdentifyOptions { estimator, solver, ..IdentifyOptions::default() };
                 let found = single.identify(&equations, &summary, None, &options).unwrap();
                 let scale = truth.parameters().amax();
                 // The cone's solver works on squared factors and takes noise as a millionth of the forces at least.
@@ -309,10 +317,10 @@ fn a_payload_is_the_difference_between_two_logs_or_a_log_and_a_model() {
         let free: Vec<bool> =
             equations.names[equations.rank()..].iter().map(|n| n.ends_with("offset")).collect();
         for unloaded in [Unloaded::Model { free: &free }, Unloaded::Log(&first)] {
-            for estimator in [Estimator::Ols, Estimator::Wls, Estimator::Lmi, Estimator::Manifold] {
+            for (estimator, solver) in ESTIMATORS {
                 // What the robot cannot show needs a prior.
                 let prior_weight = if link.regrouping.rank() == 10 { TRACE_OF_PRIOR } else { 1.0 };
-                let options = IdentifyOptions { estimator, prior_weight, ..Default::default() };
+                let options = IdentifyOptions { estimator, solver, prior_weight, ..Default::default() };
                 let found = identify_payload(&equations, &link, &second, unloaded, &options).unwrap();
                 if prior_weight == 1.0 && !plain(estimator) {
                     assert!(

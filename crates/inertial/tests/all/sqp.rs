@@ -50,7 +50,7 @@ fn solve(mut problem: Published, start: &[f64], expected: f64) {
     // The subproblems are solved to 1e-8; the book prints seven digits and more.
     assert!(found.violation <= 1e-7, "{found:?}");
     assert!((found.objective - expected).abs() <= 1e-5 * (1.0 + expected.abs()), "{found:?}");
-    assert!(found.converged, "{found:?}");
+    assert!(found.status.is_converged(), "{found:?}");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_watcher_ends_the_search_and_keeps_the_best() {
         seen.len() < 3
     };
     let found = minimise(&mut problem, &[2.0], &SqpOptions::default(), &mut watch).unwrap();
-    assert_eq!((found.iterations, found.converged), (3, false));
+    assert_eq!((found.iterations, found.status.is_converged()), (3, false));
     assert_eq!(found.objective, *seen.last().unwrap());
     assert!(minimise(&mut problem, &[1.0, 2.0], &SqpOptions::default(), &mut |_| true).is_err());
     assert!(minimise(&mut problem, &[f64::NAN], &SqpOptions::default(), &mut |_| true).is_err());

@@ -3,7 +3,8 @@
 use nalgebra::{DMatrix, DVector, Matrix4};
 
 use crate::estimation::consistent::problem::{PriorKind, covariance, unproven};
-use crate::estimation::identification::identify::{Estimator, IdentifyOptions};
+use crate::estimation::estimator::Solver;
+use crate::estimation::identification::identify::IdentifyOptions;
 use crate::linalg::Triangle;
 use crate::optimize::log_cholesky::LogCholesky;
 use crate::optimize::manifold::Principal;
@@ -75,15 +76,15 @@ pub(crate) fn possible_body(
     conic.cones = vec![Cone { offset: 0, prior_weight: weight, prior: inverse.inverse() }];
     let start = DVector::from_column_slice(prior.parameters().as_slice());
     let limits = Options::default();
-    let solution = match options.estimator {
-        Estimator::Manifold => chart::solve::<Principal>(&conic, &start, &limits, |_, _| true),
-        Estimator::LogCholesky => chart::solve::<LogCholesky>(&conic, &start, &limits, |_, _| true),
-        _ => conic.solve(&start, &limits, |_, _| true),
+    let solution = match options.solver {
+        Solver::Manifold => chart::solve::<Principal>(&conic, &start, &limits, |_, _| true),
+        Solver::LogCholesky => chart::solve::<LogCholesky>(&conic, &start, &limits, |_, _| true),
+        Solver::Barrier => conic.solve(&start, &limits, |_, _| true),
     }?;
     Ok(PossibleBody {
         parameters: Parameters::from_column_slice(solution.x.as_slice()),
         covariance: covariance(&conic, &solution.x, &DMatrix::identity(10, 10))?,
         gap: solution.gap(),
-        note: unproven(&solution),
+        note: unproven(solution.status, solution.cost, solution.lower_bound),
     })
 }

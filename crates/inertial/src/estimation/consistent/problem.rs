@@ -18,8 +18,8 @@
 //!
 //! Joint terms have a prior too (module `joint_term_prior`): so wide that it matters only where the data are almost silent.
 //!
-//! **Solvers.** All find the same optimum of this convex problem and prove it by its lower bound: [`Method::Barrier`] in the
-//! parameters, [`Method::Manifold`] in `(m, c, Q, L)` (paper 001, for any number of bodies), [`Method::LogCholesky`] in the
+//! **Solvers.** All find the same optimum of this convex problem and prove it by its lower bound: [`Solver::Barrier`] in the
+//! parameters, [`Solver::Manifold`] in `(m, c, Q, L)` (paper 001, for any number of bodies), [`Solver::LogCholesky`] in the
 //! logarithms of a triangular factor.
 
 #![allow(clippy::doc_markdown, reason = "formulas have indices")]
@@ -30,6 +30,7 @@ use crate::estimation::consistent::bounds::Bounds;
 use crate::estimation::consistent::joint_term_prior::{rotor_body_widths, widths};
 use crate::estimation::consistent::prior::Prior;
 use crate::estimation::equations::Equations;
+use crate::estimation::estimator::Solver;
 use crate::estimation::least_squares::fit::{LeastSquares, stacked};
 use crate::estimation::reduction::summary::Summary;
 use crate::identifiability::Regrouping;
@@ -37,35 +38,12 @@ use crate::linalg::Cholesky;
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::optimize::log_cholesky::LogCholesky;
 use crate::optimize::manifold::Principal;
-use crate::optimize::{Cone, ConicLeastSquares, Options, Solution, chart, pseudo};
+use crate::optimize::{Cone, ConicLeastSquares, Options, Solution, SolverStatus, chart, pseudo};
 use crate::spatial::PseudoInertia;
 use crate::{Error, Result};
 
 /// Noise is taken as at least so much of a joint's force: the solver's squared factors carry no more digits.
 pub(crate) const LEAST_NOISE: f64 = 1e-6;
-
-/// How the problem is solved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Method {
-    /// Barrier Newton in the parameters.
-    #[default]
-    Barrier,
-    /// Newton on the manifold of paper 001.
-    Manifold,
-    /// Newton in log-Cholesky coordinates; needs the entropic prior.
-    LogCholesky,
-}
-
-impl Method {
-    /// Name of the estimator that solves by it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Barrier => "lmi",
-            Self::Manifold => "manifold",
-            Self::LogCholesky => "log-cholesky",
-        }
-    }
-}
 
 /// How far a body is from its prior.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,15 +58,15 @@ pub enum PriorKind {
 /// What is asked beside the data.
 #[derive(Debug, Clone)]
 pub struct Consistency<'a> {
-    /// The solver.
-    pub method: Method,
+    /// Solver to use.
+    pub solver: Solver,
     /// Prior bodies.
     pub prior: &'a Prior,
     /// Distance to them.
     pub prior_kind: PriorKind,
     /// Its weight.
     pub prior_weight: f64,
-    /// Where bodies may be; only for [`Method::Barrier`].
+    /// Where bodies may be; only for [`Solver::Barrier`].
     pub bounds: Option<&'a Bounds>,
     /// When to stop.
     pub options: Options,
@@ -97,8 +75,8 @@ pub struct Consistency<'a> {
 impl<'a> Consistency<'a> {
     /// The default solver with an entropic prior.
     pub fn new(prior: &'a Prior, prior_weight: f64) -> Self {
-        let (method, prior_kind) = (Method::default(), PriorKind::default());
-        Self { method, prior, prior_kind, prior_weight, bounds: None, options: Options::default() }
+        let (solver, prior_kind) = (Solver::default(), PriorKind::default());
+        Self { solver, prior, prior_kind, prior_weight, bounds: None, options: Options::default() }
     }
 }
 
@@ -123,13 +101,16 @@ pub struct ConsistentFit {
     pub lower_bound: f64,
     /// Newton steps.
     pub steps: usize,
-    /// Whether cost and bound meet to nine digits.
-    pub converged: bool,
-    /// What people should know where they do not.
-    pub note: Option<String>,
+    /// Reason why the solver ended; [`SolverStatus::Converged`] where cost and bound meet to nine digits.
+    pub status: SolverStatus,
 }
 
 impl ConsistentFit {
+    /// Warning about a solve that ended without the proof asked for.
+    pub fn note(&self) -> Option<String> {
+        unproven(self.status, self.cost, self.lower_bound)
+    }
+
     /// Solves, with the noise found by weighted least squares.
     pub fn new(
         equations: &Equations<'_>,
@@ -166,8 +147,7 @@ impl ConsistentFit {
             cost: solution.cost,
             lower_bound: solution.lower_bound,
             steps: solution.steps,
-            converged: solution.converged,
-            note: unproven(&solution),
+            status: solution.status,
         })
     }
 
@@ -239,10 +219,10 @@ impl ConsistentProblem {
             )));
         }
         let bounded = wanted.bounds.filter(|b| !b.is_empty());
-        if bounded.is_some() && wanted.method != Method::Barrier {
-            return Err(Error::Numeric("bounds on bodies need the lmi estimator".into()));
+        if bounded.is_some() && wanted.solver != Solver::Barrier {
+            return Err(Error::Numeric("bounds on bodies need the barrier solver".into()));
         }
-        if wanted.method == Method::LogCholesky && wanted.prior_kind != PriorKind::Entropic {
+        if wanted.solver == Solver::LogCholesky && wanted.prior_kind != PriorKind::Entropic {
             return Err(Error::Numeric(
                 "log-Cholesky coordinates cannot reach the boundary: they need the entropic prior".into(),
             ));
@@ -312,10 +292,10 @@ impl ConsistentProblem {
         watch: impl FnMut(&DVector<f64>, f64) -> bool,
     ) -> Result<Solution> {
         let (problem, start, options) = (&self.conic, &self.start, &wanted.options);
-        match wanted.method {
-            Method::Barrier => problem.solve(start, options, watch),
-            Method::Manifold => chart::solve::<Principal>(problem, start, options, watch),
-            Method::LogCholesky => chart::solve::<LogCholesky>(problem, start, options, watch),
+        match wanted.solver {
+            Solver::Barrier => problem.solve(start, options, watch),
+            Solver::Manifold => chart::solve::<Principal>(problem, start, options, watch),
+            Solver::LogCholesky => chart::solve::<LogCholesky>(problem, start, options, watch),
         }
     }
 
@@ -369,16 +349,16 @@ pub(crate) fn covariance(
     Ok(map * columns)
 }
 
-/// What people should know of a solve that ended without the proof asked for.
-pub(crate) fn unproven(found: &Solution) -> Option<String> {
-    let gap = found.gap();
+/// Warning about a solve that ended without the proof asked for.
+pub(crate) fn unproven(status: SolverStatus, cost: f64, lower_bound: f64) -> Option<String> {
+    let gap = cost - lower_bound;
     let how = if gap.is_finite() {
         format!("with a gap of {gap:.1e}")
     } else {
         "without any proof of how good it is".to_owned()
     };
-    let said = format!("the optimisation stopped {how} at cost {:.6e}: better bodies may exist", found.cost);
-    (!found.converged).then_some(said)
+    let said = format!("the optimisation stopped {how} at cost {cost:.6e}: better bodies may exist");
+    (!status.is_converged()).then_some(said)
 }
 
 fn bounded_weights(summary: &Summary, noise: &LeastSquares) -> Vec<f64> {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::estimation::consistent::bounds::Bounds;
 use crate::estimation::consistent::prior::Prior;
-use crate::estimation::consistent::problem::{Consistency, ConsistentFit, Method, PriorKind};
+use crate::estimation::consistent::problem::{Consistency, ConsistentFit, PriorKind};
 use crate::estimation::equations::Equations;
+use crate::estimation::estimator::{Estimator, Solver};
 use crate::estimation::identification::excited::Hidden;
 use crate::estimation::identification::residuals::validate;
 use crate::estimation::identification::result::{
@@ -23,53 +24,13 @@ use crate::mechanism::{Body, BodyKind, Mechanism};
 use crate::spatial::Inertia;
 use crate::{Error, Result};
 
-/// How parameters are estimated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Estimator {
-    /// Ordinary least squares.
-    Ols,
-    /// Least squares weighted by each joint's noise.
-    Wls,
-    /// Weighted least squares with less weight on outliers: needs the data themselves, see [`identify_robust`].
-    Irls,
-    /// Weighted least squares over the bodies that can exist, with an entropic prior.
-    #[default]
-    Lmi,
-    /// The same optimum, found on the manifold of mass, centre of mass, principal axes and moments (paper 001).
-    Manifold,
-    /// The same optimum, found in log-Cholesky coordinates.
-    LogCholesky,
-}
-
-impl Estimator {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ols => "ols",
-            Self::Wls => "wls",
-            Self::Irls => "irls",
-            Self::Lmi => Method::Barrier.name(),
-            Self::Manifold => Method::Manifold.name(),
-            Self::LogCholesky => Method::LogCholesky.name(),
-        }
-    }
-
-    /// How its optimum is found, of those whose bodies can exist.
-    fn method(self) -> Option<Method> {
-        match self {
-            Self::Lmi => Some(Method::Barrier),
-            Self::Manifold => Some(Method::Manifold),
-            Self::LogCholesky => Some(Method::LogCholesky),
-            _ => None,
-        }
-    }
-}
-
 /// Choices of [`identify`].
 #[derive(Debug, Clone)]
 pub struct IdentifyOptions {
-    /// How.
+    /// Estimator to use.
     pub estimator: Estimator,
+    /// Solver of the consistent estimator.
+    pub solver: Solver,
     /// Prior bodies of the consistent estimator; by default those of the model.
     pub prior: Option<Prior>,
     /// Their weight, see [`crate::estimation::consistent::problem`].
@@ -90,14 +51,21 @@ impl IdentifyOptions {
         self.prior.clone().map_or_else(|| Prior::new(mechanism), Ok)
     }
 
-    /// What is asked of estimates whose bodies can exist; absent for the others.
-    pub fn consistency<'a>(&'a self, prior: &'a Prior) -> Option<Consistency<'a>> {
-        Some(Consistency {
-            method: self.estimator.method()?,
+    /// Options of the consistent estimator.
+    pub fn consistency<'a>(&'a self, prior: &'a Prior) -> Consistency<'a> {
+        Consistency {
+            solver: self.solver,
             prior_kind: self.prior_kind,
             bounds: self.bounds.as_ref(),
             ..Consistency::new(prior, self.prior_weight)
-        })
+        }
+    }
+}
+
+impl From<Estimator> for IdentifyOptions {
+    /// Returns the default options with another estimator.
+    fn from(estimator: Estimator) -> Self {
+        Self { estimator, ..Self::default() }
     }
 }
 
@@ -105,6 +73,7 @@ impl Default for IdentifyOptions {
     fn default() -> Self {
         Self {
             estimator: Estimator::default(),
+            solver: Solver::default(),
             prior: None,
             prior_weight: 1.0,
             prior_kind: PriorKind::default(),
@@ -122,11 +91,20 @@ pub fn identify(
     validation: Option<&Summary>,
     options: &IdentifyOptions,
 ) -> Result<Identification> {
-    if options.estimator == Estimator::Irls {
-        return Err(Error::Numeric(
-            "the estimator irls weighs every sample, which a summary does not hold: give the logs themselves"
-                .into(),
-        ));
+    match options.estimator {
+        Estimator::Irls => {
+            return Err(Error::NotApplicable(
+                "the estimator irls weighs every sample, which a summary does not hold: give the logs themselves"
+                    .into(),
+            ));
+        }
+        Estimator::Bcls | Estimator::Eiv => {
+            return Err(Error::NotApplicable(format!(
+                "the estimator {} is for momentum: use ols, wls, irls or consistent",
+                options.estimator.name()
+            )));
+        }
+        _ => {}
     }
     if equations.is_wide() {
         let (chosen, notes) = choose(equations, summary)?;
@@ -218,11 +196,18 @@ fn estimate(
     }
     warnings.extend(unseen(equations, &hidden));
     warnings.extend(out_of_reach(equations, summary)?);
-    if let Some(essential) = essential.as_ref().filter(|_| options.estimator.method().is_none()) {
+    if let Some(essential) = essential.as_ref().filter(|_| options.estimator != Estimator::Consistent) {
         squares = essential.fit.clone();
     }
-    let (parameters, values, gap, std_errors, rotors, spread) = match options.consistency(&prior) {
-        None => {
+    let (parameters, values, gap, std_errors, rotors, spread) = match options.estimator {
+        Estimator::Consistent => {
+            warnings.extend(prior.note());
+            let fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
+            warnings.extend(fit.note());
+            let (gap, std_errors) = (fit.cost - fit.lower_bound, fit.std_errors());
+            (fit.parameters, fit.values, Some(gap), std_errors, fit.rotors, Some(fit.parameter_covariance))
+        }
+        _ => {
             let values = squares.values.as_slice().to_vec();
             // What the model gives of rotors is not the links'.
             let mut base = squares.values.rows(0, equations.rank()).into_owned();
@@ -230,13 +215,6 @@ fn estimate(
             let parameters = equations.regrouping.expand(base.as_slice(), &mechanism.parameters())?;
             let rotors = equations.known_rotors().map(|(row, _, given)| (row, given)).collect();
             (parameters, values, None, squares.std_errors(), rotors, None)
-        }
-        Some(wanted) => {
-            warnings.extend(prior.note());
-            let fit = ConsistentFit::new(equations, summary, &squares, &wanted)?;
-            warnings.extend(fit.note.clone());
-            let (gap, std_errors) = (fit.cost - fit.lower_bound, fit.std_errors());
-            (fit.parameters, fit.values, Some(gap), std_errors, fit.rotors, Some(fit.parameter_covariance))
         }
     };
     let fit = validate(equations, summary, &values)?;
@@ -254,7 +232,7 @@ fn estimate(
             bodies: mechanism.bodies().iter().filter(|b| b.kind == BodyKind::Link).count(),
             dof: equations.coordinates(),
         },
-        estimator: options.estimator.name(),
+        estimator: options.estimator.result_name(options.solver),
         samples: summary.samples,
         rank: equations.rank(),
         excited: equations.rank() - hidden.of_base()?,

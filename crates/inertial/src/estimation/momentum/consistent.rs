@@ -14,7 +14,7 @@ use nalgebra::{DMatrix, DVector};
 use crate::estimation::consistent::problem::{Consistency, ConsistentProblem, LEAST_NOISE};
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
-use crate::optimize;
+use crate::optimize::{self, SolverStatus};
 use crate::{Error, Result};
 
 /// Steps at most; some ten are usual.
@@ -119,7 +119,10 @@ impl MomentumEquations<'_> {
                 let mut out = finished(&problem, &found, solution, Some(chi))?;
                 out.fit.steps = steps;
                 // Where no part of a step lowers the cost its digits are used up: as good as it gets if the step is small.
-                out.fit.converged &= length <= 100.0 * SETTLED;
+                if length > 100.0 * SETTLED || length.is_nan() {
+                    out.fit.status =
+                        if steps == MOST_STEPS { SolverStatus::StepLimit } else { SolverStatus::Stalled };
+                }
                 return Ok(out);
             };
             (at, chi) = lower;
@@ -143,7 +146,7 @@ fn finished(
     let fit = solution.fit(problem.covariance(&found.x)?, chi);
     Ok(ConsistentMomentum {
         duality_gap: found.gap(),
-        fit: MomentumFit { values, converged: found.converged, ..fit },
+        fit: MomentumFit { values, status: found.status, ..fit },
         parameters: found.x.as_slice().to_vec(),
     })
 }

@@ -15,6 +15,7 @@ use nalgebra::{DMatrix, DVector};
 pub use crate::dynamics::MomentumSamples;
 use crate::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use crate::mechanism::{Base, Mechanism};
+use crate::optimize::SolverStatus;
 use crate::{Error, Result};
 
 /// Standard deviations of what is measured.
@@ -65,8 +66,8 @@ pub struct MomentumFit {
     pub chi_squared: Option<f64>,
     /// Steps of iterative estimates.
     pub steps: usize,
-    /// Whether they settled.
-    pub converged: bool,
+    /// Reason why they ended.
+    pub status: SolverStatus,
 }
 
 impl MomentumFit {

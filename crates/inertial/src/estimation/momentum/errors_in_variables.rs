@@ -11,6 +11,7 @@ use crate::Result;
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
 use crate::linalg::Triangle;
+use crate::optimize::SolverStatus;
 
 /// Steps at most; five are usual.
 const MOST_STEPS: usize = 50;
@@ -50,7 +51,12 @@ impl MomentumEquations<'_> {
             let Some(lower) = lower else {
                 let covariance = solution.inverse.clone();
                 let fit = solution.fit(covariance, Some(cost));
-                return Ok(MomentumFit { values, steps, converged: length <= ROUNDING, ..fit });
+                let status = match (length <= ROUNDING, steps == MOST_STEPS) {
+                    (true, _) => SolverStatus::Converged,
+                    (_, true) => SolverStatus::StepLimit,
+                    _ => SolverStatus::Stalled,
+                };
+                return Ok(MomentumFit { values, steps, status, ..fit });
             };
             (values, cost) = lower;
             steps += 1;

@@ -3,37 +3,12 @@
 use serde::Serialize;
 
 use crate::dynamics::{Frame, Workspace, momentum};
-use crate::estimation::consistent::problem::Consistency;
+use crate::estimation::estimator::Estimator;
+use crate::estimation::identification::identify::IdentifyOptions;
 use crate::estimation::identification::result::{BodyEstimate, ModelSize, bodies};
 use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::{Error, Result};
-
-/// How parameters are estimated from momentum.
-#[derive(Debug, Clone, Default)]
-pub enum MomentumEstimator<'a> {
-    /// [`MomentumEquations::least_squares`].
-    Ols,
-    /// [`MomentumEquations::bias_compensated`].
-    Bcls,
-    /// [`MomentumEquations::errors_in_variables`].
-    #[default]
-    Eiv,
-    /// [`MomentumEquations::consistent`].
-    Consistent(Consistency<'a>),
-}
-
-impl MomentumEstimator<'_> {
-    /// Its name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Ols => "ols",
-            Self::Bcls => "bcls",
-            Self::Eiv => "eiv",
-            Self::Consistent(wanted) => wanted.method.name(),
-        }
-    }
-}
 
 /// How positions follow from rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -149,24 +124,32 @@ pub fn identify_momentum(
     samples: &MomentumSamples<'_>,
     validation: Option<&MomentumSamples<'_>>,
     noise: Option<&RateNoise>,
-    estimator: &MomentumEstimator<'_>,
+    options: &IdentifyOptions,
 ) -> Result<MomentumIdentification> {
-    let mechanism = equations.mechanism();
+    let (mechanism, estimator) = (equations.mechanism(), options.estimator);
     let stated = || {
         noise.ok_or_else(|| {
-            Error::Numeric(format!("{} needs the noise of the rates, expected --noise", estimator.name()))
+            Error::NotApplicable(format!("the estimator {} needs the noise of the rates", estimator.name()))
         })
     };
-    let (mut duality_gap, mut consistent) = (None, None);
+    let (mut duality_gap, mut consistent, mut notes) = (None, None, Vec::new());
     let fit = match estimator {
-        MomentumEstimator::Ols => equations.least_squares(samples, noise)?,
-        MomentumEstimator::Bcls => equations.bias_compensated(samples, stated()?)?,
-        MomentumEstimator::Eiv => equations.errors_in_variables(samples, stated()?)?,
-        MomentumEstimator::Consistent(wanted) => {
-            let found = equations.consistent(samples, noise, wanted)?;
+        Estimator::Ols => equations.least_squares(samples, noise)?,
+        Estimator::Bcls => equations.bias_compensated(samples, stated()?)?,
+        Estimator::Eiv => equations.errors_in_variables(samples, stated()?)?,
+        Estimator::Consistent => {
+            let prior = options.prior(mechanism)?;
+            notes.extend(prior.note());
+            let found = equations.consistent(samples, noise, &options.consistency(&prior))?;
             duality_gap = Some(found.duality_gap);
             consistent = Some(found.parameters);
             found.fit
+        }
+        Estimator::Wls | Estimator::Irls => {
+            return Err(Error::NotApplicable(format!(
+                "the estimator {} is not for momentum: use ols, bcls, eiv or consistent",
+                estimator.name()
+            )));
         }
     };
     let parameters = match consistent {
@@ -189,7 +172,7 @@ pub fn identify_momentum(
             dof: mechanism.nv(),
         },
         measured: "momentum",
-        estimator: estimator.name(),
+        estimator: estimator.result_name(options.solver),
         samples: count,
         rank: equations.len(),
         excited: fit.seen,
@@ -207,26 +190,27 @@ pub fn identify_momentum(
         validation: validation.map_or_else(|| Ok(Vec::new()), |v| residuals(&estimated, v))?,
         reduced_chi_squared: chi,
         duality_gap,
-        warnings: warnings(equations, &fit, noise, estimator, chi, free, &bodies),
+        warnings: warnings(equations, &fit, noise, estimator, notes, chi, free, &bodies),
         bodies,
         parameters,
     })
 }
 
+#[allow(clippy::too_many_arguments)]
 fn warnings(
     equations: &MomentumEquations<'_>,
     fit: &MomentumFit,
     noise: Option<&RateNoise>,
-    estimator: &MomentumEstimator<'_>,
+    estimator: Estimator,
+    notes: Vec<String>,
     chi: Option<f64>,
     free: f64,
     bodies: &[BodyEstimate],
 ) -> Vec<String> {
     let mut out = equations.mechanism().warnings().to_vec();
-    let plain = matches!(estimator, MomentumEstimator::Ols);
-    if let MomentumEstimator::Consistent(wanted) = estimator {
-        out.extend(wanted.prior.note());
-    } else {
+    let plain = estimator == Estimator::Ols;
+    out.extend(notes);
+    if estimator != Estimator::Consistent {
         let impossible: Vec<_> = bodies.iter().filter(|b| !b.consistent).map(|b| b.name.as_str()).collect();
         if !impossible.is_empty() {
             out.push(format!(
@@ -250,7 +234,7 @@ fn warnings(
             names.join(", ")
         ));
     }
-    if !fit.converged {
+    if !fit.status.is_converged() {
         out.push(format!("the likelihood did not settle in {} steps", fit.steps));
     }
     if plain && noise.is_some() {

@@ -7,6 +7,7 @@ use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
 use crate::linalg::Triangle;
 use crate::mechanism::Mechanism;
+use crate::optimize::SolverStatus;
 use crate::{Error, Result};
 
 /// What one sample says; the memory of one thread.
@@ -230,7 +231,7 @@ impl Solution {
             unseen: self.unseen,
             chi_squared,
             steps: 0,
-            converged: true,
+            status: SolverStatus::Converged,
         }
     }
 }

@@ -12,7 +12,8 @@ use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIter
 use crate::dynamics::{FrameMotion, InverseDynamics, Samples};
 use crate::estimation::consistent::prior::Prior;
 use crate::estimation::equations::Equations;
-use crate::estimation::identification::identify::{Estimator, IdentifyOptions, identify};
+use crate::estimation::estimator::Estimator;
+use crate::estimation::identification::identify::{IdentifyOptions, identify};
 use crate::estimation::identification::result::Identification;
 use crate::estimation::joint_model::terms::{JointTerms, Term};
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};

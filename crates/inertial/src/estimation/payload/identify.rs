@@ -13,7 +13,8 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::estimation::consistent::body_fit::possible_body;
 use crate::estimation::equations::Equations;
-use crate::estimation::identification::identify::{Estimator, IdentifyOptions};
+use crate::estimation::estimator::Estimator;
+use crate::estimation::identification::identify::IdentifyOptions;
 use crate::estimation::identification::residuals::validate;
 use crate::estimation::identification::result::{
     BodyEstimate, Identification, ModelSize, ParameterEstimate, joints,
@@ -114,7 +115,7 @@ pub fn identify_payload(
         covariance: Vec::new(),
         schema: "inertial/identification/1",
         model: ModelSize { name: mechanism.name().to_owned(), bodies: 1, dof: mechanism.nv() },
-        estimator: options.estimator.name(),
+        estimator: options.estimator.result_name(options.solver),
         samples: problem.samples,
         rank,
         excited: fit.seen,
