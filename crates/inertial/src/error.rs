@@ -1,4 +1,4 @@
-//! The one error type of the library.
+//! Error type of the library.
 
 use std::fmt::{self, Write as _};
 
@@ -46,7 +46,7 @@ impl fmt::Display for OneLine<'_> {
     }
 }
 
-/// What can be wrong with an input. Every message is one line that says what was expected.
+/// Error of the library. Programs match the variant; the message is one line for people that says what was expected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -94,10 +94,52 @@ pub enum Error {
         /// How many it has.
         found: usize,
     },
+    /// A number outside its range.
+    #[error("{what} is {value}, expected {expected}")]
+    InvalidValue {
+        /// Quantity.
+        what: String,
+        /// Value given.
+        value: f64,
+        /// Range that is expected.
+        expected: String,
+    },
+    /// An option or argument that cannot be used.
+    #[error("{0}")]
+    InvalidOption(String),
+    /// Options that exclude each other.
+    #[error("{0}")]
+    Incompatible(String),
+    /// A name or number of a link, joint, coordinate or column that does not exist.
+    #[error("{0}")]
+    UnknownName(String),
     /// A method that does not apply to this mechanism, these sensors or these options.
     #[error("{0}")]
     NotApplicable(String),
-    /// A computation that has no answer for this input.
+    /// A summary that was made for another model or other joint terms.
+    #[error("{0}")]
+    SummaryMismatch(String),
+    /// Numbers that are not finite.
+    #[error("{0}")]
+    NotFinite(String),
+    /// Fewer measured forces than unknowns.
+    #[error("{found} measured forces are fewer than the {unknowns} unknowns")]
+    TooFewForces {
+        /// Measured forces that count.
+        found: f64,
+        /// Number of unknowns.
+        unknowns: usize,
+    },
+    /// Data or sensors that do not determine what is asked.
+    #[error("{0}")]
+    Unobservable(String),
+    /// Limits, bounds or a start that leave no solution.
+    #[error("{0}")]
+    Infeasible(String),
+    /// A singular configuration, or a mass matrix that is not positive definite.
+    #[error("{0}")]
+    Singular(String),
+    /// A numerical computation that failed.
     #[error("{0}")]
     Numeric(String),
 }
@@ -111,6 +153,11 @@ impl Error {
     /// Shorthand for [`Error::Syntax`].
     pub fn syntax(place: Place, message: impl Into<String>) -> Self {
         Self::Syntax { place, message: message.into() }
+    }
+
+    /// Shorthand for [`Error::InvalidValue`].
+    pub fn invalid_value(what: impl Into<String>, value: f64, expected: impl Into<String>) -> Self {
+        Self::InvalidValue { what: what.into(), value, expected: expected.into() }
     }
 
     /// Shorthand for [`Error::Unsupported`].

@@ -212,7 +212,7 @@ impl<'a> Messages<'a> {
             self.topics.push(topic.to_owned());
         }
         if !self.asked && self.topics.len() > 1 {
-            let message = format!("has joint states on {}: choose one with --topic", self.topics.join(", "));
+            let message = format!("has joint states on {}: choose one topic", self.topics.join(", "));
             return Err(Error::columns(Place::file(&self.file), message));
         }
         if self.topic.get_or_insert_with(|| topic.to_owned()) != topic {

@@ -235,11 +235,7 @@ fn topics_are_chosen() {
         false,
     );
     let error = read(&path, &Source::default()).unwrap_err().to_string();
-    assert!(
-        error.ends_with(
-            "has joint states on /left/joint_states, /right/joint_states: choose one with --topic"
-        )
-    );
+    assert!(error.ends_with("has joint states on /left/joint_states, /right/joint_states: choose one topic"));
     let source = |topic: &str| Source { topic: Some(topic.into()), ..Source::default() };
     assert_eq!(read(&path, &source("/right/joint_states")).unwrap().len(), 9);
     let error = read(&path, &source("/right/joint_state")).unwrap_err().to_string();

@@ -73,7 +73,7 @@ impl Gains {
         spread: f64,
     ) -> Result<Self> {
         if !(spread > 0.0 && spread.is_finite()) {
-            return Err(Error::Numeric(format!(
+            return Err(Error::InvalidOption(format!(
                 "the gains are known to a share of {spread}, expected a number above 0"
             )));
         }
@@ -86,9 +86,7 @@ impl Gains {
         let drives = drives(equations);
         let wanted = equations.len() + drives.iter().filter(|d| **d).count();
         if found < wanted as f64 {
-            return Err(Error::Numeric(format!(
-                "{found} measured forces are fewer than the {wanted} unknowns"
-            )));
+            return Err(Error::TooFewForces { found, unknowns: wanted });
         }
         let mut fit = Fit::new(equations, blocks, drives, spread)?;
         let settled = fit.run(1.0 - wanted as f64 / found.max(1.0 + wanted as f64))?;
@@ -101,7 +99,7 @@ impl Gains {
             .clone()
             .try_inverse()
             .map(|inverse| &cross * inverse)
-            .ok_or_else(|| Error::Numeric("the data say nothing of the gains".into()))?;
+            .ok_or_else(|| Error::Unobservable("the data say nothing of the gains".into()))?;
         let variance = (0..n).map(|i| regression.row(i).dot(&cross.row(i)).max(0.0)).collect();
         let values: Vec<f64> = fit.logs.iter().map(|k| k.exp()).collect();
         let error =

@@ -367,7 +367,7 @@ impl<'m> Equations<'m> {
 fn on_independent(model: &mut JointModel, closed: &ClosedMechanism<'_>, names: &[String]) -> Result<()> {
     let row = |v: usize| {
         closed.independent().iter().position(|&k| k == v).ok_or_else(|| {
-            Error::Numeric(format!(
+            Error::NotApplicable(format!(
                 "{} follows from the loops: terms and couplings are of the independent joints {}",
                 names[v],
                 closed.independent_names().join(", ")
@@ -383,7 +383,7 @@ fn on_independent(model: &mut JointModel, closed: &ClosedMechanism<'_>, names: &
     for given in &mut model.given {
         given.coordinate = row(given.coordinate)?;
         if given.expression.uses_rates() {
-            return Err(Error::Numeric(format!(
+            return Err(Error::NotApplicable(format!(
                 "term {}: with loops, formulas are of positions and log columns only",
                 given.name
             )));
@@ -397,19 +397,19 @@ fn check(mechanism: &Mechanism, model: &JointModel) -> Result<()> {
     let nv = mechanism.nv();
     let names = mechanism.velocity_names();
     if model.asymmetric && model.terms.offset {
-        return Err(Error::Numeric(
+        return Err(Error::Incompatible(
             "Coulomb friction of each direction apart already contains a constant offset: ask for one of both".into(),
         ));
     }
     for (i, coupling) in model.couplings.iter().enumerate() {
         if coupling.motor >= nv || coupling.shaft.iter().any(|&(v, _)| v >= nv) {
-            return Err(Error::Numeric(
+            return Err(Error::UnknownName(
                 "a coupling names a coordinate that the mechanism does not have".into(),
             ));
         }
         let name = &names[coupling.motor];
         if coupling.shaft.iter().any(|&(_, factor)| !(factor.is_finite() && factor != 0.0)) {
-            return Err(Error::Numeric(format!(
+            return Err(Error::InvalidOption(format!(
                 "the drive of {name} turns with a joint by a factor that is zero or not finite"
             )));
         }
@@ -417,15 +417,17 @@ fn check(mechanism: &Mechanism, model: &JointModel) -> Result<()> {
         seen.sort_unstable();
         seen.dedup();
         if seen.is_empty() || seen.len() < coupling.shaft.len() {
-            return Err(Error::Numeric(format!("the drive of {name} must turn with some joints, each once")));
+            return Err(Error::InvalidOption(format!(
+                "the drive of {name} must turn with some joints, each once"
+            )));
         }
         if model.couplings[..i].iter().any(|c| c.motor == coupling.motor) {
-            return Err(Error::Numeric(format!("the drive of {name} is given twice")));
+            return Err(Error::InvalidOption(format!("the drive of {name} is given twice")));
         }
     }
     match model.given.iter().find(|g| g.coordinate >= nv) {
         Some(given) => {
-            Err(Error::Numeric(format!("term {} acts in a coordinate that is not there", given.name)))
+            Err(Error::UnknownName(format!("term {} acts in a coordinate that is not there", given.name)))
         }
         None => Ok(()),
     }

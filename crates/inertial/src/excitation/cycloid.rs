@@ -23,7 +23,7 @@ const BARRIER: f64 = 1e-3;
 /// from one interval, 20 from three, 46 from forty. The second coordinate fastest gives 42 from forty.
 pub fn direction_combinations(n: usize) -> Result<Vec<Vec<f64>>> {
     if !(1..=MOST_COORDINATES).contains(&n) {
-        return Err(Error::Numeric(format!(
+        return Err(Error::InvalidOption(format!(
             "{n} coordinates, expected 1 to {MOST_COORDINATES} for direction combinations"
         )));
     }
@@ -80,7 +80,10 @@ impl<'m> SeededFlight<'m> {
             });
         }
         if let Some(moved) = flight.moved.iter().find(|m| !m.limits.velocity.is_finite()) {
-            return Err(Error::Numeric(format!("{} has no limit of its speed, expected one", moved.name)));
+            return Err(Error::InvalidOption(format!(
+                "{} has no limit of its speed, expected one",
+                moved.name
+            )));
         }
         let greatest = flight.moved.iter().map(|m| 0.5 * m.limits.velocity * interval).collect();
         let joints = flight.moved.iter().filter(|m| m.joint.is_some()).count();
@@ -127,7 +130,7 @@ impl<'m> SeededFlight<'m> {
             while !self.fits(&x, j) {
                 x[n + j] *= 0.8;
                 if x[n + j] < 1e-3 {
-                    return Err(Error::Numeric(format!(
+                    return Err(Error::Infeasible(format!(
                         "no range of {} fits between its limits from the start {}, expected a start inside",
                         self.flight.moved[j].name, x[j]
                     )));

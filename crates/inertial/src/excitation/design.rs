@@ -167,11 +167,11 @@ pub fn design(
     watch: &(dyn Fn(Progress) -> bool + Sync),
 ) -> Result<Design> {
     let Some(first) = subjects.first() else {
-        return Err(Error::Numeric("there is no robot to design a motion for".into()));
+        return Err(Error::InvalidOption("there is no robot to design a motion for".into()));
     };
     let mechanism = first.mechanism;
     if !mechanism.loops().is_empty() {
-        return Err(Error::Numeric("the mechanism has loops: designs are for open chains".into()));
+        return Err(Error::NotApplicable("the mechanism has loops: designs are for open chains".into()));
     }
     let (free, held) = split(coordinates)?;
     let start = options.start.as_ref().map(|s| checked_start(coordinates, s)).transpose()?;
@@ -263,7 +263,7 @@ pub fn certify(subject: &Subject<'_>, trajectory: &Trajectory, rate: f64) -> Res
 fn model<'m>(subject: &Subject<'m>, like: &Mechanism) -> Result<Model<'m>> {
     let mechanism = subject.mechanism;
     if mechanism.position_names() != like.position_names() {
-        return Err(Error::Numeric(format!(
+        return Err(Error::Incompatible(format!(
             "the model {} has other joints than {}: robust designs need the same",
             mechanism.name(),
             like.name()
@@ -308,7 +308,7 @@ fn within_limits(task: &Task<'_>, checker: &mut Search<'_>, x: &[f64]) -> Result
         }
         spare = if spare == 0.0 { 1e-3 } else { 1.5 * spare };
     }
-    Err(Error::Numeric("the motion does not stay within the limits between its samples".into()))
+    Err(Error::Infeasible("the motion does not stay within the limits between its samples".into()))
 }
 
 fn usage(task: &Task<'_>, checker: &mut Search<'_>, x: &[f64]) -> Result<Vec<Usage>> {

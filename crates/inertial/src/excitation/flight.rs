@@ -345,7 +345,7 @@ struct Collected {
 /// `L⁻¹` with `C = L Lᵀ`.
 fn whitening(c: &Matrix6<f64>) -> Result<Matrix6<f64>> {
     c.cholesky().and_then(|c| c.l().solve_lower_triangular(&Matrix6::identity())).ok_or_else(|| {
-        Error::Numeric(
+        Error::InvalidOption(
             "the noise does not reach every component of the momentum, expected noise of the base's twist"
                 .into(),
         )
@@ -361,7 +361,7 @@ fn dynamic(m: &Matrix6<f64>) -> nalgebra::DMatrixView<'_, f64> {
 fn check_wheels(mechanism: &Mechanism) -> Result<()> {
     let wheels = mechanism.wheels();
     if wheels.is_empty() {
-        return Err(Error::Numeric(
+        return Err(Error::NotApplicable(
             "the robot has no reaction wheels: without momentum from them only ratios of parameters show; expected \
              wheels in the mechanism file"
                 .into(),
@@ -374,7 +374,7 @@ fn check_wheels(mechanism: &Mechanism) -> Result<()> {
     // Axes within about a tenth of a degree of one plane need a thousand times the momentum to turn the robot about its normal.
     if values.values.min() < 3e-6 * values.values.max() {
         let names: Vec<_> = wheels.iter().map(|w| w.name.as_str()).collect();
-        return Err(Error::Numeric(format!(
+        return Err(Error::NotApplicable(format!(
             "the axes of the reaction wheels {} lie in one plane: no momentum about its normal, expected axes that span \
              space",
             names.join(", ")

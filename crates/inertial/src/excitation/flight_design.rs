@@ -80,20 +80,20 @@ pub fn design_flight(
     watch: &(dyn Fn(Progress) -> bool + Sync),
 ) -> Result<Design> {
     if !(options.interval > 0.0 && options.interval <= options.duration / 2.0) {
-        return Err(Error::Numeric(format!(
+        return Err(Error::InvalidOption(format!(
             "the knots are {} s apart in {} s, expected at least two intervals",
             options.interval, options.duration
         )));
     }
     if matches!(options.criterion, Criterion::Paper { .. }) {
-        return Err(Error::Numeric(
+        return Err(Error::Incompatible(
             "the criterion paper is for seeded cycloids of flights, expected another for velocity knots"
                 .into(),
         ));
     }
     let intervals = (options.duration / options.interval).round().max(2.0);
     if intervals > 1e4 {
-        return Err(Error::Numeric(format!("{intervals} intervals are more than ten thousand")));
+        return Err(Error::InvalidOption(format!("{intervals} intervals are more than ten thousand")));
     }
     let knots = (0..=intervals as usize).map(|k| k as f64 * options.duration / intervals).collect();
     let basis = Basis::VelocityKnots { knots };
@@ -101,7 +101,7 @@ pub fn design_flight(
         |mechanism| Flight::new(mechanism, &regrouping.base, basis.clone(), options.duration, options.rate);
     let flight = fly(mechanism)?;
     if 6 * flight.samples() < flight.parameters() {
-        return Err(Error::Numeric(format!(
+        return Err(Error::Unobservable(format!(
             "{} samples of six momenta cannot show {} parameters: expected a longer motion or a higher rate",
             flight.samples(),
             flight.parameters()
@@ -112,7 +112,7 @@ pub fn design_flight(
     for other in &options.others {
         let moves = |m: &Mechanism| moved(m).into_iter().map(|m| m.name).collect::<Vec<_>>();
         if mechanism.parameter_names() != other.parameter_names() || moves(mechanism) != moves(other) {
-            return Err(Error::Numeric(format!(
+            return Err(Error::Incompatible(format!(
                 "{} has other bodies, joints or wheels than {}: expected the same robot with other values",
                 other.name(),
                 mechanism.name()
@@ -146,7 +146,7 @@ pub fn design_flight(
     let searches = starts.iter().map(|s| s.value / scale).collect();
     // `min_by` takes the first of equals: the same whichever thread was faster.
     let best = starts.into_iter().min_by(|a, b| a.value.total_cmp(&b.value));
-    let best = best.ok_or_else(|| Error::Numeric("no start was tried".into()))?;
+    let best = best.ok_or_else(|| Error::InvalidOption("no start was tried".into()))?;
     let last = lbfgs::Options { steps: options.steps, memory: 40, ..lbfgs::Options::default() };
     let found = search(&best.x, &last)?;
     problem.design(&found.x, searches)
@@ -189,7 +189,7 @@ impl<'a, 'm> Problem<'a, 'm> {
                 acceleration: f64::INFINITY,
             });
             if !(c.velocity > 0.0 && c.velocity.is_finite()) {
-                return Err(Error::Numeric(format!(
+                return Err(Error::InvalidOption(format!(
                     "{} has no limit of its speed (it is {}): the faster, the better it shows; expected a velocity limit",
                     c.name, c.velocity
                 )));
@@ -200,7 +200,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             let margin = 0.5 * rate / options.rate;
             let (low, high) = (c.lower + margin, c.upper - margin);
             if low >= high {
-                return Err(Error::Numeric(format!(
+                return Err(Error::Infeasible(format!(
                     "{} may move from {} to {} only: no room at {rate} per second and {} Hz",
                     c.name, c.lower, c.upper, options.rate
                 )));
@@ -270,7 +270,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             }
             return Ok(x);
         }
-        Err(Error::Numeric(format!(
+        Err(Error::Infeasible(format!(
             "the limits allow no posture: none of {TRIES} has the room that is asked for"
         )))
     }
@@ -438,7 +438,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             let slower = |(i, x): (usize, &f64)| if i < n { *x } else { (1.0 - spare) * x };
             coefficients = full.iter().enumerate().map(slower).collect();
         }
-        Err(Error::Numeric("the motion does not stay within the limits between its samples".into()))
+        Err(Error::Infeasible("the motion does not stay within the limits between its samples".into()))
     }
 
     /// How much of the limits the motion uses, the fullest first.

@@ -77,7 +77,7 @@ impl<'m> Instant<'m> {
     /// For the base parameters in the given columns of the full parameter vector.
     pub fn new(mechanism: &'m Mechanism, base_columns: &[usize]) -> Result<Self> {
         if mechanism.base() != Base::Floating || !mechanism.loops().is_empty() {
-            return Err(Error::Numeric(
+            return Err(Error::NotApplicable(
                 "free flight is that of a floating base and a tree that it carries".into(),
             ));
         }
@@ -162,7 +162,7 @@ impl<'m> Instant<'m> {
         }
         let whole = matrix(&self.composite[0]);
         self.inverse = whole.cholesky().map(|c| c.inverse()).ok_or_else(|| {
-            Error::Numeric(
+            Error::Singular(
                 "the mass or the inertia of the whole robot is not positive: it has no momentum model".into(),
             )
         })?;

@@ -86,14 +86,14 @@ pub struct Usage {
 pub(super) fn split(coordinates: &[Coordinate]) -> Result<(Vec<Coordinate>, Vec<String>)> {
     let empty = coordinates.iter().find(|c| c.lower > c.upper);
     if let Some(c) = empty {
-        return Err(Error::Numeric(format!(
+        return Err(Error::Infeasible(format!(
             "the limits of {} leave no position: {} to {}",
             c.name, c.lower, c.upper
         )));
     }
     let (free, held): (Vec<_>, Vec<_>) = coordinates.iter().cloned().partition(Coordinate::is_free);
     if free.is_empty() {
-        return Err(Error::Numeric(match held.first() {
+        return Err(Error::Infeasible(match held.first() {
             None => "the robot has no joint that a trajectory could move".into(),
             Some(c) => format!(
                 "the limits allow no motion: {} may go from {} to {} at a speed of at most {} and an acceleration of at \
@@ -113,7 +113,7 @@ pub(super) fn checked_start(coordinates: &[Coordinate], start: &[f64]) -> Result
     }
     for (c, &x) in coordinates.iter().zip(start) {
         if !(x >= c.lower && x <= c.upper) {
-            return Err(Error::Numeric(format!(
+            return Err(Error::Infeasible(format!(
                 "the start of {} is {x}, outside of its limits with their margin, {} to {}",
                 c.name, c.lower, c.upper
             )));

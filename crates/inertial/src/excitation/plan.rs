@@ -114,7 +114,7 @@ impl Plan {
             fixed_start: start.is_some(),
         };
         if out.functions() < 2 {
-            return Err(Error::Numeric(
+            return Err(Error::InvalidOption(
                 "this kind of trajectory rests for its whole duration: give it more harmonics, points or intervals".into(),
             ));
         }

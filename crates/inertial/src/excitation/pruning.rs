@@ -95,7 +95,7 @@ fn judge(factor: &Triangle, significant: f64) -> Result<(usize, f64)> {
 /// from the empty set, then exchanges. Ascending. The factors are those of `C^{-½} K`.
 pub fn select(intervals: &[Triangle], count: usize) -> Result<Vec<usize>> {
     if count > intervals.len() {
-        return Err(Error::Numeric(format!("{count} intervals of {} cannot be kept", intervals.len())));
+        return Err(Error::InvalidOption(format!("{count} intervals of {} cannot be kept", intervals.len())));
     }
     let Some(first) = intervals.first() else { return Ok(Vec::new()) };
     let n = first.width();

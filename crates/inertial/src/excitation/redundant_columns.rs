@@ -23,7 +23,7 @@ impl Columns {
             return Err(Error::Dimension { what: "noise", expected: mechanism.nv(), found: noise.len() });
         }
         if let Some(bad) = noise.iter().find(|s| !(**s > 0.0)) {
-            return Err(Error::Numeric(format!(
+            return Err(Error::InvalidOption(format!(
                 "a noise of {bad} is no standard deviation: expected more than zero"
             )));
         }

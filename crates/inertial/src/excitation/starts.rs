@@ -23,7 +23,7 @@ pub(super) const TRIES: usize = 300;
 pub(super) fn reachable(model: &Model<'_>, free: &[Coordinate], seed: u64) -> Result<()> {
     let columns = &model.columns;
     if columns.is_empty() {
-        return Err(Error::Numeric(
+        return Err(Error::Unobservable(
             "there is nothing to know: no measured force depends on any parameter".into(),
         ));
     }
@@ -45,7 +45,7 @@ pub(super) fn hidden(columns: &Columns, seen: &Seen, motion: &str) -> Error {
     let more = names.len().saturating_sub(8);
     names.truncate(8);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Error::Numeric(format!(
+    Error::Infeasible(format!(
         "no {motion} within the limits shows {} of {} unknowns: combinations of {}{more}",
         columns.len() - seen.rank,
         columns.len(),
@@ -64,7 +64,7 @@ pub(super) fn posture(task: &Task<'_>, seed: u64) -> Result<Vec<f64>> {
     }
     let limit = limit.map_or_else(String::new, |l| task.name(l));
     if task.plan.fixed_start {
-        return Err(Error::Numeric(format!("the start is outside of the limits: {limit} is exceeded")));
+        return Err(Error::Infeasible(format!("the start is outside of the limits: {limit} is exceeded")));
     }
     let mut random = SplitMix::new(seed);
     for _ in 0..TRIES {
@@ -77,7 +77,7 @@ pub(super) fn posture(task: &Task<'_>, seed: u64) -> Result<Vec<f64>> {
             return Ok(x);
         }
     }
-    Err(Error::Numeric(format!(
+    Err(Error::Infeasible(format!(
         "the limits allow no posture: none of {TRIES} was found within them; in the middle of all ranges {limit} is exceeded"
     )))
 }
@@ -111,7 +111,7 @@ pub(super) fn random_motion(
         }
     }
     let limit = limit.map_or_else(|| "too few functions of time".into(), |l| task.name(l));
-    Err(Error::Numeric(format!(
+    Err(Error::Infeasible(format!(
         "no motion was found that stays within the limits and shows all unknowns: {limit}"
     )))
 }

@@ -39,7 +39,7 @@ pub struct Trajectory {
 impl Trajectory {
     /// From the coefficients of each joint.
     pub fn new(joints: Vec<String>, duration: f64, basis: Basis, coefficients: &[Vec<f64>]) -> Result<Self> {
-        let bad = |message: String| Err(Error::Numeric(format!("the trajectory: {message}")));
+        let bad = |message: String| Err(Error::InvalidOption(format!("the trajectory: {message}")));
         if !(duration > 0.0 && duration <= MOST_SECONDS) {
             return bad(format!("the duration is {duration} s, expected more than 0 and at most a day"));
         }
@@ -184,7 +184,7 @@ impl Trajectory {
         let count = self.duration * rate;
         let numbers = count * self.joints.len().max(1) as f64;
         if !(rate > 0.0) || !(numbers <= MOST_NUMBERS as f64) {
-            return Err(Error::Numeric(format!(
+            return Err(Error::InvalidOption(format!(
                 "a rate of {rate} Hz over {} s gives {count} samples, expected some, and at most {MOST_NUMBERS} numbers",
                 self.duration
             )));

@@ -68,7 +68,7 @@ impl ConicLeastSquares {
             next_log_det: vec![0.0; cones],
         };
         if !self.invert(&w.x, &mut w.inverse, &mut w.log_det) {
-            return Err(Error::Numeric("the optimisation must start strictly inside its cones".into()));
+            return Err(Error::Infeasible("the optimisation must start strictly inside its cones".into()));
         }
         let order = (4 * cones + self.nonnegative.len() + self.inequalities.len()).max(1) as f64;
         let mut cost = self.cost_with(&w.x, &w.log_det);

@@ -86,12 +86,12 @@ pub fn solve<C: Chart>(
     mut watch: impl FnMut(&DVector<f64>, f64) -> bool,
 ) -> Result<Solution> {
     if !problem.inequalities.is_empty() {
-        return Err(Error::Numeric("bounds on bodies need the barrier solver".into()));
+        return Err(Error::Incompatible("bounds on bodies need the barrier solver".into()));
     }
     problem.expect_size(start)?;
     let mut at = State::<C>::new(problem, start)?;
     if !at.cost.is_finite() {
-        return Err(Error::Numeric("the optimisation must start at possible bodies".into()));
+        return Err(Error::Infeasible("the optimisation must start at possible bodies".into()));
     }
     let weight = problem.cones.iter().map(|c| c.prior_weight).fold(0.0, f64::max);
     let order = 4.0 * problem.cones.len() as f64;

@@ -68,7 +68,7 @@ pub fn minimize(
     let mut gradient = vec![0.0; n];
     let mut value = f(&x, &mut gradient)?;
     if !value.is_finite() {
-        return Err(Error::Numeric("the search starts outside the domain of its function".into()));
+        return Err(Error::Infeasible("the search starts outside the domain of its function".into()));
     }
     let (mut trial, mut trial_gradient, mut direction) = (x.clone(), gradient.clone(), vec![0.0; n]);
     let mut memory: VecDeque<(Vec<f64>, Vec<f64>, f64)> = VecDeque::with_capacity(options.memory + 1);

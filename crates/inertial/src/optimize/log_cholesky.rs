@@ -39,7 +39,9 @@ impl Chart for LogCholesky {
         let reversed = Matrix4::from_fn(|i, j| p[(3 - i, 3 - j)]);
         let lower = reversed
             .cholesky()
-            .ok_or_else(|| Error::Numeric("log-Cholesky coordinates are of bodies strictly inside".into()))?
+            .ok_or_else(|| {
+                Error::Infeasible("log-Cholesky coordinates are of bodies strictly inside".into())
+            })?
             .l();
         let u = Matrix4::from_fn(|i, j| lower[(3 - i, 3 - j)]);
         let mut out = Ten::zeros();

@@ -178,7 +178,7 @@ pub fn minimise(
     let mut objective = problem.objective(&x, Some(&mut gradient));
     let mut violation = problem.violation(&x);
     if !objective.is_finite() || gradient.iter().any(|g| !g.is_finite()) {
-        return Err(Error::Numeric("the search starts where the objective has no value".into()));
+        return Err(Error::Infeasible("the search starts where the objective has no value".into()));
     }
     let mut best = SqpResult::new(&x, objective, violation);
     let mut radius = options.radius;

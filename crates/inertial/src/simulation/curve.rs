@@ -39,7 +39,7 @@ impl Curve {
             }
         }
         if times.is_empty() || !times.is_sorted_by(|a, b| a < b) {
-            return Err(Error::Numeric("the times of samples must ascend".into()));
+            return Err(Error::InvalidOption("the times of samples must ascend".into()));
         }
         let splined = velocities.is_none();
         let velocities = velocities.unwrap_or_else(|| slopes(times, &values));

@@ -97,7 +97,7 @@ impl Extrapolation {
                     self.step = 0.5 * step;
                     if self.step <= SHORTEST * (to - from).max(t.abs() * f64::EPSILON / SHORTEST) {
                         let stuck =
-                            || Error::Numeric(format!("the motion cannot be followed beyond t = {t} s"));
+                            || Error::Singular(format!("the motion cannot be followed beyond t = {t} s"));
                         return Err(failed.err().unwrap_or_else(stuck));
                     }
                 }

@@ -91,7 +91,7 @@ impl Flown {
             dynamics.rnea(&mut scratch, q, v, &a, &mut tau)?;
             mass_matrix(mechanism, &mut workspace, q, &mut mass)?;
             let base = Matrix6::from_fn(|i, j| mass[i * nv + j]).cholesky().ok_or_else(|| {
-                Error::Numeric("the mass or the inertia of the whole robot is not positive".into())
+                Error::Singular("the mass or the inertia of the whole robot is not positive".into())
             })?;
             let answer = base.solve(&Vector6::from_column_slice(&tau[..6]));
             a[..6].iter_mut().zip(answer.iter()).for_each(|(a, x)| *a = -x);
@@ -139,7 +139,9 @@ fn target(mechanism: &Mechanism, name: &str) -> Result<Target> {
     let simple =
         |j: &&crate::mechanism::Joint| j.name == name && j.follows.is_none() && j.joint_type.nv() == 1;
     let joint = mechanism.joints().iter().find(simple).ok_or_else(|| {
-        Error::Numeric(format!("the trajectory moves \"{name}\", which is no joint or wheel of the robot"))
+        Error::UnknownName(format!(
+            "the trajectory moves \"{name}\", which is no joint or wheel of the robot"
+        ))
     })?;
     Ok(Target::Joint { q: joint.q, v: joint.v })
 }

@@ -66,10 +66,10 @@ impl<'m> FreeFlyer<'m> {
     /// A robot of no total momentum.
     pub fn new(mechanism: &'m Mechanism) -> Result<Self> {
         if mechanism.base() != Base::Floating {
-            return Err(Error::Numeric("free flight needs a floating base (--base floating)".into()));
+            return Err(Error::NotApplicable("free flight needs a floating base".into()));
         }
         if !mechanism.loops().is_empty() {
-            return Err(Error::Numeric("free flight with loops is not supported".into()));
+            return Err(Error::NotApplicable("free flight with loops is not supported".into()));
         }
         Ok(Self {
             mechanism,
@@ -240,7 +240,7 @@ const ITERATIONS: usize = 20;
 /// The twist of a body of the given inertia and momentum, both in its frame.
 fn twist_of(inertia: &Inertia<f64>, momentum: &Force<f64>) -> Result<Motion<f64>> {
     let singular = || {
-        Error::Numeric(
+        Error::Singular(
             "no motion of the base follows from the momentum: the mass or the inertia of the whole robot is not positive"
                 .into(),
         )

@@ -140,7 +140,7 @@ pub(super) fn refuse_parts(closed: &ClosedMechanism<'_>) -> Result<()> {
         let some = joint.v_range().any(|k| independent(&k));
         let positions = joint.q_range().any(|k| closed.independent_positions().contains(&k));
         if some && !positions {
-            return Err(Error::Numeric(format!(
+            return Err(Error::Incompatible(format!(
                 "joint \"{}\" is independent only in part, so its motion cannot be given: mark other joints as independent",
                 joint.name
             )));

@@ -65,7 +65,7 @@ impl<'m, 't> Course<'m, 't> {
                 .wheels()
                 .iter()
                 .position(|w| w.name == *name)
-                .ok_or_else(|| Error::Numeric(format!("the model has no wheel \"{name}\"")))
+                .ok_or_else(|| Error::UnknownName(format!("the model has no wheel \"{name}\"")))
         };
         let targets = wheels.joints().iter().map(target).collect::<Result<Vec<_>>>()?;
         let zeros = vec![0.0; targets.len()];
@@ -157,7 +157,7 @@ impl<'m, 't> Course<'m, 't> {
         match &mut self.source {
             Source::Sampled(sampled) => Ok(sampled),
             Source::Designed { .. } => {
-                Err(Error::Numeric("a trajectory of given functions takes no samples".into()))
+                Err(Error::Incompatible("a trajectory of given functions takes no samples".into()))
             }
         }
     }

@@ -53,12 +53,10 @@ impl Sensors {
                 if !value.is_finite() || (!signed && *value < 0.0) {
                     let expected =
                         if signed { "a finite number" } else { "a finite number, no less than zero" };
-                    return Err(Error::Numeric(format!(
-                        "the {what} of {key} is {value}, expected {expected}"
-                    )));
+                    return Err(Error::invalid_value(format!("the {what} of {key}"), *value, expected));
                 }
                 if !names.iter().any(|name| applies(key, name)) {
-                    return Err(Error::Numeric(format!(
+                    return Err(Error::UnknownName(format!(
                         "there is no column {key} for the {what}; there are {}",
                         names.join(" ")
                     )));

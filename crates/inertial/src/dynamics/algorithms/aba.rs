@@ -175,7 +175,7 @@ fn articulated_bodies(
 fn not_definite(mechanism: &Mechanism, coordinate: usize, pivot: f64) -> Error {
     let mut joints = mechanism.joints().iter();
     let joint = joints.find(|j| j.v_range().contains(&coordinate)).map_or("", |j| j.name.as_str());
-    Error::Numeric(if pivot.is_finite() {
+    Error::Singular(if pivot.is_finite() {
         format!(
             "no acceleration follows from the forces: nothing resists joint \"{joint}\" (the mass matrix is not \
              positive definite: are bodies after it without mass, or with negative inertia?)"

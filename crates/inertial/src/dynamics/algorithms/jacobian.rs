@@ -37,7 +37,7 @@ pub fn frame_jacobian(
     expect_len("Jacobian", out.len(), 6 * mechanism.nv())?;
     let n = mechanism.bodies().len();
     if body >= n {
-        return Err(Error::Numeric(format!("there is no body {body}: the mechanism has {n}")));
+        return Err(Error::UnknownName(format!("there is no body {body}: the mechanism has {n}")));
     }
     forward_kinematics(mechanism, workspace, q)?;
     out.fill(0.0);

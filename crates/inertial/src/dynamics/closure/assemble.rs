@@ -104,7 +104,7 @@ pub(super) fn assemble(constraints: &Constraints<'_>) -> Result<Assembly> {
 }
 
 fn no_candidate() -> Error {
-    Error::Numeric("no assembled configuration was found".into())
+    Error::Infeasible("no assembled configuration was found".into())
 }
 
 /// Closed, regular configurations near `q`, the preferred first; `q` itself if it is among them. Where it is singular, one on each of the

@@ -70,7 +70,7 @@ impl ClosedMechanism<'_> {
         expect_len("configurations", q.len(), count * nq)?;
         expect_len("independent positions", positions.len(), count * width)?;
         if let Some(joint) = self.half_independent() {
-            return Err(Error::Numeric(format!(
+            return Err(Error::Incompatible(format!(
                 "joint {joint} is independent in part only, so the positions of the independent coordinates do not \
                  determine the mechanism's: mark other joints as independent"
             )));
@@ -262,7 +262,7 @@ fn at_sample(error: Error, sample: usize) -> Error {
         Error::Closure { name, residual, message } => {
             Error::Closure { name, residual, message: format!("sample {sample}: {message}") }
         }
-        other => Error::Numeric(format!("sample {sample}: {other}")),
+        other => Error::Singular(format!("sample {sample}: {other}")),
     }
 }
 

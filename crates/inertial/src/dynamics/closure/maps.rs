@@ -95,7 +95,7 @@ impl ClosedMechanism<'_> {
         }
         ws.qr.factorise(&ws.dependent)?;
         if ws.qr.rank(DEAD_POINT).rank < self.dependent.len() {
-            return Err(Error::Numeric(
+            return Err(Error::Singular(
                 "the independent coordinates do not determine the motion of the loops here (a dead point or singular \
                  configuration)"
                     .into(),

@@ -119,7 +119,7 @@ impl ClosedMechanism<'_> {
             workspace.difference[..n].iter_mut().enumerate().for_each(|(k, d)| *d = h[k * n + k]);
             ldl(&mut h, n, |k| SINGULAR * workspace.difference[k].abs()).map_err(|k| {
                 let name = &self.independent_names()[k];
-                Error::Numeric(format!(
+                Error::Singular(format!(
                     "no acceleration follows from the forces: nothing resists \"{name}\" (the mass matrix is not positive \
                      definite)"
                 ))

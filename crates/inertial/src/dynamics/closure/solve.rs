@@ -75,7 +75,7 @@ impl ClosedMechanism<'_> {
             Some((l, residual)) => {
                 Error::Closure { name: l.joint.name.clone(), residual, message: message.into() }
             }
-            None => Error::Numeric(message.into()),
+            None => Error::Infeasible(message.into()),
         }
     }
 
@@ -85,7 +85,7 @@ impl ClosedMechanism<'_> {
         expect_len("position vector", q.len(), self.mechanism().nq())?;
         expect_len("independent position vector", target.len(), self.independent_positions.len())?;
         if !target.iter().all(|x| x.is_finite()) {
-            return Err(Error::Numeric("an independent position is not a finite number".into()));
+            return Err(Error::NotFinite("an independent position is not a finite number".into()));
         }
         if self.dependent.is_empty() {
             self.set_independent(q, target);

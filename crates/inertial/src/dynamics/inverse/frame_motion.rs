@@ -37,7 +37,7 @@ impl InverseDynamics {
         match self.tables.node_of.get(body).map(|&k| &self.tables.nodes[k]) {
             Some(node) if !node.spin => {}
             // What is symmetric about its axis is not turned by the kernels.
-            _ => return Err(Error::Numeric(format!("body {body} is none that a frame can be fixed on"))),
+            _ => return Err(Error::UnknownName(format!("body {body} is none that a frame can be fixed on"))),
         }
         let FrameMotion { acceleration, angular_velocity, angular_acceleration } = out;
         let mut out = [acceleration, angular_velocity, angular_acceleration];

@@ -39,21 +39,21 @@ pub(crate) fn possible_body(
     all_seen: bool,
 ) -> Result<PossibleBody> {
     if options.bounds.is_some() || options.prior_kind != PriorKind::Entropic {
-        return Err(Error::Numeric("a payload takes the entropic prior and no bounds".into()));
+        return Err(Error::Incompatible("a payload takes the entropic prior and no bounds".into()));
     }
     let weight = options.prior_weight;
     if !(weight > 0.0 && weight.is_finite()) {
-        return Err(Error::Numeric(format!("the prior's weight is {weight}, expected a number above zero")));
+        return Err(Error::invalid_value("the prior's weight", weight, "a number above zero"));
     }
     if weight < 1.0 && !all_seen {
-        return Err(Error::Numeric(
+        return Err(Error::Unobservable(
             "these torques do not show all ten parameters of the payload: a prior of weight 1 or more is needed"
                 .into(),
         ));
     }
     let p: Matrix4<f64> = PseudoInertia::from(prior).0;
     let inverse =
-        p.cholesky().ok_or_else(|| Error::Numeric("the prior body is not strictly possible".into()))?;
+        p.cholesky().ok_or_else(|| Error::Infeasible("the prior body is not strictly possible".into()))?;
     // The data's curvature in units of the prior body, where the prior's is its weight.
     let (m, t) = (p[(3, 3)], p[(0, 0)] + p[(1, 1)] + p[(2, 2)]);
     let unit = |j: usize| [m, (m * t).sqrt(), t][usize::from(j > 0) + usize::from(j > 3)];

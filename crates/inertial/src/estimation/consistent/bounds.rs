@@ -14,7 +14,7 @@ use crate::estimation::consistent::prior::sizes;
 use crate::mechanism::{BodyKind, Mechanism, Shape};
 use crate::optimize::{Inequality, pseudo};
 use crate::spatial::{Inertia, PseudoInertia};
-use crate::{Error, Result};
+use crate::{Error, Place, Result};
 
 /// Radius of the ball that [`Bounds::of_links`] puts around a link, relative to the distance between its joints: housings
 /// reach beyond the joints they carry.
@@ -86,10 +86,13 @@ impl Bounds {
     pub fn from_toml(text: &str) -> Result<Self> {
         let out: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
-            Error::Numeric(format!("line {line}: {}", error.message().replace('\n', ", ")))
+            Error::syntax(
+                Place::line(u32::try_from(line).unwrap_or(u32::MAX), ""),
+                error.message().replace('\n', ", "),
+            )
         })?;
         for (name, body) in &out.bodies {
-            body.check().map_err(|what| Error::Numeric(format!("bodies.{name}.{what}")))?;
+            body.check().map_err(|what| Error::InvalidOption(format!("bodies.{name}.{what}")))?;
         }
         Ok(out)
     }
@@ -124,7 +127,7 @@ impl Bounds {
             .collect();
         match self.bodies.keys().find(|name| !links.contains(&name.as_str())) {
             None => Ok(()),
-            Some(name) => Err(Error::Numeric(format!(
+            Some(name) => Err(Error::UnknownName(format!(
                 "the bounds name a body \"{name}\", expected one of {}",
                 links.join(", ")
             ))),
@@ -269,7 +272,7 @@ impl BodyBounds {
                 return Ok(candidate);
             }
         }
-        Err(Error::Numeric(format!(
+        Err(Error::Infeasible(format!(
             "no body is strictly within the bounds of {name}: its centre of mass would be at {}",
             com.iter().map(|&x| significant(x, 3)).collect::<Vec<_>>().join(" ")
         )))

@@ -214,16 +214,14 @@ impl ConsistentProblem {
     ) -> Result<Self> {
         let weight = wanted.prior_weight;
         if !(weight > 0.0 && weight.is_finite()) {
-            return Err(Error::Numeric(format!(
-                "the prior's weight is {weight}, expected a number above zero"
-            )));
+            return Err(Error::invalid_value("the prior's weight", weight, "a number above zero"));
         }
         let bounded = wanted.bounds.filter(|b| !b.is_empty());
         if bounded.is_some() && wanted.solver != Solver::Barrier {
-            return Err(Error::Numeric("bounds on bodies need the barrier solver".into()));
+            return Err(Error::Incompatible("bounds on bodies need the barrier solver".into()));
         }
         if wanted.solver == Solver::LogCholesky && wanted.prior_kind != PriorKind::Entropic {
-            return Err(Error::Numeric(
+            return Err(Error::Incompatible(
                 "log-Cholesky coordinates cannot reach the boundary: they need the entropic prior".into(),
             ));
         }
@@ -259,7 +257,7 @@ impl ConsistentProblem {
                 continue;
             }
             let given = PseudoInertia::from(body).0.cholesky().ok_or_else(|| {
-                Error::Numeric(format!("the prior of {} is not strictly possible", known.name))
+                Error::Infeasible(format!("the prior of {} is not strictly possible", known.name))
             })?;
             let cone = match wanted.prior_kind {
                 PriorKind::Entropic => Cone { offset, prior_weight: weight, prior: given.inverse() },

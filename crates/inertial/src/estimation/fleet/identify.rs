@@ -101,7 +101,7 @@ pub fn identify_fleet(
     options: &IdentifyOptions,
 ) -> Result<Fleet> {
     if robots.is_empty() {
-        return Err(Error::Numeric("a fleet of no robots: give a summary for each".into()));
+        return Err(Error::InvalidOption("a fleet of no robots: give a summary for each".into()));
     }
     carried.map_or(Ok(()), |c| c.check(robots.len()))?;
     if equations.is_wide() {
@@ -211,7 +211,7 @@ fn eliminate(
         };
         if let Some(&k) = own.iter().find(twice) {
             let name = &equations.names[channel.unknowns[k]];
-            return Err(Error::Numeric(format!(
+            return Err(Error::Incompatible(format!(
                 "{name} acts in several forces: a fleet's own terms must act in one each (no coupled drives)"
             )));
         }
@@ -221,7 +221,7 @@ fn eliminate(
             |unknown: &usize| common.iter().copied().find(|&k| place(&channel.unknowns[k]) == Some(*unknown));
         let ordered: Option<Vec<usize>> = target.iter().map(at).collect();
         let ordered = ordered.filter(|o| o.len() == common.len()).ok_or_else(|| {
-            Error::Numeric(
+            Error::Unobservable(
                 "the robots' own terms act like link parameters: take them out of the model".into(),
             )
         })?;
@@ -263,7 +263,7 @@ fn values(
     for (name, &value) in shared.names.iter().zip(common) {
         match equations.names.iter().position(|n| n == name) {
             Some(k) => out[k] = value,
-            None => return Err(Error::Numeric(format!("{name} is no unknown of the robots"))),
+            None => return Err(Error::UnknownName(format!("{name} is no unknown of the robots"))),
         }
     }
     for OwnTerms { triangle, own, common } in owned {

@@ -57,7 +57,7 @@ impl Carried<'_> {
             return Err(Error::Dimension { what: "choice of robots that carry a payload", expected, found });
         }
         if self.carries.iter().all(|&carries| carries) {
-            return Err(Error::Numeric(
+            return Err(Error::Unobservable(
                 "every robot carries a payload: one that carries nothing is needed to tell links from payloads"
                     .into(),
             ));

@@ -142,7 +142,7 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
         });
     }
     if joints.is_empty() {
-        return Err(Error::Numeric(
+        return Err(Error::Unobservable(
             "no force is left to compare with: none was measured, or all samples are near standstill or the ends of the \
              log, which must then be longer"
                 .into(),

@@ -195,7 +195,7 @@ impl<M: Fn(&str) -> Option<Meaning>> Reader<'_, M> {
 
     fn wrong(&self, message: &str) -> Error {
         let column = self.text[..self.at].chars().count() + 1;
-        Error::Numeric(format!("formula \"{}\", character {column}: {message}", self.text))
+        Error::InvalidOption(format!("formula \"{}\", character {column}: {message}", self.text))
     }
 
     fn push(&mut self, step: Step) -> Result<()> {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::estimation::joint_model::expression::{Expression, Meaning, Variable};
 use crate::estimation::joint_model::terms::{Coupling, GivenTerm, JointModel, JointTerms};
 use crate::mechanism::Mechanism;
-use crate::{Error, Result};
+use crate::{Error, Place, Result};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,7 +64,10 @@ impl JointModel {
     pub fn parse(mechanism: &Mechanism, terms: JointTerms, text: &str) -> Result<Self> {
         let file: File = toml::from_str(text).map_err(|e| {
             let line = e.span().map_or(1, |s| 1 + text[..s.start.min(text.len())].matches('\n').count());
-            Error::Numeric(format!("line {line}: {}", e.message().replace('\n', " ")))
+            Error::syntax(
+                Place::line(u32::try_from(line).unwrap_or(u32::MAX), ""),
+                e.message().replace('\n', " "),
+            )
         })?;
         let names = Names {
             positions: mechanism.position_names(),
@@ -77,7 +80,7 @@ impl JointModel {
         let coordinate = |name: &str, place: &str| {
             names.velocities.iter().position(|v| v == name).ok_or_else(|| {
                 let known = names.velocities.join(", ");
-                Error::Numeric(format!("{place}: the model has no joint {name}, expected one of {known}"))
+                Error::UnknownName(format!("{place}: the model has no joint {name}, expected one of {known}"))
             })
         };
         let mut out = Self::from(terms);
@@ -90,7 +93,7 @@ impl JointModel {
         }
         for entry in file.term {
             let place = format!("term {}", entry.name);
-            let within = |e: Error| Error::Numeric(format!("{place}: {e}"));
+            let within = |e: Error| Error::InvalidOption(format!("{place}: {e}"));
             let given = GivenTerm {
                 coordinate: coordinate(&entry.joint, &place)?,
                 expression: names.formula(&entry.formula).map_err(within)?,
@@ -98,7 +101,7 @@ impl JointModel {
                 nonnegative: entry.nonnegative,
             };
             if out.given.iter().any(|g| g.name == given.name && g.coordinate == given.coordinate) {
-                return Err(Error::Numeric(format!("{place}: is given twice for {}", entry.joint)));
+                return Err(Error::InvalidOption(format!("{place}: is given twice for {}", entry.joint)));
             }
             out.given.push(given);
         }
@@ -132,7 +135,7 @@ impl Names<'_> {
     fn meaning(&self, name: &str) -> Option<Meaning> {
         if let Some(text) = self.define.get(name) {
             if self.open.borrow().iter().any(|n| n == name) {
-                self.fail(Error::Numeric(format!("{name} is defined by itself")));
+                self.fail(Error::InvalidOption(format!("{name} is defined by itself")));
                 return None;
             }
             self.open.borrow_mut().push(name.to_owned());

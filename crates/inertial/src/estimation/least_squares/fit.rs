@@ -59,10 +59,7 @@ impl LeastSquares {
         summary.check(equations)?;
         let equations_found: usize = summary.factors.iter().map(|f| f.count).sum();
         if equations_found < equations.len() {
-            return Err(Error::Numeric(format!(
-                "{equations_found} measured forces are fewer than the {} unknowns",
-                equations.len()
-            )));
+            return Err(Error::TooFewForces { found: equations_found as f64, unknowns: equations.len() });
         }
         let mut weights = vec![1.0; equations.channels.len()];
         let mut solution = Solution::new(equations, summary, &weights, None)?;

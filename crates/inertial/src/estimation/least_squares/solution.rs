@@ -35,7 +35,7 @@ impl Solution {
         let norms: DVector<f64> = DVector::from_fn(n, |j, _| a.column(j).norm());
         let largest = norms.iter().copied().fold(0.0, f64::max);
         if largest == 0.0 {
-            return Err(Error::Numeric(
+            return Err(Error::Unobservable(
                 "the log holds no motion and no force that would show a parameter".into(),
             ));
         }

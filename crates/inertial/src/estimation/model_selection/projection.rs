@@ -33,7 +33,9 @@ impl Projection {
             let feature = Feature::new(term, motor);
             if !out.push(wide, &crate::estimation::joint_model::terms::rows(term, v, motor), &feature) {
                 let name = &narrow.names[narrow.rank() + i];
-                return Err(Error::Numeric(format!("the summary does not hold the columns of {name}")));
+                return Err(Error::SummaryMismatch(format!(
+                    "the summary does not hold the columns of {name}"
+                )));
             }
         }
         Ok(out)

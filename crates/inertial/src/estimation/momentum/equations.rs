@@ -81,12 +81,14 @@ impl<'m> MomentumEquations<'m> {
     /// Of a floating base with everything that it carries; `snap` is that of the identifiability analysis.
     pub fn new(mechanism: &'m Mechanism, snap: f64) -> Result<Self> {
         if mechanism.base() != Base::Floating {
-            return Err(Error::Numeric(
+            return Err(Error::NotApplicable(
                 "the momentum is that of a robot with a floating base; this one is bolted down".into(),
             ));
         }
         if !mechanism.loops().is_empty() {
-            return Err(Error::Numeric("the momentum model is for trees; this mechanism has loops".into()));
+            return Err(Error::NotApplicable(
+                "the momentum model is for trees; this mechanism has loops".into(),
+            ));
         }
         let options =
             AnalyzeOptions { snap, measured: Some(Measured::Momentum), ..AnalyzeOptions::default() };
@@ -130,20 +132,22 @@ impl<'m> MomentumEquations<'m> {
             expect("noise of the rates", noise.rates.len(), self.mechanism.nv())?;
             let all = noise.rates.iter().chain(&noise.momentum);
             if let Some(bad) = all.clone().find(|s| !(s.is_finite() && **s >= 0.0)) {
-                return Err(Error::Numeric(format!(
-                    "a standard deviation of the noise is {bad}, expected a number that is not negative"
-                )));
+                return Err(Error::invalid_value(
+                    "a standard deviation of the noise",
+                    *bad,
+                    "a number that is not negative",
+                ));
             }
         }
         if 6 * count < self.len() {
-            return Err(Error::Numeric(format!(
+            return Err(Error::Unobservable(format!(
                 "{count} samples of six momenta are fewer than the {} unknowns",
                 self.len()
             )));
         }
         let all = samples.q.iter().chain(samples.v).chain(samples.momentum);
         if all.clone().any(|x| !x.is_finite()) {
-            return Err(Error::Numeric("the samples hold numbers that are not finite".into()));
+            return Err(Error::NotFinite("the samples hold numbers that are not finite".into()));
         }
         Ok(count)
     }

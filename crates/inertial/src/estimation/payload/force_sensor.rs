@@ -114,10 +114,11 @@ pub(crate) fn moving_link(mechanism: &Mechanism, name: &str) -> Result<(usize, P
     let found = mechanism.links().iter().find(|l| l.name == name);
     let Link { body, pose, .. } = found.ok_or_else(|| {
         let hint = nearest_hint(name, mechanism.links().iter().map(|l| l.name.as_str()));
-        Error::Numeric(format!("the model has no link {name}{hint}"))
+        Error::UnknownName(format!("the model has no link {name}{hint}"))
     })?;
-    let body =
-        body.ok_or_else(|| Error::Numeric(format!("the link {name} stands on the ground and never moves")))?;
+    let body = body.ok_or_else(|| {
+        Error::NotApplicable(format!("the link {name} stands on the ground and never moves"))
+    })?;
     Ok((body, *pose))
 }
 

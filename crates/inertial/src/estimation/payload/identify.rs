@@ -213,9 +213,7 @@ impl Problem {
         let found: f64 = out.rows.iter().map(|r| r.count).sum();
         let needed = out.common + link.regrouping.rank();
         if found < needed as f64 {
-            return Err(Error::Numeric(format!(
-                "{found} measured forces are fewer than the {needed} unknowns"
-            )));
+            return Err(Error::TooFewForces { found, unknowns: needed });
         }
         Ok(out)
     }

@@ -29,7 +29,7 @@ impl PayloadLink {
         let (body, pose) = moving_link(mechanism, link)?;
         let block = mechanism.parameter_blocks().iter().find(|b| b.body == body && b.len == 10);
         let offset = block.map(|b| b.offset).ok_or_else(|| {
-            Error::Numeric(format!("the link {link} has no parameters that a payload could change"))
+            Error::NotApplicable(format!("the link {link} has no parameters that a payload could change"))
         })?;
         let mut columns = DMatrix::zeros(equations.rank(), 10);
         for (i, combination) in equations.regrouping.combinations.iter().enumerate() {
@@ -40,7 +40,7 @@ impl PayloadLink {
         let effect = columns * DMatrix::from_column_slice(10, 10, transfer_matrix(&pose).as_slice());
         let regrouping = regrouping(&effect);
         if regrouping.rank() == 0 {
-            return Err(Error::Numeric(format!(
+            return Err(Error::Unobservable(format!(
                 "no torque of this robot shows anything of a payload on the link {link}"
             )));
         }

@@ -107,15 +107,16 @@ impl<'a> Measurements<'a> {
             expect("noise of a robust pass", huber.noise.len(), rows)?;
         }
         if self.beyond[0] + self.beyond[1] > count {
-            return Err(Error::Numeric("more samples beyond the rows than there are samples".into()));
+            return Err(Error::InvalidOption("more samples beyond the rows than there are samples".into()));
         }
         if self.independent > 0.0 && self.independent <= 1.0 {
             return Ok(());
         }
-        Err(Error::Numeric(format!(
-            "the independent part of the samples is {}, expected a number above 0 and at most 1",
-            self.independent
-        )))
+        Err(Error::invalid_value(
+            "the independent part of the samples",
+            self.independent,
+            "a number above 0 and at most 1",
+        ))
     }
 
     /// Refuses numbers that are not finite, or so large that their squares would not be.

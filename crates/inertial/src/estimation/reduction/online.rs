@@ -52,9 +52,11 @@ impl<'e, 'm> Online<'e, 'm> {
     /// Of no samples; `forgetting` is the weight that a sample keeps when the next arrives, above 0 and at most 1.
     pub fn new(equations: &'e Equations<'m>, forgetting: f64) -> Result<Self> {
         if !(forgetting > 0.0 && forgetting <= 1.0) {
-            return Err(Error::Numeric(format!(
-                "the forgetting factor is {forgetting}, expected a number above 0 and at most 1"
-            )));
+            return Err(Error::invalid_value(
+                "the forgetting factor",
+                forgetting,
+                "a number above 0 and at most 1",
+            ));
         }
         let summary = Summary::empty(equations);
         let sums = vec![[0.0; 3]; summary.factors.len()];

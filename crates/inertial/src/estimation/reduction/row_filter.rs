@@ -45,7 +45,7 @@ impl RowFilter {
     /// With gain one half at the cut-off, for samples of a rate: a sinc in a Hann window.
     pub fn new(cutoff_hz: f64, rate_hz: f64) -> Result<Self> {
         if !(cutoff_hz > 0.0 && cutoff_hz < 0.5 * rate_hz && rate_hz.is_finite()) {
-            return Err(Error::Numeric(format!(
+            return Err(Error::InvalidOption(format!(
                 "the rows' cut-off of {cutoff_hz} Hz: expected more than 0 and less than half the rate of {rate_hz} Hz"
             )));
         }

@@ -66,7 +66,7 @@ impl Summary {
             None => Ok(out),
             Some(v) => {
                 let name = &equations.row_names()[v];
-                Err(Error::Numeric(format!("the measurements of {name} are not finite")))
+                Err(Error::NotFinite(format!("the measurements of {name} are not finite")))
             }
         }
     }
@@ -89,7 +89,7 @@ impl Summary {
     /// Adds what another summary of the same equations says.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if self.names != other.names || self.fingerprint != other.fingerprint {
-            return Err(Error::Numeric(
+            return Err(Error::SummaryMismatch(
                 "two summaries of different models or joint terms cannot be merged".into(),
             ));
         }
@@ -152,7 +152,7 @@ impl Summary {
         if fits {
             Ok(())
         } else {
-            Err(Error::Numeric("the summary was made for another model or other joint terms: give the model and the options of the call that made it".into()))
+            Err(Error::SummaryMismatch("the summary was made for another model or other joint terms: give the model and the options of the call that made it".into()))
         }
     }
 }
