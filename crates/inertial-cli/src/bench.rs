@@ -168,7 +168,7 @@ fn estimation(inverse: &InverseDynamics, m: &Mechanism) -> Result<Vec<Timing>> {
         }
     }
     let samples = Samples::new(inverse, SAMPLES, &q, &v, &a)?;
-    let summary = estimation::Summary::new(&equations, &Measurements::new(samples, &v, &a, &tau))?;
+    let summary = estimation::Summary::new(&equations, &Measurements::new(samples, &tau))?;
     let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted)?;
     let prior = Prior::new(m)?;
     let of = |name, solver| {

@@ -162,7 +162,7 @@ impl LogOptions {
 pub fn summarise(equations: &Equations<'_>, log: &Prepared) -> Result<Summary> {
     let dynamics = InverseDynamics::new(equations.mechanism());
     let samples = Samples::new(&dynamics, log.len(), &log.q, &log.v, &log.a)?;
-    let mut data = Measurements::new(samples, &log.v, &log.a, &log.tau);
+    let mut data = Measurements::new(samples, &log.tau);
     data.tau_raw = Some(&log.tau_raw);
     data.keep = Some(&log.keep);
     if !equations.joint_model().columns.is_empty() {

@@ -227,7 +227,7 @@ impl Recording {
             Some(closed) => Samples::closed(closed, count, q, &log.v, &log.a)?,
             None => Samples::new(&dynamics, count, q, &log.v, &log.a)?,
         };
-        let mut data = Measurements::new(samples, &log.v, &log.a, &forces.tau);
+        let mut data = Measurements::new(samples, &forces.tau);
         data.tau_raw = Some(&forces.raw);
         data.keep = Some(&forces.keep);
         data.columns = (self.formulas > 0).then_some(&columns[..]);

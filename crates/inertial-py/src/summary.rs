@@ -67,9 +67,9 @@ fn measured<T>(
     if let Some(closed) = equations.closed() {
         let mut tree = vec![0.0; count * equations.mechanism().nq()];
         closed.follow(&mut closed.workspace(), closed.assembled(), q, &mut tree)?;
-        return take(&Measurements::new(Samples::closed(closed, count, &tree, v, a)?, v, a, tau));
+        return take(&Measurements::new(Samples::closed(closed, count, &tree, v, a)?, tau));
     }
-    take(&Measurements::new(Samples::new(dynamics, count, q, v, a)?, v, a, tau))
+    take(&Measurements::new(Samples::new(dynamics, count, q, v, a)?, tau))
 }
 
 /// What logs say of the unknowns: all that estimates need. Immutable.

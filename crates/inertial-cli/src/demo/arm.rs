@@ -171,6 +171,6 @@ fn exact_values(equations: &Equations<'_>, truth: &Mechanism, log: &Prepared) ->
             tau[k] += joint.dynamics.damping * log.v[k] + joint.dynamics.friction * sign;
         }
     }
-    let summary = Summary::new(equations, &Measurements::new(samples, &log.v, &log.a, &tau))?;
+    let summary = Summary::new(equations, &Measurements::new(samples, &tau))?;
     Ok(LeastSquares::new(equations, &summary, Weighting::Ordinary)?.values.as_slice().to_vec())
 }

@@ -59,6 +59,6 @@ impl Record {
     pub fn summary(&self, equations: &Equations<'_>) -> Result<Summary> {
         let dynamics = InverseDynamics::new(equations.mechanism());
         let samples = Samples::new(&dynamics, self.tau.len() / dynamics.nv(), &self.q, &self.v, &self.a)?;
-        Ok(Summary::new(equations, &Measurements::new(samples, &self.v, &self.a, &self.tau))?)
+        Ok(Summary::new(equations, &Measurements::new(samples, &self.tau))?)
     }
 }

@@ -145,7 +145,7 @@ impl<'a, 'e, 'm> State<'a, 'e, 'm> {
             [all(|s| &s.q), all(|s| &s.v), all(|s| &s.a), all(|s| &s.tau), all(|s| &s.tau_raw)];
         let keep: Vec<bool> = self.waiting.iter().flat_map(|s| s.keep.iter().copied()).collect();
         let samples = Samples::new(&self.dynamics, self.waiting.len(), &q, &v, &a)?;
-        let mut data = Measurements::new(samples, &v, &a, &tau);
+        let mut data = Measurements::new(samples, &tau);
         data.tau_raw = Some(&raw);
         data.keep = Some(&keep);
         data.independent =

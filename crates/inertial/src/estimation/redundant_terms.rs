@@ -89,7 +89,7 @@ impl Equations<'_> {
             Some(closed) => Samples::closed(closed, count, &q, &v, &a)?,
             None => Samples::new(&self.dynamics, count, &q, &v, &a)?,
         };
-        let mut data = Measurements::new(samples, &v, &a, &tau);
+        let mut data = Measurements::new(samples, &tau);
         let columns: Vec<f64> = (0..count * self.joint_model().columns.len()).map(|_| next()).collect();
         data.columns = Some(&columns);
         Summary::new(self, &data)

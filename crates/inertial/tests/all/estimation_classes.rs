@@ -38,7 +38,7 @@ impl Log {
             Some(closed) => Samples::closed(closed, self.count, &self.q, &self.v, &self.a),
             None => Samples::new(&dynamics, self.count, &self.q, &self.v, &self.a),
         };
-        let mut data = Measurements::new(samples.unwrap(), &self.v, &self.a, &self.tau);
+        let mut data = Measurements::new(samples.unwrap(), &self.tau);
         data.independent = self.independent;
         data.huber = huber;
         Summary::new(equations, &data).unwrap()

@@ -58,7 +58,7 @@ impl Log {
         let dynamics = InverseDynamics::new(equations.mechanism());
         let count = self.columns.len();
         let samples = Samples::new(&dynamics, count, &self.q, &self.v, &self.a).unwrap();
-        let mut data = Measurements::new(samples, &self.v, &self.a, &self.tau);
+        let mut data = Measurements::new(samples, &self.tau);
         if !equations.joint_model().columns.is_empty() {
             data.columns = Some(&self.columns);
         }
@@ -132,7 +132,7 @@ fn predictions_are_those_of_the_model_that_was_found() {
     let found = plain(&wide, &log.summary(&wide));
     let chosen = wide.chosen(&found).unwrap();
     let samples = Samples::new(&InverseDynamics::new(&mechanism), 400, &log.q, &log.v, &log.a).unwrap();
-    let mut data = Measurements::new(samples, &log.v, &log.a, &log.tau);
+    let mut data = Measurements::new(samples, &log.tau);
     data.columns = None;
     let predicted = chosen.predict(&data, &found.values).unwrap();
     for (j, told) in found.fit.iter().enumerate() {
@@ -329,7 +329,7 @@ fn both_sides_filtered_hold_what_was_measured() {
         let part = |x: &[f64]| x[6 * first..6 * (first + count)].to_vec();
         let (q, v, a, tau) = (part(&log.q), part(&log.v), part(&log.a), part(tau));
         let samples = Samples::new(&dynamics, count, &q, &v, &a).unwrap();
-        let mut data = Measurements::new(samples, &v, &a, &tau);
+        let mut data = Measurements::new(samples, &tau);
         (data.filter, data.beyond, data.keep) = (Some(&filter), beyond, keep);
         Summary::new(&equations, &data).unwrap()
     };

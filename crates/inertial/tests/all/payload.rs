@@ -273,7 +273,7 @@ impl Logs {
         let rows = |x: &'_ [f64], n: usize| x[range.start * n..range.end * n].to_vec();
         let (q, v, a, tau) = (rows(&self.q, nq), rows(&self.v, nv), rows(&self.a, nv), rows(&self.tau, nv));
         let samples = Samples::new(dynamics, range.len(), &q, &v, &a).unwrap();
-        f(&Measurements::new(samples, &v, &a, &tau));
+        f(&Measurements::new(samples, &tau));
     }
 
     fn summary(&self, equations: &Equations<'_>) -> Summary {

@@ -48,7 +48,7 @@ fn log(arm: &Mechanism, count: usize, slow: f64, noise: f64, rng: &mut Rng) -> L
 fn found(equations: &Equations<'_>, log: &Log, independent: f64) -> Identification {
     let dynamics = InverseDynamics::new(equations.mechanism());
     let samples = Samples::new(&dynamics, log.count, &log.q, &log.v, &log.a).unwrap();
-    let mut data = Measurements::new(samples, &log.v, &log.a, &log.tau);
+    let mut data = Measurements::new(samples, &log.tau);
     data.independent = independent;
     let summary = Summary::new(equations, &data).unwrap();
     identify(equations, &summary, None, &IdentifyOptions::default()).unwrap()

@@ -87,7 +87,7 @@ struct OwnTerms {
 ///     let mut tau = vec![0.0; 400];
 ///     dynamics.rnea_batch(&mut dynamics.scratch(), &samples, &mut tau)?;
 ///     tau.iter_mut().zip(&v).for_each(|(tau, v)| *tau += viscous * v);
-///     robots.push(Summary::new(&equations, &Measurements::new(samples, &v, &a, &tau))?);
+///     robots.push(Summary::new(&equations, &Measurements::new(samples, &tau))?);
 /// }
 /// let fleet = identify_fleet(&equations, &robots, None, &IdentifyOptions::default())?;
 /// assert!((fleet.robots[0].joints[0].viscous.unwrap_or(0.0) - 0.1).abs() < 1e-4);

@@ -288,7 +288,7 @@ fn with_measurements<T>(
     let v = side_by_side(&vec![0.0; 3 * count], &motion.angular_velocity);
     let a = side_by_side(&motion.acceleration, &motion.angular_acceleration);
     let samples = Samples::new(&equations.dynamics, count, &q, &v, &a)?;
-    let mut data = Measurements::new(samples, &v, &a, measured.wrench);
+    let mut data = Measurements::new(samples, measured.wrench);
     data.tau_raw = measured.raw;
     data.keep = measured.keep;
     data.independent = measured.independent;

@@ -12,8 +12,6 @@ const LARGEST: f64 = 1e50;
 #[derive(Debug, Clone, Copy)]
 pub struct Measurements<'a> {
     pub(crate) samples: Samples<'a>,
-    pub(crate) v: &'a [f64],
-    pub(crate) a: &'a [f64],
     pub(crate) tau: &'a [f64],
     /// The forces as the sensors gave them; those of the fit where they are not kept apart.
     pub tau_raw: Option<&'a [f64]>,
@@ -42,14 +40,13 @@ pub struct Huber<'a> {
 }
 
 impl<'a> Measurements<'a> {
-    /// All samples count, and are independent; `v` and `a` are those of the samples: `nv` numbers each, or one for each
-    /// independent coordinate where there are loops. `tau` has the forces of as many coordinates, and where the wrench on a
-    /// fixed base is measured six more numbers.
-    pub fn new(samples: Samples<'a>, v: &'a [f64], a: &'a [f64], tau: &'a [f64]) -> Self {
+    /// Creates measurements of which all samples count and are independent.
+    ///
+    /// `tau` has one force for each velocity coordinate of the samples (each independent coordinate where there are loops), and
+    /// six more numbers where the wrench on a fixed base is measured.
+    pub fn new(samples: Samples<'a>, tau: &'a [f64]) -> Self {
         Self {
             samples,
-            v,
-            a,
             tau,
             tau_raw: None,
             keep: None,
@@ -76,6 +73,16 @@ impl<'a> Measurements<'a> {
         self.samples.q()
     }
 
+    /// Velocities of all samples.
+    pub(crate) fn v(&self) -> &'a [f64] {
+        self.samples.v
+    }
+
+    /// Accelerations of all samples.
+    pub(crate) fn a(&self) -> &'a [f64] {
+        self.samples.a
+    }
+
     /// Numbers per position.
     pub(crate) fn nq(&self) -> usize {
         self.q().len() / self.len().max(1)
@@ -83,7 +90,7 @@ impl<'a> Measurements<'a> {
 
     /// Numbers per velocity.
     pub(crate) fn nv(&self) -> usize {
-        self.v.len() / self.len().max(1)
+        self.v().len() / self.len().max(1)
     }
 
     /// Further numbers per sample.
@@ -95,8 +102,8 @@ impl<'a> Measurements<'a> {
     pub(crate) fn check(&self, equations: &Equations<'_>) -> Result<()> {
         let (count, rows) = (self.len(), equations.channels.len());
         let moving = count * equations.coordinates();
-        expect("v of the measurements", self.v.len(), moving)?;
-        expect("a of the measurements", self.a.len(), moving)?;
+        expect("v of the measurements", self.v().len(), moving)?;
+        expect("a of the measurements", self.a().len(), moving)?;
         expect("tau of the measurements", self.tau.len(), count * rows)?;
         expect("raw tau of the measurements", self.tau_raw.map_or(count * rows, <[f64]>::len), count * rows)?;
         expect("keep of the measurements", self.keep.map_or(count * rows, <[bool]>::len), count * rows)?;

@@ -33,7 +33,7 @@ const FEW: usize = 256;
 ///     let mut tau = [0.0; 2];
 ///     dynamics.rnea(&mut scratch, &q, &v, &a, &mut tau)?;
 ///     let samples = Samples::new(&dynamics, 1, &q, &v, &a)?;
-///     online.absorb(&Measurements::new(samples, &v, &a, &tau))?;
+///     online.absorb(&Measurements::new(samples, &tau))?;
 /// }
 /// let found = identify(&equations, &online.summary(), None, &IdentifyOptions::default())?;
 /// assert!(found.bodies.iter().all(|b| b.consistent) && found.fit_relative_rms < 1e-4);

@@ -93,7 +93,7 @@ impl Measurements<'_> {
             let size = BLOCK.min(samples.end - start);
             for (s, out) in (start..start + size).zip(dense.chunks_exact_mut(6 * width)) {
                 let (q, own) = (&self.q()[s * nq..(s + 1) * nq], s * nv..(s + 1) * nv);
-                let (v, a) = (&self.v[own.clone()], &self.a[own]);
+                let (v, a) = (&self.v()[own.clone()], &self.a()[own]);
                 match &mut closed {
                     Some((closed, workspace)) => closed.base_wrench_regressor(workspace, q, v, a, out)?,
                     None => base_wrench_regressor(mechanism, &mut workspace, q, v, a, out)?,

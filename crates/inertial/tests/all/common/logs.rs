@@ -79,7 +79,7 @@ impl Log {
         let (nq, nv, end) = (dynamics.nq(), dynamics.nv(), first + count);
         let (v, a) = (&self.v[first * nv..end * nv], &self.a[first * nv..end * nv]);
         let samples = Samples::new(&dynamics, count, &self.q[first * nq..end * nq], v, a).unwrap();
-        Summary::new(equations, &Measurements::new(samples, v, a, &self.tau[first * nv..end * nv])).unwrap()
+        Summary::new(equations, &Measurements::new(samples, &self.tau[first * nv..end * nv])).unwrap()
     }
 }
 
