@@ -25,6 +25,7 @@ pub mod mechanism;
 pub mod optimize;
 pub mod simulation;
 pub mod spatial;
+pub mod unknowns;
 
 mod error;
 pub use error::{Error, Place, Result, nearest_hint};

@@ -9,6 +9,7 @@ use crate::estimation::joint_model::stribeck::Bend;
 use crate::estimation::joint_model::terms::{self, Feature, GivenTerm, JointModel, Motor, Term};
 use crate::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use crate::mechanism::{Base, JointType, Mechanism};
+use crate::unknowns::{base_channels, full_channels};
 use crate::{Error, Result};
 
 /// The linear equations `τ = Y_b β + terms` of a mechanism: its base parameters first, then the joints' terms.
@@ -42,15 +43,8 @@ pub struct Equations<'m> {
     wide: bool,
 }
 
-/// The unknowns that act in the force of one velocity coordinate.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Channel {
-    pub unknowns: Vec<usize>,
-    /// Packed regressor entry of each of the first unknowns.
-    pub entries: Vec<usize>,
-    /// What the unknowns after those multiply, with a factor.
-    pub features: Vec<(f64, Feature)>,
-}
+/// Unknowns of one measured force; each joint term has a feature with a factor.
+pub(crate) type Channel = crate::unknowns::Channel<(f64, Feature)>;
 
 impl<'m> Equations<'m> {
     /// The same with all terms, also those that act like base parameters: to predict forces, not to estimate.
@@ -197,19 +191,11 @@ impl<'m> Equations<'m> {
     /// The unknowns' values according to the model itself.
     pub fn model_values(&self) -> Result<Vec<f64>> {
         let mut out = self.regrouping.regroup(&self.mechanism.parameters())?;
-        let joint_of = |v: usize| {
-            self.mechanism.joints().iter().find(|j| j.follows.is_none() && j.v_range().contains(&v))
-        };
-        out.extend(self.terms.iter().map(|&(row, term)| {
-            let v = self.tree_coordinate(row);
-            let dynamics = joint_of(v).map(|j| j.dynamics).unwrap_or_default();
-            match term {
-                Term::Viscous => dynamics.damping,
-                Term::Coulomb | Term::CoulombPositive | Term::CoulombNegative => dynamics.friction,
-                Term::Offset | Term::Stribeck | Term::Given { .. } => 0.0,
-                Term::RotorInertia => self.mechanism.armature()[v],
-            }
-        }));
+        out.extend(
+            self.terms
+                .iter()
+                .map(|&(row, term)| term.kind().model_value(self.mechanism, self.tree_coordinate(row))),
+        );
         Ok(out)
     }
 
@@ -259,33 +245,17 @@ impl<'m> Equations<'m> {
         self.channels = self.base_channels();
         for (i, &(v, term)) in self.terms.iter().enumerate() {
             for (row, factor) in terms::rows(term, v, &self.motors[v]) {
-                self.channels[row].unknowns.push(rank + i);
-                self.channels[row].features.push((factor, Feature::new(term, &self.motors[v])));
+                self.channels[row].push(rank + i, (factor, Feature::new(term, &self.motors[v])));
             }
         }
     }
 
     /// The base parameters that act in the force of each coordinate.
     fn base_channels(&self) -> Vec<Channel> {
-        let mut number = vec![None; self.regrouping.parameters];
-        self.regrouping.base.iter().enumerate().for_each(|(i, &column)| number[column] = Some(i));
         let layout = self.closed().map_or_else(|| self.dynamics.layout(), ClosedMechanism::layout);
-        let mut out = vec![Channel::default(); self.coordinates()];
-        for (v, channel) in out.iter_mut().enumerate() {
-            for block in layout.row(v) {
-                for k in 0..block.len {
-                    if let Some(unknown) = number[block.column + k] {
-                        channel.unknowns.push(unknown);
-                        channel.entries.push(block.start + k);
-                    }
-                }
-            }
-        }
+        let mut out = base_channels(&self.regrouping, layout, self.coordinates());
         if self.wrench {
-            let base = &self.regrouping.base;
-            let channel =
-                Channel { unknowns: (0..base.len()).collect(), entries: base.clone(), ..Channel::default() };
-            out.extend(std::iter::repeat_n(channel, 6));
+            out.extend(full_channels(&self.regrouping, 6));
         }
         out
     }
@@ -330,10 +300,10 @@ impl<'m> Equations<'m> {
         self.channels = self.base_channels();
         for (row, features) in wanted.into_iter().enumerate() {
             for feature in features {
-                self.channels[row].unknowns.push(rank + self.terms.len());
+                let unknown = rank + self.terms.len();
                 self.terms.push((row, feature.term));
                 self.names.push(described(&feature, &coordinates, row, &self.model.given));
-                self.channels[row].features.push((1.0, feature));
+                self.channels[row].push(unknown, (1.0, feature));
             }
         }
         self.wide = true;

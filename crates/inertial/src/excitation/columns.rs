@@ -4,6 +4,7 @@ use crate::Result;
 use crate::dynamics::InverseDynamics;
 use crate::identifiability::Regrouping;
 use crate::mechanism::Mechanism;
+use crate::unknowns::{Channel, TermKind, base_channels, base_names};
 
 /// Speeds (rad/s or m/s) below this are rounding of rest, whose sign means nothing.
 const AT_REST: f64 = 1e-9;
@@ -48,18 +49,23 @@ pub enum JointColumn {
 }
 
 impl JointColumn {
-    /// Its name in results, as `identify` calls it.
-    pub fn name(self) -> &'static str {
+    /// Kind of the term.
+    pub fn kind(self) -> TermKind {
         match self {
-            Self::Viscous => "viscous",
-            Self::Coulomb => "coulomb",
-            Self::CoulombPositive => "coulomb_positive",
-            Self::CoulombNegative => "coulomb_negative",
-            Self::Stribeck(_) => "stribeck",
-            Self::StribeckVelocity(_) => "stribeck_velocity",
-            Self::Offset => "offset",
-            Self::RotorInertia => "rotor_inertia",
+            Self::Viscous => TermKind::Viscous,
+            Self::Coulomb => TermKind::Coulomb,
+            Self::CoulombPositive => TermKind::CoulombPositive,
+            Self::CoulombNegative => TermKind::CoulombNegative,
+            Self::Stribeck(_) => TermKind::Stribeck,
+            Self::StribeckVelocity(_) => TermKind::StribeckVelocity,
+            Self::Offset => TermKind::Offset,
+            Self::RotorInertia => TermKind::RotorInertia,
         }
+    }
+
+    /// Name in results, the same as in identification.
+    pub fn name(self) -> &'static str {
+        self.kind().name()
     }
 
     /// What the unknown multiplies at a velocity and an acceleration.
@@ -121,19 +127,15 @@ pub(super) struct Row {
     pub v: usize,
     /// One over the noise.
     pub weight: f64,
-    pub unknowns: Vec<usize>,
-    /// Packed regressor entry of each of the first unknowns.
-    pub entries: Vec<usize>,
-    /// Terms of those after.
-    pub terms: Vec<JointColumn>,
+    /// Unknowns that act in it, and the columns of the joint terms.
+    pub channel: Channel<JointColumn>,
 }
 
 impl Columns {
     /// Of base parameters whose effect is known elsewhere: names and values alone.
     pub(super) fn named(mechanism: &Mechanism, regrouping: &Regrouping) -> Result<Self> {
-        let names = mechanism.parameter_names();
         Ok(Self {
-            names: regrouping.base.iter().map(|&c| names[c].clone()).collect(),
+            names: base_names(mechanism, regrouping),
             base: regrouping.rank(),
             terms: Vec::new(),
             absorbed: Vec::new(),
@@ -190,40 +192,20 @@ impl Columns {
         let coordinates = mechanism.velocity_names();
         self.names.truncate(self.base);
         self.names.extend(self.terms.iter().map(|(v, term)| format!("{}.{}", coordinates[*v], term.name())));
-        let mut number = vec![None; regrouping.parameters];
-        regrouping.base.iter().enumerate().for_each(|(i, &column)| number[column] = Some(i));
-        let layout = dynamics.layout();
-        self.rows = (0..mechanism.nv())
-            .filter(|&v| noise[v].is_finite())
-            .map(|v| {
-                let entries =
-                    layout.row(v).iter().flat_map(|b| (0..b.len).map(move |k| (b.column + k, b.start + k)));
-                let (mut unknowns, entries): (Vec<_>, Vec<_>) =
-                    entries.filter_map(|(c, e)| number[c].map(|u| (u, e))).unzip();
-                let own = self.terms.iter().enumerate().filter(|(_, (w, _))| *w == v);
-                let (more, terms): (Vec<_>, Vec<_>) =
-                    own.map(|(i, &(_, term))| (self.base + i, term)).unzip();
-                unknowns.extend(more);
-                Row { v, weight: noise[v].recip(), unknowns, entries, terms }
-            })
-            .collect();
+        let mut channels = base_channels(regrouping, dynamics.layout(), mechanism.nv());
+        for (i, &(v, term)) in self.terms.iter().enumerate() {
+            channels[v].push(self.base + i, term);
+        }
+        let rows = channels.into_iter().enumerate().filter(|(v, _)| noise[*v].is_finite());
+        self.rows = rows.map(|(v, channel)| Row { v, weight: noise[v].recip(), channel }).collect();
     }
 
     pub(super) fn evaluate(&mut self, mechanism: &Mechanism) {
-        let dynamics = |v: usize| {
-            let joint = mechanism.joints().iter().find(|j| j.follows.is_none() && j.v_range().contains(&v));
-            joint.map(|j| j.dynamics).unwrap_or_default()
-        };
         self.values.truncate(self.base);
         self.values.extend(self.terms.iter().map(|&(v, term)| match term {
-            JointColumn::Viscous => dynamics(v).damping,
-            JointColumn::Coulomb | JointColumn::CoulombPositive | JointColumn::CoulombNegative => {
-                dynamics(v).friction
-            }
             JointColumn::Stribeck(s) => s.force,
             JointColumn::StribeckVelocity(s) => s.speed,
-            JointColumn::Offset => 0.0,
-            JointColumn::RotorInertia => mechanism.armature()[v],
+            other => other.kind().model_value(mechanism, v),
         }));
     }
 }

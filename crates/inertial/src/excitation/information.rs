@@ -27,14 +27,18 @@ pub struct Evaluator<'a> {
 impl<'a> Evaluator<'a> {
     /// Memory for one mechanism.
     pub fn new(dynamics: &'a InverseDynamics, columns: &'a Columns) -> Self {
-        let widest = columns.rows.iter().map(|r| r.unknowns.len()).max().unwrap_or(0);
+        let widest = columns.rows.iter().map(|r| r.channel.unknowns.len()).max().unwrap_or(0);
         Self {
             dynamics,
             columns,
             scratch: dynamics.scratch(),
             scratch_back: dynamics.scratch(),
             back: RegressorGradient::new(dynamics),
-            sums: columns.rows.iter().map(|r| vec![Four::default(); r.unknowns.len().pow(2)]).collect(),
+            sums: columns
+                .rows
+                .iter()
+                .map(|r| vec![Four::default(); r.channel.unknowns.len().pow(2)])
+                .collect(),
             row: Vec::new(),
             product: vec![Four::default(); widest],
             weights: Vec::new(),
@@ -49,7 +53,7 @@ impl<'a> Evaluator<'a> {
         self.dynamics.packed_regressors(&mut self.scratch, &samples, |chunk| {
             for (row, sums) in columns.rows.iter().zip(&mut *sums) {
                 gather(row, &chunk, states, memory);
-                let n = row.unknowns.len();
+                let n = row.channel.unknowns.len();
                 // The lanes after the last sample repeat it: they must not count.
                 let used = chunk.count % 4;
                 if used > 0 {
@@ -62,11 +66,11 @@ impl<'a> Evaluator<'a> {
         let size = columns.len();
         let mut out = DMatrix::zeros(size, size);
         for (row, sums) in columns.rows.iter().zip(&self.sums) {
-            let n = row.unknowns.len();
+            let n = row.channel.unknowns.len();
             for i in 0..n {
                 for j in 0..=i {
                     let sum = sums[i * n + j].0.iter().sum::<f64>() * row.weight.powi(2);
-                    let (a, b) = (row.unknowns[i], row.unknowns[j]);
+                    let (a, b) = (row.channel.unknowns[i], row.channel.unknowns[j]);
                     out[(a, b)] += sum;
                     if i != j {
                         out[(b, a)] += sum;
@@ -94,7 +98,11 @@ impl<'a> Evaluator<'a> {
             .map(|row| {
                 // d⟨S, Σ w² y yᵀ⟩ = 2 w² (S y) · dy.
                 let factor = 2.0 * row.weight.powi(2);
-                let all = row.unknowns.iter().flat_map(|&i| row.unknowns.iter().map(move |&j| (i, j)));
+                let all = row
+                    .channel
+                    .unknowns
+                    .iter()
+                    .flat_map(|&i| row.channel.unknowns.iter().map(move |&j| (i, j)));
                 all.map(|(i, j)| factor * s[(i, j)]).collect()
             })
             .collect();
@@ -110,15 +118,15 @@ impl<'a> Evaluator<'a> {
             weights.resize(groups * size, Four::default());
             for (row, block) in columns.rows.iter().zip(&blocks) {
                 gather(row, &chunk, states, memory);
-                let n = row.unknowns.len();
+                let n = row.channel.unknowns.len();
                 let product = &mut product[..n];
                 for (group, y) in memory.chunks_exact(n.max(1)).enumerate() {
                     multiply(n, block, y, product);
                     let weights = &mut weights[group * size..(group + 1) * size];
-                    for (&e, x) in row.entries.iter().zip(&*product) {
+                    for (&e, x) in row.channel.entries.iter().zip(&*product) {
                         weights[e] = *x;
                     }
-                    for (term, x) in row.terms.iter().zip(&product[row.entries.len()..]) {
+                    for (term, x) in row.channel.features.iter().zip(&product[row.channel.entries.len()..]) {
                         let first = chunk.first + 4 * group;
                         for lane in 0..4.min(chunk.first + chunk.count - first) {
                             let at = (first + lane) * nv + row.v;
@@ -149,12 +157,12 @@ fn gather(row: &Row, chunk: &PackedChunk<'_>, states: &States, out: &mut Vec<Fou
     let nv = states.v.len() / states.count.max(1);
     out.clear();
     for (group, entries) in chunk.groups().enumerate() {
-        out.extend(row.entries.iter().map(|&e| entries[e]));
+        out.extend(row.channel.entries.iter().map(|&e| entries[e]));
         let at = |lane: usize| {
             let sample = chunk.first + (4 * group + lane).min(chunk.count - 1);
             sample * nv + row.v
         };
-        out.extend(row.terms.iter().map(|term| {
+        out.extend(row.channel.features.iter().map(|term| {
             Four(std::array::from_fn(|lane| term.value(states.v[at(lane)], states.a[at(lane)])))
         }));
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::estimation::joint_model::expression::Expression;
 use crate::estimation::joint_model::stribeck::Bend;
 use crate::mechanism::{BodyKind, JointType, Mechanism};
+use crate::unknowns::TermKind;
 
 /// A term of a joint's own model, linear in one unknown. `v` and `a` are speed and acceleration of what drives the joint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,18 +35,23 @@ pub enum Term {
 }
 
 impl Term {
-    /// Its name in results.
-    pub fn name(self) -> &'static str {
+    /// Kind of the term.
+    pub fn kind(self) -> TermKind {
         match self {
-            Self::Viscous => "viscous",
-            Self::Coulomb => "coulomb",
-            Self::CoulombPositive => "coulomb_positive",
-            Self::CoulombNegative => "coulomb_negative",
-            Self::Stribeck => "stribeck",
-            Self::Offset => "offset",
-            Self::RotorInertia => "rotor_inertia",
-            Self::Given { .. } => "given",
+            Self::Viscous => TermKind::Viscous,
+            Self::Coulomb => TermKind::Coulomb,
+            Self::CoulombPositive => TermKind::CoulombPositive,
+            Self::CoulombNegative => TermKind::CoulombNegative,
+            Self::Stribeck => TermKind::Stribeck,
+            Self::Offset => TermKind::Offset,
+            Self::RotorInertia => TermKind::RotorInertia,
+            Self::Given { .. } => TermKind::Given,
         }
+    }
+
+    /// Name in results.
+    pub fn name(self) -> &'static str {
+        self.kind().name()
     }
 
     /// Whether nature forbids negative values.

@@ -16,6 +16,7 @@ pub use crate::dynamics::MomentumSamples;
 use crate::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
 use crate::mechanism::{Base, Mechanism};
 use crate::optimize::SolverStatus;
+use crate::unknowns::base_names;
 use crate::{Error, Result};
 
 /// Standard deviations of what is measured.
@@ -93,8 +94,7 @@ impl<'m> MomentumEquations<'m> {
         let options =
             AnalyzeOptions { snap, measured: Some(Measured::Momentum), ..AnalyzeOptions::default() };
         let regrouping = analyze(mechanism, &options)?.regrouping;
-        let all = mechanism.parameter_names();
-        let names = regrouping.base.iter().map(|&c| all[c].clone()).collect();
+        let names = base_names(mechanism, &regrouping);
         Ok(Self { mechanism, regrouping, names })
     }
 
