@@ -1,6 +1,6 @@
 //! Logs of robots: read, repaired, filtered, ready for identification.
 //!
-//! [`open`] recognises a file (CSV, CSV.gz, Parquet, MCAP) and gives a [`Reader`] of its rows, renamed and scaled by a
+//! [`open`] recognizes a file (CSV, CSV.gz, Parquet, MCAP) and gives a [`Reader`] of its rows, renamed and scaled by a
 //! [`ColumnMap`] where the log has other names and units → [`Columns`] matches the columns with a mechanism's
 //! coordinates → [`PreparedLog`] puts them on one uniform time grid, filters all signals alike and computes what was not
 //! measured; it is read in parts of any size ([`Prepared`]). All of it works in memory that does not depend on the log's
@@ -27,7 +27,7 @@ pub use formats::csv::CsvReader;
 pub use formats::mcap::McapReader;
 pub use formats::open::{Source, open};
 pub use formats::parquet::ParquetReader;
-pub use formats::reader::{Reader, Rows};
+pub use formats::reader::{LogRows, Reader};
 pub use formats::write_parquet::write_parquet;
 pub use log::Log;
 pub use prepare::fixed_lag::{FixedLag, StreamSample};

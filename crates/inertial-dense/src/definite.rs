@@ -15,7 +15,7 @@ use crate::{Error, Result, view, view_mut};
 /// use inertial_dense::Definite;
 /// use nalgebra::{dmatrix, dvector};
 /// let mut system = Definite::new(2);
-/// system.factorise(&dmatrix![2.0, 0.0; 1.0, 2e12], 0.0)?; // the lower triangle is read
+/// system.factorize(&dmatrix![2.0, 0.0; 1.0, 2e12], 0.0)?; // the lower triangle is read
 /// let mut x = dvector![3.0, 1.0];
 /// system.solve_in_place(&mut x)?;
 /// assert!((x[0] - 1.5).abs() < 1e-11);
@@ -34,13 +34,13 @@ impl Definite {
         Self { factor: DMatrix::zeros(size, size), scale: DVector::zeros(size), memory: MemBuffer::new(need) }
     }
 
-    /// Factorises `A + shift · diag(A)`, of which the lower triangle is read; an error where it is not positive definite.
+    /// Factorizes `A + shift · diag(A)`, of which the lower triangle is read; an error where it is not positive definite.
     /// Rows and columns are first brought to a unit diagonal.
-    pub fn factorise(&mut self, a: &DMatrix<f64>, shift: f64) -> Result<()> {
+    pub fn factorize(&mut self, a: &DMatrix<f64>, shift: f64) -> Result<()> {
         let n = self.scale.len();
         if a.shape() != (n, n) {
             let (expected, found) = (n * n, a.len());
-            return Err(Error::Dimension { what: "matrix to be factorised", expected, found });
+            return Err(Error::Dimension { what: "matrix to be factorized", expected, found });
         }
         let indefinite = || Error::Numeric("the matrix is not positive definite".into());
         for i in 0..n {
@@ -69,11 +69,11 @@ impl Definite {
             Spec::default(),
         )
         .map_err(|_| indefinite())?;
-        // What is not finite passes the factorisation unseen.
+        // What is not finite passes the factorization unseen.
         if self.factor.diagonal().iter().all(|d| d.is_finite()) { Ok(()) } else { Err(indefinite()) }
     }
 
-    /// Solves with the last matrix factorised.
+    /// Solves with the last matrix factorized.
     pub fn solve_in_place(&mut self, b: &mut DVector<f64>) -> Result<()> {
         let n = self.scale.len();
         if b.len() != n {
@@ -109,17 +109,17 @@ mod tests {
         }
         let x = DVector::from_fn(n, |i, _| next() / scale[i]);
         let mut system = Definite::new(n);
-        system.factorise(&a, 0.0).unwrap();
+        system.factorize(&a, 0.0).unwrap();
         let mut found = &a * &x;
         system.solve_in_place(&mut found).unwrap();
         // The condition after scaling is about 1e2.
         assert!((found - &x).component_mul(&scale).amax() < 1e-11);
         a[(3, 2)] = 2.0 * (a[(3, 3)] * a[(2, 2)]).sqrt();
-        assert!(system.factorise(&a, 0.0).is_err());
+        assert!(system.factorize(&a, 0.0).is_err());
         // Twice the bound is made definite by a shift of three.
-        assert!(system.factorise(&a, 3.0).is_ok());
+        assert!(system.factorize(&a, 3.0).is_ok());
         a[(5, 5)] = f64::NAN;
-        assert!(system.factorise(&a, 0.0).is_err());
-        assert!(system.factorise(&DMatrix::identity(2, 2), 0.0).is_err());
+        assert!(system.factorize(&a, 0.0).is_err());
+        assert!(system.factorize(&DMatrix::identity(2, 2), 0.0).is_err());
     }
 }

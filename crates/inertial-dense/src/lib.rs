@@ -52,7 +52,7 @@ fn finite(values: &[f64]) -> Result<()> {
     if values.iter().all(|x| x.is_finite()) {
         Ok(())
     } else {
-        Err(Error::Numeric("a matrix to be factorised holds numbers that are not finite".into()))
+        Err(Error::Numeric("a matrix to be factorized holds numbers that are not finite".into()))
     }
 }
 
@@ -234,7 +234,7 @@ pub struct Cholesky {
 }
 
 impl Cholesky {
-    /// Factorises `a`; an error where it is not positive definite.
+    /// Factorizes `a`; an error where it is not positive definite.
     pub fn new(a: &DMatrix<f64>) -> Result<Self> {
         square(a)?;
         finite(a.as_slice())?;
@@ -275,7 +275,7 @@ impl Cholesky {
 /// use nalgebra::dmatrix;
 /// let a = dmatrix![1.0, 0.0; 0.0, 2.0; 1.0, 0.0];
 /// let mut qr = PivotedQr::new(3, 2, 1);
-/// qr.factorise(&a)?;
+/// qr.factorize(&a)?;
 /// assert_eq!(qr.rank(1e-12).rank, 2);
 /// let mut x = dmatrix![1.0; 4.0; 3.0];
 /// qr.least_squares_in_place(&mut x)?; // the solution stands in the first rows
@@ -313,11 +313,11 @@ impl PivotedQr {
         }
     }
 
-    /// Factorises `a`, which must have the shape given at the start.
-    pub fn factorise(&mut self, a: &DMatrix<f64>) -> Result<()> {
+    /// Factorizes `a`, which must have the shape given at the start.
+    pub fn factorize(&mut self, a: &DMatrix<f64>) -> Result<()> {
         if a.shape() != self.qr.shape() {
             let (expected, found) = (self.qr.len(), a.len());
-            return Err(Error::Dimension { what: "matrix to be factorised", expected, found });
+            return Err(Error::Dimension { what: "matrix to be factorized", expected, found });
         }
         finite(a.as_slice())?;
         self.qr.copy_from(a);
@@ -415,7 +415,7 @@ mod tests {
             assert_eq!((rank.rank, basis.ncols()), (r, n - r));
             assert!((&a * basis).amax() < 1e-13);
             let mut qr = PivotedQr::new(m, n, 2);
-            qr.factorise(&a).unwrap();
+            qr.factorize(&a).unwrap();
             assert_eq!(qr.rank(1e-9).rank, r);
             // Consistent equations: the shortest solution reproduces the right-hand side.
             let b = &a * DVector::from_fn(n, |_, _| next());
@@ -434,14 +434,14 @@ mod tests {
         for _ in 0..5 {
             let a = random(9, 4, &mut next);
             let b = random(9, 3, &mut next);
-            qr.factorise(&a).unwrap();
+            qr.factorize(&a).unwrap();
             let mut x = b.clone();
             qr.least_squares_in_place(&mut x).unwrap();
             let residual = &a * x.rows(0, 4) - &b;
             assert!((a.transpose() * residual).amax() < 1e-13);
         }
         let mut wide = PivotedQr::new(2, 3, 1);
-        wide.factorise(&random(2, 3, &mut next)).unwrap();
+        wide.factorize(&random(2, 3, &mut next)).unwrap();
         assert!(wide.least_squares_in_place(&mut DMatrix::zeros(2, 1)).is_err());
     }
 
@@ -467,12 +467,12 @@ mod tests {
     fn what_is_not_finite_or_empty_is_told() {
         let bad = DMatrix::from_element(2, 2, f64::NAN);
         assert!(Svd::new(&bad).is_err() && singular_values(&bad).is_err() && Cholesky::new(&bad).is_err());
-        assert!(PivotedQr::new(2, 2, 1).factorise(&bad).is_err());
+        assert!(PivotedQr::new(2, 2, 1).factorize(&bad).is_err());
         assert_eq!(rank(&DMatrix::zeros(0, 3), 1e-9).unwrap().rank, 0);
         assert_eq!(null_space(&DMatrix::zeros(0, 3), 1e-9).unwrap().1.ncols(), 3);
         assert_eq!(rank(&DMatrix::zeros(3, 3), 1e-9).unwrap().rank, 0);
         let mut empty = PivotedQr::new(3, 0, 1);
-        empty.factorise(&DMatrix::zeros(3, 0)).unwrap();
+        empty.factorize(&DMatrix::zeros(3, 0)).unwrap();
         empty.least_squares_in_place(&mut DMatrix::zeros(3, 1)).unwrap();
         assert_eq!(Cholesky::new(&DMatrix::zeros(0, 0)).unwrap().solve(&DVector::zeros(0)).unwrap().len(), 0);
     }

@@ -5,7 +5,7 @@ use inertial::dynamics::{ClosedMechanism, InverseDynamics, Samples};
 use inertial::estimation::{Equations, Measurements, Summary};
 use inertial::excitation::Trajectory;
 use inertial::mechanism::{Base, Mechanism};
-use inertial::simulation::{Course, JointForces, Prescribed, Reading, Sensors};
+use inertial::simulation::{JointForces, Prescribed, PrescribedMotion, Reading, Sensors};
 
 /// Positions, velocities, accelerations and forces, one sample after the other.
 pub struct Record {
@@ -28,7 +28,7 @@ impl Record {
     ) -> Result<Self> {
         let closed = ClosedMechanism::new(mechanism)?;
         let still = Trajectory::new(Vec::new(), motion.duration(), motion.basis().clone(), &[])?;
-        let mut course = Course::designed(mechanism, motion, &still)?;
+        let mut course = PrescribedMotion::designed(mechanism, motion, &still)?;
         let mut plant = Prescribed::new(&closed, forces)?;
         let floating = mechanism.base() == Base::Floating;
         let base = ["fx", "fy", "fz", "tx", "ty", "tz"].map(|part| format!("wrench.{part}"));

@@ -18,7 +18,7 @@ use inertial::excitation::{
 use inertial::linalg::{Triangle, singular_values};
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use inertial::simulation::Sensors;
-use inertial::simulation::{Flown, PredictionErrors, prediction_errors};
+use inertial::simulation::{FlightSamples, PredictionErrors, prediction_errors};
 
 use crate::output::{self, Answer};
 
@@ -69,7 +69,8 @@ pub fn run() -> Result<Answer> {
     ];
     let printed = "published seeds";
     let designs = [printed, "method repeated, own seeds", printed, printed, "ours"];
-    let mut out = format!("3. Flown by the true robot at {RATE} Hz, medians over {DRAWS} draws of noise\n\n");
+    let mut out =
+        format!("3. FlightSamples by the true robot at {RATE} Hz, medians over {DRAWS} draws of noise\n\n");
     let percent = |x: f64| format!("{} %", significant(100.0 * x, 3));
     let paper =
         ["paper".to_owned(), "least squares".into(), "2.08 %".into(), "174 %".into(), "-".into(), "-".into()];
@@ -275,7 +276,7 @@ impl<'m> Robot<'m> {
 
     /// Flies a motion, measures it with noise again and again, and estimates.
     fn row(&self, label: &'static str, motion: &Trajectory, rule: RateRule, method: Method) -> Result<Row> {
-        let flown = Flown::new(self.truth, motion, RATE)?;
+        let flown = FlightSamples::new(self.truth, motion, RATE)?;
         let names = self.rate_names();
         let (mut medians, mut largest, mut scaled) = (Vec::new(), Vec::new(), 0.0);
         let mut errors = vec![Vec::new(); self.values.len()];
@@ -332,7 +333,13 @@ impl<'m> Robot<'m> {
         fit.values.iter().zip(&self.values).map(|(x, y)| ((x - y) / y).abs()).collect()
     }
 
-    fn estimate(&self, flown: &Flown, v: &[f64], rule: RateRule, method: Method) -> Result<MomentumFit> {
+    fn estimate(
+        &self,
+        flown: &FlightSamples,
+        v: &[f64],
+        rule: RateRule,
+        method: Method,
+    ) -> Result<MomentumFit> {
         let start = &flown.q[..self.truth.nq()];
         let q = integrate_rates(self.truth, &flown.t, v, start, rule)?;
         let samples = flown.samples(&q, v);

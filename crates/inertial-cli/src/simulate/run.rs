@@ -5,7 +5,9 @@ use std::io::Write;
 use anyhow::{Context, Result, bail, ensure};
 use inertial::dynamics::ClosedMechanism;
 use inertial::mechanism::Mechanism;
-use inertial::simulation::{Course, Forward, FreeFlyer, JointForces, PoseRule, Prescribed, Reading, Sensors};
+use inertial::simulation::{
+    Forward, FreeFlyer, JointForces, PoseRule, Prescribed, PrescribedMotion, Reading, Sensors,
+};
 use inertial::spatial::Force;
 use nalgebra::{Matrix3, Vector3};
 
@@ -31,7 +33,7 @@ pub enum Times {
 
 impl Times {
     /// At a rate, or at the rows of the trajectory.
-    pub fn new(course: &Course<'_, '_>, rate: Option<f64>) -> Result<Self> {
+    pub fn new(course: &PrescribedMotion<'_, '_>, rate: Option<f64>) -> Result<Self> {
         let (start, end) = course.span();
         if let (None, Some(times)) = (rate, course.times()) {
             return Ok(Self::Rows(times.to_vec()));
@@ -176,7 +178,7 @@ fn largest(most: &mut Option<f64>, value: f64) {
 pub fn inverse(
     closed: &ClosedMechanism<'_>,
     forces: JointForces,
-    course: &mut Course<'_, '_>,
+    course: &mut PrescribedMotion<'_, '_>,
     times: &Times,
     limits: Option<&Limits>,
     output: &mut Output,
@@ -206,7 +208,7 @@ pub fn inverse(
 pub fn forward(
     closed: &ClosedMechanism<'_>,
     forces: JointForces,
-    course: &mut Course<'_, '_>,
+    course: &mut PrescribedMotion<'_, '_>,
     times: &Times,
     output: &mut Output,
 ) -> Result<Drift> {
@@ -256,7 +258,7 @@ pub struct Flight {
 pub fn free_flight(
     mechanism: &Mechanism,
     flight: &Flight,
-    course: &mut Course<'_, '_>,
+    course: &mut PrescribedMotion<'_, '_>,
     times: &Times,
     limits: Option<&Limits>,
     output: &mut Output,

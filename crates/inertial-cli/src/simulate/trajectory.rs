@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use inertial::dynamics::ClosedMechanism;
 use inertial::excitation::{BASE_COORDINATES, Profile, Trajectory, base_state};
 use inertial::mechanism::{Base, Joint, Mechanism};
-use inertial::simulation::Course;
+use inertial::simulation::PrescribedMotion;
 use inertial_data::{CsvReader, Log, nearest_hint};
 
 use super::Mode;
@@ -128,7 +128,7 @@ impl Source {
         closed: &ClosedMechanism<'m>,
         mode: Mode,
         notes: &mut Vec<String>,
-    ) -> Result<Course<'m, 't>> {
+    ) -> Result<PrescribedMotion<'m, 't>> {
         match self {
             Self::Samples(log) => sampled(log, closed, mode, notes),
             Self::Functions(..) if mode == Mode::ForwardDynamics => {
@@ -138,7 +138,7 @@ impl Source {
                 if mode != Mode::FreeFlight && !wheels.joints().is_empty() {
                     notes.push(LOCKED.into());
                 }
-                Ok(Course::designed(closed.mechanism(), joints, wheels)?)
+                Ok(PrescribedMotion::designed(closed.mechanism(), joints, wheels)?)
             }
         }
     }
@@ -283,9 +283,9 @@ fn sampled<'m, 't>(
     closed: &ClosedMechanism<'m>,
     mode: Mode,
     notes: &mut Vec<String>,
-) -> Result<Course<'m, 't>> {
+) -> Result<PrescribedMotion<'m, 't>> {
     let mechanism = closed.mechanism();
-    let mut course = Course::sampled(mechanism, times(log)?.to_vec());
+    let mut course = PrescribedMotion::sampled(mechanism, times(log)?.to_vec());
     let digits = |name: &str, stem: &str| {
         name.strip_prefix(stem).is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
     };

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::common::{Folder, page, refused, run};
 use inertial::excitation::{Basis, Trajectory};
 use inertial::mechanism::{BuildOptions, Mechanism, read};
-use inertial::simulation::Flown;
+use inertial::simulation::FlightSamples;
 use serde_json::{Value, json};
 
 const NOISE: &str = "dq=2e-4,base.v=1e-4,base.w=2e-4";
@@ -70,7 +70,7 @@ fn log(robot: &Mechanism, seconds: f64, linear: bool) -> String {
         })
         .collect();
     let motion = Trajectory::new(moved, seconds, Basis::VelocityKnots { knots }, &rows).unwrap();
-    let flown = Flown::new(robot, &motion, 20.0).unwrap();
+    let flown = FlightSamples::new(robot, &motion, 20.0).unwrap();
     let mut text = String::from("t");
     names.iter().for_each(|n| write!(text, ",q.{n}").unwrap());
     text += ",base.vx,base.vy,base.vz,base.wx,base.wy,base.wz";

@@ -6,7 +6,7 @@ use crate::clean::glitches::{self, Glitch, Watch};
 use crate::clean::spool::Spool;
 use crate::clean::timestamps::{Stamps, TYPICAL, median};
 use crate::columns::layout::Layout;
-use crate::formats::reader::{Reader, Rows};
+use crate::formats::reader::{LogRows, Reader};
 use crate::{Error, Result};
 
 /// How many typical steps a row may arrive late and still be put in order; later, the clock was set back.
@@ -145,7 +145,7 @@ pub(crate) fn survey(
     reader.select(&layout.sources);
     let mut order = Order::new(layout);
     let mut seen = Seen::new(layout);
-    let mut take = |rows: Rows, share: Option<f64>| {
+    let mut take = |rows: LogRows, share: Option<f64>| {
         share.map(&mut *watch);
         order.push(rows)?;
         if order.typical.is_some() || order.lines.len() >= TYPICAL {
@@ -168,7 +168,7 @@ pub(crate) fn survey(
 }
 
 /// Reads to the end in a thread of its own: the next rows are parsed while these are looked at.
-fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(Rows, Option<f64>) -> Result<()>) -> Result<()> {
+fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(LogRows, Option<f64>) -> Result<()>) -> Result<()> {
     std::thread::scope(|scope| {
         let (sender, received) = sync_channel(1);
         scope.spawn(move || {
@@ -216,7 +216,7 @@ impl<'l> Order<'l> {
         }
     }
 
-    fn push(&mut self, rows: Rows) -> Result<()> {
+    fn push(&mut self, rows: LogRows) -> Result<()> {
         if let Some(i) = (0..rows.len()).find(|i| !rows.values[i * self.width].is_finite()) {
             return Err(Error::time(self.layout.stamp(rows.lines[i]), "there is no time stamp"));
         }

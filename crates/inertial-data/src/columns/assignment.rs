@@ -24,7 +24,7 @@ pub struct Columns {
     pub dq: Vec<Option<usize>>,
     /// Accelerations.
     pub ddq: Vec<Option<usize>>,
-    /// Generalised forces; a floating base's are its wrench.
+    /// Generalized forces; a floating base's are its wrench.
     pub tau: Vec<Option<usize>>,
     /// The further columns that were asked for.
     pub extra: Vec<usize>,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::columns::units::{self, Dimension, dimensions};
 use crate::error::nearest_hint;
-use crate::formats::reader::{Reader, Rows};
+use crate::formats::reader::{LogRows, Reader};
 use crate::log::check_names;
 use crate::{Error, Place, Result};
 
@@ -215,7 +215,7 @@ impl<R: Reader> Reader for Mapped<R> {
         self.reader.select(columns);
     }
 
-    fn next_rows(&mut self) -> Result<Option<Rows>> {
+    fn next_rows(&mut self) -> Result<Option<LogRows>> {
         let Some(mut rows) = self.reader.next_rows()? else { return Ok(None) };
         for (slot, &column) in self.selected.iter().enumerate() {
             let (factor, offset) = self.linear[column];

@@ -6,7 +6,7 @@ use crate::clean::first_pass::Survey;
 use crate::clean::resample::Grid;
 use crate::clean::spool::Spool;
 use crate::columns::layout::Layout;
-use crate::filter::differentiate::{Derive, State};
+use crate::filter::differentiate::{Derive, MotionState};
 use crate::filter::spectrum::{Band, Spectrum};
 use crate::filter::zero_phase::Kernel;
 use crate::{Cutoff, Error, Filter, LowPass, Options, Result, SavitzkyGolay};
@@ -86,7 +86,7 @@ pub(crate) fn choose(
     let mut spectrum = Spectrum::new(layout.nv() + moving.len(), grid.count);
     let mut derive = Derive::new(layout, grid.step, grid.count, 1);
     let mut sample = Vec::new();
-    let mut add = |state: &State<'_>| {
+    let mut add = |state: &MotionState<'_>| {
         sample.clear();
         sample.extend_from_slice(state.v);
         sample.extend(moving.iter().map(|&place| state.raw[place]));

@@ -7,7 +7,7 @@ use crate::columns::layout::Layout;
 const REACH: usize = 2;
 
 /// One sample with all derivatives.
-pub(crate) struct State<'s> {
+pub(crate) struct MotionState<'s> {
     /// Its number.
     pub index: usize,
     pub q: &'s [f64],
@@ -93,7 +93,7 @@ impl<'l> Derive<'l> {
         &mut self,
         rows: &[f64],
         raw: &[f64],
-        sink: &mut dyn FnMut(&State<'_>) -> Result<()>,
+        sink: &mut dyn FnMut(&MotionState<'_>) -> Result<()>,
     ) -> Result<()> {
         let (nq, nv) = (self.layout.nq(), self.layout.nv());
         let from = self.rows.end();
@@ -109,7 +109,7 @@ impl<'l> Derive<'l> {
             let at = start + (i - from) * nq;
             let q = &mut self.q.data[at..at + nq];
             self.layout.positions(self.rows.row(i), q);
-            normalise(&self.layout.quaternions, q);
+            normalize(&self.layout.quaternions, q);
         }
         // What is known up to here, as far as a stencil reaches back from it.
         let known = |end: usize| if end == self.count { end } else { end.saturating_sub(REACH) };
@@ -143,7 +143,7 @@ impl<'l> Derive<'l> {
             }
             let (v, derived) = (self.v.row(i), self.derived.row(i));
             let q = self.q.row(i);
-            sink(&State { index: i, q, v, a: &a, derived, derived_a: &derived_a, row, raw })?;
+            sink(&MotionState { index: i, q, v, a: &a, derived, derived_a: &derived_a, row, raw })?;
             (self.a, self.derived_a) = (a, derived_a);
         }
         self.next = self.next.max(states);
@@ -199,7 +199,7 @@ impl<'l> Derive<'l> {
 }
 
 /// Makes filtered quaternions unit again.
-fn normalise(quaternions: &[usize], q: &mut [f64]) {
+fn normalize(quaternions: &[usize], q: &mut [f64]) {
     for &first in quaternions {
         let part = &mut q[first..first + 4];
         let norm = part.iter().map(|x| x * x).sum::<f64>().sqrt();

@@ -8,7 +8,7 @@ use std::path::Path;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::formats::read_ahead::ReadAhead;
-use crate::formats::reader::{Reader, Rows};
+use crate::formats::reader::{LogRows, Reader};
 use crate::log::check_names;
 use crate::{Error, Log, Place, Result, plain_io};
 
@@ -48,12 +48,12 @@ pub struct CsvReader<'a> {
     line: usize,
     ended: bool,
     /// Rows parsed for [`CsvReader::next_block`], and how many of them were handed out.
-    left: Rows,
+    left: LogRows,
     taken: usize,
 }
 
 impl CsvReader<'static> {
-    /// Opens a file; compression is recognised by its content. Reading (and decompressing) runs ahead in a thread.
+    /// Opens a file; compression is recognized by its content. Reading (and decompressing) runs ahead in a thread.
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let file = File::open(path)
@@ -102,7 +102,7 @@ impl<'a> CsvReader<'a> {
             text: Vec::new(),
             line: 1,
             ended: false,
-            left: Rows::default(),
+            left: LogRows::default(),
             taken: 0,
         };
         // Blank lines before the header are no header.
@@ -190,7 +190,7 @@ impl Reader for CsvReader<'_> {
         self.width = columns.len();
     }
 
-    fn next_rows(&mut self) -> Result<Option<Rows>> {
+    fn next_rows(&mut self) -> Result<Option<LogRows>> {
         loop {
             let end = if self.ended {
                 self.text.len()
@@ -214,12 +214,12 @@ impl Reader for CsvReader<'_> {
 
 impl CsvReader<'_> {
     /// Parses the first `end` bytes, which are whole lines.
-    fn parse(&mut self, end: usize) -> Result<Rows> {
+    fn parse(&mut self, end: usize) -> Result<LogRows> {
         let pieces: Vec<Piece> = pieces(&self.text[..end])
             .into_par_iter()
             .map(|text| parse_piece(text, &self.slots, self.width))
             .collect();
-        let mut rows = Rows { width: self.width, ..Rows::default() };
+        let mut rows = LogRows { width: self.width, ..LogRows::default() };
         rows.values.reserve_exact(pieces.iter().map(|p| p.rows.values.len()).sum());
         for piece in pieces {
             if let Some(fault) = piece.fault {
@@ -236,7 +236,7 @@ impl CsvReader<'_> {
 
 /// What one thread made of its text; lines count from 0.
 struct Piece {
-    rows: Rows,
+    rows: LogRows,
     lines: usize,
     /// What is wrong with line number `lines`.
     fault: Option<Fault>,
@@ -278,7 +278,7 @@ fn pieces(mut text: &[u8]) -> Vec<&[u8]> {
 }
 
 fn parse_piece(text: &[u8], slots: &[Option<usize>], width: usize) -> Piece {
-    let mut piece = Piece { rows: Rows { width, ..Rows::default() }, lines: 0, fault: None };
+    let mut piece = Piece { rows: LogRows { width, ..LogRows::default() }, lines: 0, fault: None };
     // Ten characters per number are typical; more only make the vector grow.
     piece.rows.values.reserve(text.len() / 10);
     let text = text.strip_suffix(b"\n").unwrap_or(text);

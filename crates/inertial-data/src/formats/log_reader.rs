@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::formats::open::{Source, open};
-use crate::formats::reader::{Reader, Rows};
+use crate::formats::reader::{LogRows, Reader};
 use crate::{Error, Log, Place, Result};
 
 impl Log {
@@ -59,7 +59,7 @@ impl Reader for LogReader<'_> {
         self.columns = columns.to_vec();
     }
 
-    fn next_rows(&mut self) -> Result<Option<Rows>> {
+    fn next_rows(&mut self) -> Result<Option<LogRows>> {
         let range = self.next..(self.next + BLOCK).min(self.log.len());
         if range.is_empty() {
             return Ok(None);
@@ -67,7 +67,7 @@ impl Reader for LogReader<'_> {
         self.next = range.end;
         let (log, columns) = (self.log, &self.columns);
         let row = |i: usize| columns.iter().map(move |&c| log.column_at(c)[i]);
-        Ok(Some(Rows {
+        Ok(Some(LogRows {
             width: self.columns.len(),
             values: range.clone().flat_map(row).collect(),
             lines: self.log.rows()[range].to_vec(),

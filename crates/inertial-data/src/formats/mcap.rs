@@ -9,7 +9,7 @@ use ::mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReader
 
 use crate::error::nearest_hint;
 use crate::formats::joint_state::JointState;
-use crate::formats::reader::{Reader, Rows};
+use crate::formats::reader::{LogRows, Reader};
 use crate::{Error, Place, Result};
 
 /// The first and the last bytes of every file.
@@ -83,8 +83,8 @@ impl Reader for McapReader<'_> {
         self.columns = columns.to_vec();
     }
 
-    fn next_rows(&mut self) -> Result<Option<Rows>> {
-        let mut rows = Rows { width: self.columns.len(), ..Rows::default() };
+    fn next_rows(&mut self) -> Result<Option<LogRows>> {
+        let mut rows = LogRows { width: self.columns.len(), ..LogRows::default() };
         while rows.len() < BLOCK {
             let state = match self.first.next() {
                 Some(state) => state,

@@ -1,4 +1,4 @@
-//! Files of any format, recognised by their content.
+//! Files of any format, recognized by their content.
 
 use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
@@ -11,7 +11,7 @@ use crate::columns::map::ColumnMap;
 use crate::formats::csv::CsvReader;
 use crate::formats::mcap::{self, McapReader};
 use crate::formats::parquet::{self, ParquetReader};
-use crate::formats::reader::{Reader, Rows};
+use crate::formats::reader::{LogRows, Reader};
 use crate::{Error, Place, Result, plain_io};
 
 /// How to read a file.
@@ -23,7 +23,7 @@ pub struct Source {
     pub topic: Option<String>,
 }
 
-/// Opens a log: CSV, CSV.gz, Parquet or MCAP, recognised by the content. `-` is standard input.
+/// Opens a log: CSV, CSV.gz, Parquet or MCAP, recognized by the content. `-` is standard input.
 pub fn open(path: &Path, source: &Source) -> Result<Box<dyn Reader>> {
     let name = path.display().to_string();
     let reader = if name == "-" {
@@ -120,7 +120,7 @@ impl Reader for OfFile {
         self.reader.select(columns);
     }
 
-    fn next_rows(&mut self) -> Result<Option<Rows>> {
+    fn next_rows(&mut self) -> Result<Option<LogRows>> {
         self.reader.next_rows()
     }
 

@@ -9,7 +9,7 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
 
-use crate::formats::reader::{Reader, Rows};
+use crate::formats::reader::{LogRows, Reader};
 use crate::log::check_names;
 use crate::{Error, Place, Result};
 
@@ -80,7 +80,7 @@ impl ParquetReader {
     }
 
     /// Reads `count` records of an open column into one place of all rows.
-    fn fill(&mut self, at: usize, count: usize, rows: &mut Rows) -> Result<()> {
+    fn fill(&mut self, at: usize, count: usize, rows: &mut LogRows) -> Result<()> {
         let descriptor = self.descriptor(self.columns[at]);
         let (width, factor) = (rows.width, seconds(&descriptor));
         let Numbers { bools, ints, longs, floats, doubles } = &mut self.numbers;
@@ -148,7 +148,7 @@ impl Reader for ParquetReader {
         self.columns = columns.to_vec();
     }
 
-    fn next_rows(&mut self) -> Result<Option<Rows>> {
+    fn next_rows(&mut self) -> Result<Option<LogRows>> {
         self.check_selected()?;
         while self.left == 0 {
             if self.group == self.reader.num_row_groups() {
@@ -162,7 +162,7 @@ impl Reader for ParquetReader {
         }
         let count = self.left.min(BLOCK);
         let width = self.columns.len();
-        let mut rows = Rows {
+        let mut rows = LogRows {
             width,
             values: vec![f64::NAN; count * width],
             lines: (self.done + 1..=self.done + count).collect(),

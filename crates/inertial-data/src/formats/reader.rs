@@ -4,7 +4,7 @@ use crate::Result;
 
 /// Consecutive rows of a log.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Rows {
+pub struct LogRows {
     /// Numbers per row.
     pub width: usize,
     /// One row after the other; a gap is NaN.
@@ -13,7 +13,7 @@ pub struct Rows {
     pub lines: Vec<usize>,
 }
 
-impl Rows {
+impl LogRows {
     /// How many.
     pub fn len(&self) -> usize {
         self.lines.len()
@@ -38,7 +38,7 @@ pub trait Reader: Send {
     fn select(&mut self, columns: &[usize]);
 
     /// The rows that come next, at least one; none at the end.
-    fn next_rows(&mut self) -> Result<Option<Rows>>;
+    fn next_rows(&mut self) -> Result<Option<LogRows>>;
 
     /// The part of the file that was read, 0 to 1; none where that is not known, as of a pipe.
     fn share(&self) -> Option<f64> {
@@ -59,7 +59,7 @@ impl<R: Reader + ?Sized> Reader for Box<R> {
         (**self).select(columns);
     }
 
-    fn next_rows(&mut self) -> Result<Option<Rows>> {
+    fn next_rows(&mut self) -> Result<Option<LogRows>> {
         (**self).next_rows()
     }
 

@@ -41,7 +41,7 @@ pub struct Prepared {
     pub v: Vec<f64>,
     /// Accelerations, `nv` per sample.
     pub a: Vec<f64>,
-    /// Generalised forces, filtered like the motion, `nv` per sample; zero where not measured.
+    /// Generalized forces, filtered like the motion, `nv` per sample; zero where not measured.
     pub tau: Vec<f64>,
     /// The same, unfiltered.
     pub tau_raw: Vec<f64>,

@@ -1,7 +1,7 @@
 //! Drives whose torque is a measured current times a gain that is not known well.
 //!
 //! The force of joint `j` is `gⱼ τⱼ`: the logged torque (current times nominal gain) times an unknown factor. Noise is in the
-//! current, so the fit minimises `Σⱼ ‖τⱼ − (Y x + known)ⱼ/gⱼ‖²/σⱼ²`. The equations `Y x = g τ` hold for any common factor of
+//! current, so the fit minimizes `Σⱼ ‖τⱼ − (Y x + known)ⱼ/gⱼ‖²/σⱼ²`. The equations `Y x = g τ` hold for any common factor of
 //! unknowns and gains; what fixes it is a log with a known payload, a measured base wrench, or what is known of the gains.
 
 use nalgebra::{DMatrix, DVector};
@@ -252,7 +252,7 @@ impl Fit {
         sums.iter().map(|s| (s[0] / (free * s[2]).max(1.0)).max(least(s)).sqrt()).collect()
     }
 
-    /// The linearised system at the present point: its solution is the step.
+    /// The linearized system at the present point: its solution is the step.
     fn system(&self) -> Result<Solution> {
         let n = self.x.len();
         let width = n + self.places.iter().flatten().count() + 1;

@@ -43,7 +43,7 @@ pub use identification::residuals::{Residual, Validation, validate};
 pub use identification::result::{
     BodyEstimate, Identification, JointEstimate, ModelSize, ParameterEstimate, Tensor,
 };
-pub use joint_model::expression::{Expression, Meaning, State, Variable};
+pub use joint_model::expression::{Expression, FormulaState, Meaning, Variable};
 pub use joint_model::stribeck::Bend;
 pub use joint_model::terms::{Coupling, GivenTerm, JointModel, JointTerms, Term};
 pub use least_squares::essential::Essential;

@@ -27,7 +27,7 @@ impl Stribeck {
     }
 }
 
-/// A term of a joint's own model that is linear in one unknown, or linearised in it.
+/// A term of a joint's own model that is linear in one unknown, or linearized in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum JointColumn {
     /// Viscous friction: the velocity.

@@ -31,7 +31,7 @@ pub fn direction_combinations(n: usize) -> Result<Vec<Vec<f64>>> {
     Ok((0..1usize << (n - 1)).map(|k| (0..n).map(|j| sign(k, j)).collect()).collect())
 }
 
-/// The published parametrisation of a free-flying robot's motion: where each joint starts and how far it goes in an interval,
+/// The published parametrization of a free-flying robot's motion: where each joint starts and how far it goes in an interval,
 /// in the direction that the interval's combination says (eqs 28–31). Wheels go at their greatest range.
 #[derive(Debug, Clone)]
 pub struct SeededFlight<'m> {
@@ -116,7 +116,7 @@ impl<'m> SeededFlight<'m> {
         self.flight.factors(&self.coefficients(&seeds.start, &seeds.range), noise, per)
     }
 
-    /// Minimises eq. 32 with the weight `w` over the seeds, from given starts at full range. The limits (eqs 33, 37) hold
+    /// Minimizes eq. 32 with the weight `w` over the seeds, from given starts at full range. The limits (eqs 33, 37) hold
     /// throughout: a range is a squared sine of its greatest, positions are held by a barrier.
     pub fn optimize(&self, start: &[f64], w: f64, steps: usize) -> Result<Seeds> {
         let n = self.joints;

@@ -22,7 +22,7 @@ use super::trajectory::Trajectory;
 use crate::dynamics::InverseDynamics;
 use crate::identifiability::Regrouping;
 use crate::mechanism::Mechanism;
-use crate::optimize::sqp::{SqpOptions, minimise};
+use crate::optimize::sqp::{SqpOptions, minimize};
 use crate::{Error, Result};
 
 /// Which functions of time a design is made of.
@@ -210,7 +210,7 @@ pub fn design(
             let settings =
                 SqpOptions { iterations: options.iterations, tolerance: 1e-5, ..SqpOptions::default() };
             let mut last = 0;
-            let found = minimise(&mut search, &x, &settings, &mut |p| {
+            let found = minimize(&mut search, &x, &settings, &mut |p| {
                 // A poisoned lock only holds numbers for display.
                 let mut all = steps.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 all.0 += p.iteration - last;

@@ -110,7 +110,7 @@ impl<'m> Flight<'m> {
         &self,
         coefficients: &[f64],
         start: impl Fn() -> R + Sync,
-        each: impl Fn(&mut Instant<'m>, usize, &State, &mut R) -> Result<()> + Sync,
+        each: impl Fn(&mut Instant<'m>, usize, &FlightState, &mut R) -> Result<()> + Sync,
     ) -> Result<Vec<R>> {
         if coefficients.len() != self.coefficients() {
             return Err(Error::Dimension {
@@ -124,7 +124,7 @@ impl<'m> Flight<'m> {
             .into_par_iter()
             .map(|part| {
                 let mut instant = Instant::new(self.mechanism, &self.columns)?;
-                let mut state = State {
+                let mut state = FlightState {
                     q: self.mechanism.assembly().to_vec(),
                     v: vec![0.0; self.mechanism.nv()],
                     wheels: vec![0.0; self.mechanism.wheels().len()],
@@ -330,7 +330,7 @@ pub struct PublishedCost {
 }
 
 /// State at one sample.
-struct State {
+struct FlightState {
     q: Vec<f64>,
     v: Vec<f64>,
     wheels: Vec<f64>,

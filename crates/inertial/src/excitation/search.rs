@@ -1,4 +1,4 @@
-//! The optimisation problem behind a design: criterion and limits as functions of a plan's variables.
+//! The optimization problem behind a design: criterion and limits as functions of a plan's variables.
 
 use nalgebra::DMatrix;
 
@@ -11,7 +11,7 @@ use super::states::States;
 use crate::Result;
 use crate::dynamics::{Four, InverseDynamics, RegressorGradient, Scratch, Workspace, forward_kinematics};
 use crate::mechanism::Mechanism;
-use crate::optimize::sqp::{Problem, Rows};
+use crate::optimize::sqp::{ConstraintRows, Problem};
 
 /// Constraints below this cannot bind after one step, or the next step sees them.
 const NEAR: f64 = -0.5;
@@ -374,7 +374,7 @@ impl Problem for Search<'_> {
         self.worst(x).map_or(f64::INFINITY, |w| w.0)
     }
 
-    fn constraints(&mut self, x: &[f64], _: f64, rows: &mut Rows) {
+    fn constraints(&mut self, x: &[f64], _: f64, rows: &mut ConstraintRows) {
         if self.move_to(x).is_err() {
             return;
         }

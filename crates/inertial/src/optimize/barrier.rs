@@ -68,7 +68,7 @@ impl ConicLeastSquares {
             next_log_det: vec![0.0; cones],
         };
         if !self.invert(&w.x, &mut w.inverse, &mut w.log_det) {
-            return Err(Error::Infeasible("the optimisation must start strictly inside its cones".into()));
+            return Err(Error::Infeasible("the optimization must start strictly inside its cones".into()));
         }
         let order = (4 * cones + self.nonnegative.len() + self.inequalities.len()).max(1) as f64;
         let mut cost = self.cost_with(&w.x, &w.log_det);
@@ -224,7 +224,7 @@ impl ConicLeastSquares {
         }
         // Where rounding has made the matrix indefinite, the least multiple of its diagonal that helps.
         let mut shift = 0.0;
-        while let Err(error) = w.system.factorise(&w.hessian, shift) {
+        while let Err(error) = w.system.factorize(&w.hessian, shift) {
             shift = if shift == 0.0 { 1e-15 } else { shift * 10.0 };
             if shift > 1e-3 {
                 return Err(error.into());

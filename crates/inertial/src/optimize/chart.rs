@@ -77,7 +77,7 @@ const PATIENCE: usize = 100;
 /// Part of the way back to the start from where the coordinates lead no further.
 const BACK: f64 = 0.1;
 
-/// Minimises the problem's cost from a possible start; `watch` sees every iterate with its cost and may stop the solve by
+/// Minimizes the problem's cost from a possible start; `watch` sees every iterate with its cost and may stop the solve by
 /// returning `false`.
 pub fn solve<C: Chart>(
     problem: &ConicLeastSquares,
@@ -89,9 +89,9 @@ pub fn solve<C: Chart>(
         return Err(Error::Incompatible("bounds on bodies need the barrier solver".into()));
     }
     problem.expect_size(start)?;
-    let mut at = State::<C>::new(problem, start)?;
+    let mut at = ChartState::<C>::new(problem, start)?;
     if !at.cost.is_finite() {
-        return Err(Error::Infeasible("the optimisation must start at possible bodies".into()));
+        return Err(Error::Infeasible("the optimization must start at possible bodies".into()));
     }
     let weight = problem.cones.iter().map(|c| c.prior_weight).fold(0.0, f64::max);
     let order = 4.0 * problem.cones.len() as f64;
@@ -102,7 +102,7 @@ pub fn solve<C: Chart>(
     let mut best = at.clone();
     let mut model = Model::new(problem.len());
     let (mut damping, mut steps, mut bound) = (DAMPING, 0, f64::NEG_INFINITY);
-    let certify = |best: &State<C>, bound: f64| {
+    let certify = |best: &ChartState<C>, bound: f64| {
         problem.lower_bound(&best.x).map_or(bound, |b| bound.max(b.min(best.cost)))
     };
     loop {
@@ -180,7 +180,7 @@ fn finish(
 
 /// An iterate.
 #[derive(Clone)]
-struct State<C> {
+struct ChartState<C> {
     bodies: Vec<C>,
     x: DVector<f64>,
     cost: f64,
@@ -189,7 +189,7 @@ struct State<C> {
     merit: f64,
 }
 
-impl<C: Chart> State<C> {
+impl<C: Chart> ChartState<C> {
     fn new(problem: &ConicLeastSquares, x: &DVector<f64>) -> Result<Self> {
         let bodies = problem.cones.iter().map(|c| C::new(&c.matrix(x))).collect::<Result<_>>()?;
         let mut out = Self { bodies, x: x.clone(), cost: 0.0, extra: 0.0, merit: 0.0 };
@@ -337,7 +337,7 @@ impl Model {
         }
     }
 
-    fn expand<C: Chart>(&mut self, problem: &ConicLeastSquares, at: &mut State<C>) {
+    fn expand<C: Chart>(&mut self, problem: &ConicLeastSquares, at: &mut ChartState<C>) {
         let n = problem.len();
         problem.smooth_gradient(&at.x, &mut self.gradient);
         self.hessian.copy_from(&problem.gram);
@@ -416,7 +416,7 @@ impl Model {
                 self.damped[(i, i)] = 1.0;
                 right[i] = if self.idle[i] { 0.0 } else { -self.room[i] };
             }
-            if self.system.factorise(&self.damped, 0.0).is_err() {
+            if self.system.factorize(&self.damped, 0.0).is_err() {
                 return Ok(false);
             }
             self.step.copy_from(&right);

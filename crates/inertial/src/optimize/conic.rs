@@ -1,6 +1,6 @@
 //! Least squares over the cones of possible bodies: the problem, its cost, and proofs of how good a point is.
 //!
-//! Minimises `½‖A x − b‖² + Σₖ wₖ (tr(Cₖ Pₖ(x)) − log det Pₖ(x))` subject to `Pₖ(x) ⪰ 0`, `xⱼ ≥ 0` and `aᵢ · x ≥ βᵢ`, where
+//! Minimizes `½‖A x − b‖² + Σₖ wₖ (tr(Cₖ Pₖ(x)) − log det Pₖ(x))` subject to `Pₖ(x) ⪰ 0`, `xⱼ ≥ 0` and `aᵢ · x ≥ βᵢ`, where
 //! each `Pₖ` is the pseudo-inertia of ten consecutive variables ([`super::pseudo`]). [`super::barrier`] solves it in `x`,
 //! [`super::chart`] in coordinates that know no other points than possible ones.
 //!
@@ -12,7 +12,7 @@
 use nalgebra::{Cholesky, Const, DMatrix, DVector, Matrix4};
 
 use super::pseudo;
-use super::rows::Rows;
+use super::rows::FactoredRows;
 use super::status::SolverStatus;
 use crate::{Error, Result};
 
@@ -75,7 +75,7 @@ pub struct ConicLeastSquares {
     /// `½bᵀb`.
     pub constant: f64,
     /// The same in factors ([`Self::of_rows`]): cost and gradient are then taken from these.
-    pub rows: Option<Rows>,
+    pub rows: Option<FactoredRows>,
     /// The cones; their variables must not overlap.
     pub cones: Vec<Cone>,
     /// Variables that must not be negative; none of them in a cone.
@@ -163,7 +163,7 @@ impl ConicLeastSquares {
             gram: a.tr_mul(&a),
             rhs: a.tr_mul(&right),
             constant: 0.5 * right.norm_squared(),
-            rows: Some(Rows::new(factor, map, right)),
+            rows: Some(FactoredRows::new(factor, map, right)),
             cones: Vec::new(),
             nonnegative: Vec::new(),
             inequalities: Vec::new(),
@@ -214,7 +214,7 @@ impl ConicLeastSquares {
         if expected == found {
             return Ok(());
         }
-        Err(Error::Dimension { what: "start of the optimisation", expected, found })
+        Err(Error::Dimension { what: "start of the optimization", expected, found })
     }
 
     /// What rounding leaves uncertain of a cost. Squared data lose digits of `½bᵀb`; in factors, each residual loses digits of

@@ -1,4 +1,4 @@
-//! Minimisation without constraints, from gradients: limited-memory BFGS (Nocedal 1980).
+//! Minimization without constraints, from gradients: limited-memory BFGS (Nocedal 1980).
 
 use std::collections::VecDeque;
 
@@ -43,7 +43,7 @@ const DECREASE: f64 = 1e-4;
 /// Halvings of a step before the direction is given up.
 const HALVINGS: usize = 30;
 
-/// Minimises `f(x, gradient) → value` from `x`. A value that is not finite is a place outside the domain (a barrier): the
+/// Minimizes `f(x, gradient) → value` from `x`. A value that is not finite is a place outside the domain (a barrier): the
 /// step is shortened. `watch(steps, value)` is called after every step and ends the search with `false`; the best so far is
 /// kept.
 ///

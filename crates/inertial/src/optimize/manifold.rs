@@ -150,7 +150,7 @@ impl Chart for Principal {
             }
             let w = generator(k);
             for n in 0..3 {
-                // d²/dω² of exp(W) L exp(−W), polarised.
+                // d²/dω² of exp(W) L exp(−W), polarized.
                 let e = generator(n);
                 let both = (w * e + e * w) * 0.5;
                 let second = both * l + l * both - w * l * e - e * l * w;

@@ -1,4 +1,4 @@
-//! Optimisers: some know of possible bodies (4×4 pseudo-inertias), none of robots.
+//! Optimizers: some know of possible bodies (4×4 pseudo-inertias), none of robots.
 
 pub mod barrier;
 pub mod chart;

@@ -45,7 +45,7 @@ enum By {
     /// From the sum of squares: fast, and enough where data and prior differ by fewer orders than numbers have digits.
     Squares,
     /// From the rows whose squares they are: half as many orders are lost.
-    Rows,
+    FactoredRows,
 }
 
 impl ConicLeastSquares {
@@ -58,7 +58,7 @@ impl ConicLeastSquares {
         }
         let local = self.expand(x)?;
         let bound = |by| self.bound_of(x, &local, &self.newton_within(x, &local, by)?);
-        bound(By::Squares).or_else(|| bound(By::Rows))
+        bound(By::Squares).or_else(|| bound(By::FactoredRows))
     }
 
     /// Whether the optimum is inside all cones, and the gradient exact enough to find it there.
@@ -83,7 +83,7 @@ impl ConicLeastSquares {
             let newton = self.newton_within(&found.x, &local, by);
             let change = newton.as_ref().map_or(f64::INFINITY, |n| self.change_of_bodies(&local, &n.step));
             if let (Some(newton), Some(last)) = (&newton, last) {
-                let enough = by == By::Rows || change <= 10.0 * STILL;
+                let enough = by == By::FactoredRows || change <= 10.0 * STILL;
                 let still = change <= STILL || (change > 0.5 * last && enough);
                 if still {
                     return self.bound_of(&found.x, &local, newton);
@@ -94,8 +94,8 @@ impl ConicLeastSquares {
             match newton.and_then(|newton| self.advance_inside(found, &local, &newton, change)) {
                 // Only whole steps near the optimum shrink from one to the next.
                 Some(whole) => last = (whole && change < NEAR).then_some(change),
-                None if by == By::Rows => return None,
-                None => (by, last) = (By::Rows, None),
+                None if by == By::FactoredRows => return None,
+                None => (by, last) = (By::FactoredRows, None),
             }
         }
         None
@@ -166,7 +166,7 @@ impl ConicLeastSquares {
         let (gradient, hessian) = (&local.gradient, &local.hessian);
         let root = match by {
             By::Squares => None,
-            By::Rows => Some(self.root(local)?),
+            By::FactoredRows => Some(self.root(local)?),
         };
         let mut system = Definite::new(self.len());
         // At the bound, or driven there by a step of its own.
@@ -189,7 +189,7 @@ impl ConicLeastSquares {
                     reduced.column_mut(j).fill(0.0);
                     reduced[(j, j)] = 1.0;
                 }
-                system.factorise(&reduced, 0.0).ok()?;
+                system.factorize(&reduced, 0.0).ok()?;
                 system.solve_in_place(&mut step).ok()?;
             }
             let below = |j: usize| x[j] + step[j] < 0.0;

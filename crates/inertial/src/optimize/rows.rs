@@ -9,7 +9,7 @@ use nalgebra::{DMatrix, DVector};
 
 /// See the module.
 #[derive(Debug, Clone)]
-pub struct Rows {
+pub struct FactoredRows {
     factor: DMatrix<f64>,
     map: DMatrix<f64>,
     right: DVector<f64>,
@@ -24,7 +24,7 @@ struct Pull {
     value: DVector<f64>,
 }
 
-impl Rows {
+impl FactoredRows {
     pub(super) fn new(factor: DMatrix<f64>, map: DMatrix<f64>, right: DVector<f64>) -> Self {
         Self { factor, map, right, pulls: Vec::new() }
     }

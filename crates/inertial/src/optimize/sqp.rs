@@ -1,7 +1,7 @@
 //! Sequential quadratic programming: a smooth objective under many inequalities, of which few matter at a time.
 //!
-//! Each step minimises a quadratic model (damped BFGS of the Lagrangian, Nocedal and Wright 2006, procedure 18.2) under the
-//! linearised constraints within a trust region; one slack variable with a price keeps the subproblem solvable. Steps are
+//! Each step minimizes a quadratic model (damped BFGS of the Lagrangian, Nocedal and Wright 2006, procedure 18.2) under the
+//! linearized constraints within a trust region; one slack variable with a price keeps the subproblem solvable. Steps are
 //! judged by the objective plus the price of the largest violation, an exact penalty. Clarabel solves the subproblems.
 
 use clarabel::algebra::CscMatrix;
@@ -18,7 +18,7 @@ const BINDING: f64 = 1e-6;
 /// Trust regions smaller than this end the search: no step of that size helps.
 const LEAST_RADIUS: f64 = 1e-9;
 
-/// What is to be minimised. Variables should be of order one: the trust region is a box.
+/// What is to be minimized. Variables should be of order one: the trust region is a box.
 pub trait Problem {
     /// Number of variables.
     fn dimension(&self) -> usize;
@@ -30,22 +30,22 @@ pub trait Problem {
     fn violation(&mut self, x: &[f64]) -> f64;
 
     /// The constraints that may bind within `radius` of `x`, at least those that hold with equality.
-    fn constraints(&mut self, x: &[f64], radius: f64, rows: &mut Rows);
+    fn constraints(&mut self, x: &[f64], radius: f64, rows: &mut ConstraintRows);
 
     /// Adds `factor` times the gradient at `x` of the constraint with that key.
     fn add_gradient(&mut self, x: &[f64], key: usize, factor: f64, gradient: &mut [f64]);
 }
 
-/// Constraints `c ≤ 0`, linearised.
+/// Constraints `c ≤ 0`, linearized.
 #[derive(Debug, Clone, Default)]
-pub struct Rows {
+pub struct ConstraintRows {
     keys: Vec<usize>,
     values: Vec<f64>,
     /// (row, column, entry)
     entries: Vec<(usize, usize, f64)>,
 }
 
-impl Rows {
+impl ConstraintRows {
     /// Adds a constraint: the problem's own number for it, its value, and the entries of its gradient.
     pub fn push(&mut self, key: usize, value: f64, gradient: impl IntoIterator<Item = (usize, f64)>) {
         let row = self.values.len();
@@ -106,7 +106,7 @@ pub struct SqpProgress {
     pub best: f64,
 }
 
-/// The result of [`minimise`].
+/// The result of [`minimize`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SqpResult {
     /// The best feasible point; the one of least violation where none was feasible.
@@ -137,10 +137,10 @@ impl SqpResult {
     }
 }
 
-/// Minimises from `start`; `watch` is told of each step and ends the search by `false`.
+/// Minimizes from `start`; `watch` is told of each step and ends the search by `false`.
 ///
 /// ```
-/// use inertial::optimize::sqp::{Problem, Rows, SqpOptions, minimise};
+/// use inertial::optimize::sqp::{Problem, ConstraintRows, SqpOptions, minimize};
 /// /// The nearest point to (2, 1) in the unit disc.
 /// struct Disc;
 /// impl Problem for Disc {
@@ -151,19 +151,19 @@ impl SqpResult {
 ///         d[0] * d[0] + d[1] * d[1]
 ///     }
 ///     fn violation(&mut self, x: &[f64]) -> f64 { x[0] * x[0] + x[1] * x[1] - 1.0 }
-///     fn constraints(&mut self, x: &[f64], _: f64, rows: &mut Rows) {
+///     fn constraints(&mut self, x: &[f64], _: f64, rows: &mut ConstraintRows) {
 ///         rows.push(0, x[0] * x[0] + x[1] * x[1] - 1.0, [(0, 2.0 * x[0]), (1, 2.0 * x[1])]);
 ///     }
 ///     fn add_gradient(&mut self, x: &[f64], _: usize, factor: f64, g: &mut [f64]) {
 ///         (0..2).for_each(|i| g[i] += factor * 2.0 * x[i]);
 ///     }
 /// }
-/// let found = minimise(&mut Disc, &[0.0, 0.0], &SqpOptions::default(), &mut |_| true)?;
+/// let found = minimize(&mut Disc, &[0.0, 0.0], &SqpOptions::default(), &mut |_| true)?;
 /// // The search ends where no step would gain 1e-9: some 3e-5 from the optimum.
 /// assert!((found.x[0] - 2.0 / 5f64.sqrt()).abs() < 1e-4);
 /// # Ok::<(), inertial::Error>(())
 /// ```
-pub fn minimise(
+pub fn minimize(
     problem: &mut impl Problem,
     start: &[f64],
     options: &SqpOptions,
@@ -184,7 +184,7 @@ pub fn minimise(
     let mut radius = options.radius;
     let mut hessian = Bfgs::new(n, gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs())) / radius);
     let mut price = 10.0 * (1.0 + objective.abs());
-    let mut rows = Rows::default();
+    let mut rows = ConstraintRows::default();
     let (mut trial, mut next_gradient) = (vec![0.0; n], vec![0.0; n]);
     for iteration in 1..=options.iterations {
         rows.clear();
@@ -265,8 +265,14 @@ struct Step {
     multipliers: Vec<f64>,
 }
 
-/// Minimises `½ dᵀHd + gᵀd + price·s` under `c + A d ≤ s`, `s ≥ 0`, `|d| ≤ radius`.
-fn subproblem(hessian: &Bfgs, gradient: &[f64], rows: &Rows, radius: f64, price: f64) -> Option<Step> {
+/// Minimizes `½ dᵀHd + gᵀd + price·s` under `c + A d ≤ s`, `s ≥ 0`, `|d| ≤ radius`.
+fn subproblem(
+    hessian: &Bfgs,
+    gradient: &[f64],
+    rows: &ConstraintRows,
+    radius: f64,
+    price: f64,
+) -> Option<Step> {
     let (n, m) = (gradient.len(), rows.len());
     let mut linear = gradient.to_vec();
     linear.push(price);

@@ -18,7 +18,7 @@ enum Target {
 /// True values of a free flight without total momentum, sample after sample; the base stays neutral, since where it is does
 /// not matter.
 #[derive(Debug, Clone)]
-pub struct Flown {
+pub struct FlightSamples {
     /// Times.
     pub t: Vec<f64>,
     /// Positions, `nq` per sample.
@@ -31,7 +31,7 @@ pub struct Flown {
     pub momentum: Vec<f64>,
 }
 
-impl Flown {
+impl FlightSamples {
     /// Flies a trajectory of joints and wheels, sampled at a rate (Hz).
     pub fn new(mechanism: &Mechanism, trajectory: &Trajectory, rate: f64) -> Result<Self> {
         let targets =
@@ -118,8 +118,8 @@ pub fn prediction_errors(
     trajectory: &Trajectory,
     rate: f64,
 ) -> Result<PredictionErrors> {
-    let real = Flown::new(truth, trajectory, rate)?;
-    let predicted = Flown::new(estimated, trajectory, rate)?;
+    let real = FlightSamples::new(truth, trajectory, rate)?;
+    let predicted = FlightSamples::new(estimated, trajectory, rate)?;
     let nv = truth.nv();
     let rms = |a: &[f64], b: &[f64], k: usize| {
         let squares = a.chunks_exact(nv).zip(b.chunks_exact(nv)).map(|(a, b)| (a[k] - b[k]).powi(2));

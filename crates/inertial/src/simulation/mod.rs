@@ -2,7 +2,7 @@
 //!
 //! A [`Course`] prescribes motion or forces over time. From it, sample by sample in constant memory, [`Prescribed`] finds
 //! the forces of a given motion, [`Forward`] the motion of given forces, and [`FreeFlyer`] the motion of a floating base
-//! from the conservation of momentum. [`Sensors`] add bias, noise and quantisation.
+//! from the conservation of momentum. [`Sensors`] add bias, noise and quantization.
 
 mod curve;
 mod extrapolation;
@@ -17,7 +17,7 @@ mod sensors;
 
 pub use curve::Curve;
 pub use extrapolation::Extrapolation;
-pub use flight_samples::{Flown, PredictionErrors, prediction_errors};
+pub use flight_samples::{FlightSamples, PredictionErrors, prediction_errors};
 pub use forward::{Balance, Forward};
 pub use free_flying::{FreeFlyer, PoseRule};
 pub use joint_forces::{JointForces, Standstill};

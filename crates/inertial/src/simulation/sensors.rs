@@ -1,4 +1,4 @@
-//! What sensors make of true values: bias, noise and quantisation, by column.
+//! What sensors make of true values: bias, noise and quantization, by column.
 
 use crate::linalg::SplitMix;
 use crate::{Error, Result};
@@ -38,7 +38,7 @@ struct Column {
 }
 
 impl Sensors {
-    /// Sensors of the columns `names`, with standard deviations of noise, constant biases and steps of quantisation.
+    /// Sensors of the columns `names`, with standard deviations of noise, constant biases and steps of quantization.
     pub fn new(
         names: &[String],
         noise: &Settings,

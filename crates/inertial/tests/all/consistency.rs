@@ -15,7 +15,7 @@ fn violations(inertia: &Inertia<f64>, tolerance: f64) -> Vec<Violation> {
     judge(inertia, tolerance).unwrap().violations.into_iter().map(|(v, _)| v).collect()
 }
 
-/// Table I of Traversaro et al. 2016 (iCub forearm): optimisation in R¹⁰ and on the manifold P, the ten parameters as
+/// Table I of Traversaro et al. 2016 (iCub forearm): optimization in R¹⁰ and on the manifold P, the ten parameters as
 /// printed (three decimals) and the smallest eigenvalue of the pseudo-inertia computed from them by another program.
 #[allow(clippy::unreadable_literal, reason = "as the other program printed them")]
 const TABLE: [(&str, [f64; 10], f64); 10] = [

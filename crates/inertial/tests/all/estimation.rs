@@ -94,7 +94,7 @@ fn errors_are_as_large_as_their_standard_errors_say() {
     }
 }
 
-/// The cost that the consistent estimator says it minimises, from the samples themselves.
+/// The cost that the consistent estimator says it minimizes, from the samples themselves.
 fn cost(
     mechanism: &Mechanism,
     log: &Log,

@@ -347,7 +347,7 @@ fn forces_of_a_flight_do_its_work() {
         let trajectory = flight.trajectory(&c).unwrap();
         let rate = 1000.0;
         let forces = flight_forces(&robot, &trajectory, rate).unwrap();
-        let flown = inertial::simulation::Flown::new(&robot, &trajectory, rate).unwrap();
+        let flown = inertial::simulation::FlightSamples::new(&robot, &trajectory, rate).unwrap();
         let (nq, nv, n) = (robot.nq(), robot.nv(), trajectory.joints().len());
         let mut workspace = Workspace::new(&robot);
         let (mut x, mut dx, mut ddx) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
@@ -439,7 +439,7 @@ fn a_flight_keeps_forces_and_room() {
     let torque = held.usage.iter().find(|u| u.limit.starts_with("the torque of")).unwrap();
     assert!(torque.used <= 1.0 && torque.used > 0.5, "{torque:?}");
     // Distances of the arms and the box, by points along the links.
-    let flown = inertial::simulation::Flown::new(&robot, &held.trajectory, 1000.0).unwrap();
+    let flown = inertial::simulation::FlightSamples::new(&robot, &held.trajectory, 1000.0).unwrap();
     let mut workspace = Workspace::new(&robot);
     let mut least = f64::INFINITY;
     for q in flown.q.chunks_exact(robot.nq()).step_by(10) {
@@ -481,7 +481,7 @@ fn guesses_count_together() {
     let mut options = short(&guess, 10);
     let design = |options: &FlightOptions| design_flight(&guess, &parameters, options, &|_| true);
     let alone = design(&options).unwrap();
-    // The mean logarithm of standard errors, by a factorisation.
+    // The mean logarithm of standard errors, by a factorization.
     let value = |design: &Design, robot: &Mechanism| {
         let motion = &design.trajectory;
         let flight = Flight::new(robot, &parameters.base, motion.basis().clone(), 24.0, 5.0).unwrap();

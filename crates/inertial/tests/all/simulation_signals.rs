@@ -4,7 +4,7 @@
 
 use crate::common::Rng;
 use inertial::mechanism::{JointSpec, JointType, MechanismBuilder};
-use inertial::simulation::{Course, Curve, Extrapolation, Sensors};
+use inertial::simulation::{Curve, Extrapolation, PrescribedMotion, Sensors};
 use inertial::spatial::Inertia;
 use nalgebra::Vector3;
 
@@ -152,7 +152,7 @@ fn a_course_gives_the_motion_of_every_joint_back() {
         (true, false, [1e-9, 1e-7, 1e-4]),
         (false, false, [1e-7, 1e-5, 1e-2]),
     ] {
-        let mut course = Course::sampled(&m, times.clone());
+        let mut course = PrescribedMotion::sampled(&m, times.clone());
         for (j, joint) in m.joints().iter().enumerate() {
             let positions = joint.q_range().map(|k| rows.iter().map(|r| r[k]).collect()).collect();
             let of = |f: &dyn Fn(f64) -> Vec<f64>| -> Vec<Vec<f64>> {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use inertial::optimize::sqp::{Problem, Rows, SqpOptions, minimise};
+use inertial::optimize::sqp::{ConstraintRows, Problem, SqpOptions, minimize};
 
 /// A function of the variables with its gradient.
 type Function = fn(&[f64]) -> (f64, Vec<f64>);
@@ -31,7 +31,7 @@ impl Problem for Published {
         self.constraints.iter().map(|c| c(x).0).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    fn constraints(&mut self, x: &[f64], _: f64, rows: &mut Rows) {
+    fn constraints(&mut self, x: &[f64], _: f64, rows: &mut ConstraintRows) {
         for (key, c) in self.constraints.iter().enumerate() {
             let (value, gradient) = c(x);
             rows.push(key, value, gradient.into_iter().enumerate());
@@ -46,7 +46,7 @@ impl Problem for Published {
 
 fn solve(mut problem: Published, start: &[f64], expected: f64) {
     let options = SqpOptions { radius: 1.0, tolerance: 1e-12, feasibility: 1e-7, ..SqpOptions::default() };
-    let found = minimise(&mut problem, start, &options, &mut |_| true).unwrap();
+    let found = minimize(&mut problem, start, &options, &mut |_| true).unwrap();
     // The subproblems are solved to 1e-8; the book prints seven digits and more.
     assert!(found.violation <= 1e-7, "{found:?}");
     assert!((found.objective - expected).abs() <= 1e-5 * (1.0 + expected.abs()), "{found:?}");
@@ -141,9 +141,9 @@ fn a_watcher_ends_the_search_and_keeps_the_best() {
         seen.push(p.best);
         seen.len() < 3
     };
-    let found = minimise(&mut problem, &[2.0], &SqpOptions::default(), &mut watch).unwrap();
+    let found = minimize(&mut problem, &[2.0], &SqpOptions::default(), &mut watch).unwrap();
     assert_eq!((found.iterations, found.status.is_converged()), (3, false));
     assert_eq!(found.objective, *seen.last().unwrap());
-    assert!(minimise(&mut problem, &[1.0, 2.0], &SqpOptions::default(), &mut |_| true).is_err());
-    assert!(minimise(&mut problem, &[f64::NAN], &SqpOptions::default(), &mut |_| true).is_err());
+    assert!(minimize(&mut problem, &[1.0, 2.0], &SqpOptions::default(), &mut |_| true).is_err());
+    assert!(minimize(&mut problem, &[f64::NAN], &SqpOptions::default(), &mut |_| true).is_err());
 }

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// Rounding makes about 1e-15; a light link between heavy ones makes 1e-9 at worst.
 const SINGULAR: f64 = 1e-13;
 
-/// The accelerations `a` that the generalised forces `tau` give, `nv` entries: `H(q) a + h(q, v) = τ`.
+/// The accelerations `a` that the generalized forces `tau` give, `nv` entries: `H(q) a + h(q, v) = τ`.
 ///
 /// Trees without couplings take time proportional to the number of bodies (articulated-body algorithm). Where joints share
 /// a coordinate (mimic joints, rotors) the mass matrix is factored.

@@ -1,4 +1,4 @@
-//! The generalised forces of a mechanism that its joints do not accelerate: Coriolis, centrifugal, gravity.
+//! The generalized forces of a mechanism that its joints do not accelerate: Coriolis, centrifugal, gravity.
 
 use crate::Result;
 use crate::dynamics::algorithms::kinematics::accelerate;
@@ -43,7 +43,7 @@ pub fn bias_forces(
     Ok(())
 }
 
-/// Generalised forces of the wrenches on the bodies (`workspace.force`), which it gathers towards the base.
+/// Generalized forces of the wrenches on the bodies (`workspace.force`), which it gathers towards the base.
 pub(crate) fn project(mechanism: &Mechanism, workspace: &mut Workspace, out: &mut [f64]) {
     out.fill(0.0);
     for (i, body) in mechanism.bodies().iter().enumerate().rev() {

@@ -6,7 +6,7 @@ use crate::dynamics::{Workspace, expect_len, forward_kinematics};
 use crate::mechanism::Mechanism;
 use crate::spatial::Motion;
 
-/// The generalised forces `g(q)` that hold the mechanism still, `nv` entries: the gradient of the potential energy.
+/// The generalized forces `g(q)` that hold the mechanism still, `nv` entries: the gradient of the potential energy.
 pub fn gravity_forces(
     mechanism: &Mechanism,
     workspace: &mut Workspace,

@@ -29,7 +29,7 @@ impl Frame {
 /// The wrench that moves the robot, gravity aside, in [`Frame::Base`].
 ///
 /// With a fixed base it is what the ground exerts on the robot, at the world's origin in world axes; with a floating
-/// base the net external wrench on the base in the base's frame, which is the floating joint's generalised force.
+/// base the net external wrench on the base in the base's frame, which is the floating joint's generalized force.
 ///
 /// ```
 /// use inertial::dynamics::{Workspace, base_wrench};

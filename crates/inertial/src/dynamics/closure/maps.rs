@@ -21,7 +21,7 @@ impl ClosedMechanism<'_> {
         if self.dependent.is_empty() {
             return Ok(&ws.map);
         }
-        self.factorise(ws, q)?;
+        self.factorize(ws, q)?;
         let scale = &self.constraints.scale;
         for (i, &k) in self.independent.iter().enumerate() {
             for row in 0..self.constraints.rows {
@@ -87,13 +87,13 @@ impl ClosedMechanism<'_> {
         Ok(())
     }
 
-    /// Factorises the constraints in the dependent coordinates.
-    pub(super) fn factorise(&self, ws: &mut ClosedWorkspace, q: &[f64]) -> Result<()> {
+    /// Factorizes the constraints in the dependent coordinates.
+    pub(super) fn factorize(&self, ws: &mut ClosedWorkspace, q: &[f64]) -> Result<()> {
         self.constraints.jacobian(q, None, &mut ws.jacobian, &mut ws.bias);
         for (i, &k) in self.dependent.iter().enumerate() {
             ws.dependent.set_column(i, &ws.jacobian.column(k));
         }
-        ws.qr.factorise(&ws.dependent)?;
+        ws.qr.factorize(&ws.dependent)?;
         if ws.qr.rank(DEAD_POINT).rank < self.dependent.len() {
             return Err(Error::Singular(
                 "the independent coordinates do not determine the motion of the loops here (a dead point or singular \

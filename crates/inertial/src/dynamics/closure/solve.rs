@@ -37,7 +37,7 @@ impl ClosedMechanism<'_> {
             if size == 0.0 {
                 break;
             }
-            self.factorise(ws, q)?;
+            self.factorize(ws, q)?;
             for (b, c) in ws.right_side.as_mut_slice().iter_mut().zip(&ws.residual) {
                 *b = -c;
             }

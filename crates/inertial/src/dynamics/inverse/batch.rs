@@ -45,7 +45,7 @@ impl<'a> PackedChunk<'a> {
 }
 
 impl InverseDynamics {
-    /// Generalised forces of many samples into `tau`, `nv` numbers per sample.
+    /// Generalized forces of many samples into `tau`, `nv` numbers per sample.
     pub fn rnea_batch(&self, scratch: &mut Scratch, samples: &Samples<'_>, tau: &mut [f64]) -> Result<()> {
         self.matches(scratch, samples)?;
         expect_len("tau of the samples", tau.len(), samples.count * self.nv())?;
@@ -67,7 +67,7 @@ impl InverseDynamics {
 
     /// Torque regressors of many samples, packed, chunk after chunk in one buffer that stays in cache.
     ///
-    /// This is the fastest way to regressors that are consumed at once, as by a factorisation.
+    /// This is the fastest way to regressors that are consumed at once, as by a factorization.
     pub fn packed_regressors(
         &self,
         scratch: &mut Scratch,

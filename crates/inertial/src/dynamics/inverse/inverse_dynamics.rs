@@ -121,7 +121,7 @@ impl InverseDynamics {
         &self.tables.layout
     }
 
-    /// Generalised forces `tau` of the motion `q, v, a` of the tree (recursive Newton–Euler, rotors and armature
+    /// Generalized forces `tau` of the motion `q, v, a` of the tree (recursive Newton–Euler, rotors and armature
     /// included; Featherstone 2008, table 5.1).
     pub fn rnea(
         &self,

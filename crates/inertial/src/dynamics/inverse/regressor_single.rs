@@ -12,12 +12,12 @@ use crate::dynamics::simd::vector::{Mat3, Vec3};
 use crate::dynamics::simd::{Four, Lane, Single, Wide};
 
 /// Wrenches of the columns of a body, by rows: the force of the first four, the moment of all ten (and two of padding).
-struct Rows<W> {
+struct WrenchRows<W> {
     force: [W; 3],
     moment: [[W; 3]; 3],
 }
 
-impl<W: Wide> Rows<W> {
+impl<W: Wide> WrenchRows<W> {
     #[inline(always)]
     fn new<L: Single<Wide = W>>(columns: &Columns<L>) -> Self {
         let (d, b, n) = (columns.d, &columns.b, &columns.inertia);
@@ -204,7 +204,7 @@ pub(crate) fn run<L: Single>(
         let (rotation, origin) = place::<L>(node, &memory.sin, &memory.cos, q);
         let motion = advance(tables, node, &rotation, origin, &parent, v, a);
         motion.store(&mut states[k + 1]);
-        let rows = Rows::new(&Columns::new(&motion));
+        let rows = WrenchRows::new(&Columns::new(&motion));
         let frame = Frame::new(&rotation, origin);
         let mut pairs = &tables.pairs[node.pairs..];
         if node.rooted != Rooted::Ground {
@@ -233,7 +233,7 @@ const IDENTITY: [Four; 3] =
 fn modes<W: Wide>(
     tables: &Tables,
     node: &Node,
-    rows: &Rows<W>,
+    rows: &WrenchRows<W>,
     frame: &Frame<W>,
     pairs: &[Pair],
     carried: &mut [[Four; 2]],

@@ -288,7 +288,7 @@ impl BodyBounds {
         };
         let shapes = self.shapes();
         let mut com = Vector3::from_fn(|i, _| limit(i, start[i]));
-        // The sum of the forms is convex and separable enough: minimise along one axis after the other.
+        // The sum of the forms is convex and separable enough: minimize along one axis after the other.
         let total: Matrix3<f64> = shapes.iter().map(|(_, a)| a).sum();
         let pull: Vector3<f64> = shapes.iter().map(|(c, a)| a * c).sum();
         let strictly =

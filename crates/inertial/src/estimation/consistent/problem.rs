@@ -355,7 +355,7 @@ pub(crate) fn unproven(status: SolverStatus, cost: f64, lower_bound: f64) -> Opt
     } else {
         "without any proof of how good it is".to_owned()
     };
-    let said = format!("the optimisation stopped {how} at cost {cost:.6e}: better bodies may exist");
+    let said = format!("the optimization stopped {how} at cost {cost:.6e}: better bodies may exist");
     (!status.is_converged()).then_some(said)
 }
 

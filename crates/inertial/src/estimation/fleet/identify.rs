@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The lower blocks of all robots merge into one summary of the common unknowns, for any estimator; the cost of a further robot
-//! is one small factorisation. Payloads are eliminated in the same way, see [`crate::estimation::fleet::payload`].
+//! is one small factorization. Payloads are eliminated in the same way, see [`crate::estimation::fleet::payload`].
 
 use std::ops::AddAssign as _;
 

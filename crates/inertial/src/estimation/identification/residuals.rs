@@ -35,7 +35,7 @@ pub struct Residual {
     pub ljung_box_p: Option<f64>,
 }
 
-/// How well a model predicts what was measured; serialises to the object of `validate --json`.
+/// How well a model predicts what was measured; serializes to the object of `validate --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Validation {
     /// The object's schema.

@@ -176,7 +176,7 @@ impl ParameterEstimate {
     }
 }
 
-/// The result of [`crate::estimation::identification::identify`]; serialises to the object of `identify --json`.
+/// The result of [`crate::estimation::identification::identify`]; serializes to the object of `identify --json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Identification {
     /// The object's schema.

@@ -26,7 +26,7 @@ pub enum Variable {
 
 /// Where a formula is evaluated.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct State<'s> {
+pub struct FormulaState<'s> {
     /// Positions.
     pub q: &'s [f64],
     /// Velocities.
@@ -122,10 +122,10 @@ impl Expression {
     /// Reads a formula; `meaning` says what a name stands for.
     ///
     /// ```
-    /// use inertial::estimation::{Expression, Meaning, State, Variable};
+    /// use inertial::estimation::{Expression, Meaning, FormulaState, Variable};
     /// let elbow = |name: &str| (name == "q.elbow").then_some(Meaning::Variable(Variable::Q(0)));
     /// let spring = Expression::parse("-2^2 * sin(q.elbow - pi/2)", elbow)?;
-    /// let state = State { q: &[0.0], ..State::default() };
+    /// let state = FormulaState { q: &[0.0], ..FormulaState::default() };
     /// assert!((spring.value(&state, &mut Vec::new()) - 4.0).abs() < 1e-15);
     /// assert!(Expression::parse("q.ellbow + 1", elbow).is_err());
     /// # Ok::<(), inertial::Error>(())
@@ -140,7 +140,7 @@ impl Expression {
     }
 
     /// Its value; `stack` is memory to be used again.
-    pub fn value(&self, state: &State<'_>, stack: &mut Vec<f64>) -> f64 {
+    pub fn value(&self, state: &FormulaState<'_>, stack: &mut Vec<f64>) -> f64 {
         stack.clear();
         for step in &self.steps {
             match *step {
@@ -346,7 +346,7 @@ mod tests {
             "dq.j_1" => Some(Meaning::Variable(Variable::V(0))),
             _ => None,
         };
-        let state = State { q: &[2.0], v: &[3.0], ..State::default() };
+        let state = FormulaState { q: &[2.0], v: &[3.0], ..FormulaState::default() };
         Expression::parse(text, names).unwrap().value(&state, &mut Vec::new())
     }
 

@@ -1,6 +1,6 @@
 //! Bodies that can exist, from the momentum of a free-flying robot.
 //!
-//! Minimises `½ Σ eᵀ C⁻¹ e + W Σ_bodies d(P₀, P)` over possible bodies: the likelihood of
+//! Minimizes `½ Σ eᵀ C⁻¹ e + W Σ_bodies d(P₀, P)` over possible bodies: the likelihood of
 //! [`MomentumEquations::errors_in_variables`] with the prior and the cones of [`crate::estimation::consistent::problem`]. The noise stands in the
 //! regressor, so the likelihood is not quadratic. Each step takes Gauss and Newton's model of it at the rates that are likeliest
 //! so far, solves that convex problem with its proof, and goes towards the solution as far as the cost falls. Cones are convex:

@@ -7,7 +7,7 @@
 //! The noise of the rates stands in `K`, so plain least squares is biased, and more samples do not help. With
 //! $A = \partial (K \varphi) / \partial \nu$, the base's rows of the mass matrix, and $\Sigma$ the covariance of the rates, the
 //! error of a sample is $$K \varphi - m \sim \mathcal N(0, C), \qquad C = A \Sigma A^\top.$$ [`MomentumEquations::least_squares`] ignores this, [`MomentumEquations::bias_compensated`]
-//! subtracts what the noise adds to the normal equations, and [`MomentumEquations::errors_in_variables`] maximises the
+//! subtracts what the noise adds to the normal equations, and [`MomentumEquations::errors_in_variables`] maximizes the
 //! likelihood.
 
 use nalgebra::{DMatrix, DVector};

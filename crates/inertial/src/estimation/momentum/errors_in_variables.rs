@@ -1,7 +1,7 @@
 //! Maximum likelihood where the noise stands in the regressor.
 //!
 //! The true rates are unknowns too. For given parameters the likeliest are `ν̂ = ν − Σ Aᵀ C⁻¹ e`, and what remains to be
-//! minimised is `Σ eᵀ C⁻¹ e` with `e = K(q, ν) φ − m` and `C = A(φ) Σ A(φ)ᵀ`. Because `K` is linear in the rates its gradient
+//! minimized is `Σ eᵀ C⁻¹ e` with `e = K(q, ν) φ − m` and `C = A(φ) Σ A(φ)ᵀ`. Because `K` is linear in the rates its gradient
 //! is `2 Σ K(q, ν̂)ᵀ C⁻¹ e`: the weights' own dependence on `φ` is all in `ν̂`. Gauss and Newton's steps use
 //! `Σ K(q, ν̂)ᵀ C⁻¹ K(q, ν̂)`, whose inverse is the Cramér–Rao bound.
 

@@ -77,7 +77,7 @@ pub struct MomentumResidual {
     pub relative_rms: f64,
 }
 
-/// The result of [`identify_momentum`]; serialises to the object of `identify --measured momentum --json`.
+/// The result of [`identify_momentum`]; serializes to the object of `identify --measured momentum --json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct MomentumIdentification {
     /// The object's schema.

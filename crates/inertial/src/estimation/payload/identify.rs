@@ -137,7 +137,7 @@ pub fn identify_payload(
 }
 
 /// The equations of one coordinate in one log, columns `[common | payload | force]`.
-struct Rows {
+struct ChannelRows {
     channel: usize,
     matrix: DMatrix<f64>,
     count: f64,
@@ -145,7 +145,7 @@ struct Rows {
 }
 
 struct Problem {
-    rows: Vec<Rows>,
+    rows: Vec<ChannelRows>,
     /// Number of common unknowns.
     common: usize,
     channels: usize,
@@ -232,7 +232,7 @@ impl Problem {
             let known = DVector::from_iterator(n, channel.unknowns.iter().map(|&k| self.known[k]));
             let force = DVector::from_fn(n + 1, |i, _| factor.triangle.at(i, n)) - &factor_rows * known;
             matrix.set_column(self.common + 10, &force);
-            self.rows.push(Rows {
+            self.rows.push(ChannelRows {
                 channel: c,
                 matrix,
                 count: factor.count as f64,

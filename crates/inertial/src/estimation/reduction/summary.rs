@@ -4,7 +4,7 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 use crate::estimation::equations::{Channel, Equations};
-use crate::estimation::joint_model::expression::State;
+use crate::estimation::joint_model::expression::FormulaState;
 use crate::estimation::reduction::factor::{Factor, Lag};
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::rows::BLOCK;
@@ -192,7 +192,9 @@ fn fingerprint(equations: &Equations<'_>) -> u64 {
             let state = |n: usize| (0..n).map(|i| f64::from(k) * 0.37 + 0.11 * i as f64).collect::<Vec<_>>();
             let (q, v) = (state(mechanism.nq()), state(mechanism.nv()));
             let columns = state(equations.joint_model().columns.len());
-            add(given.expression.value(&State { q: &q, v: &v, a: &v, columns: &columns }, &mut Vec::new()));
+            add(given
+                .expression
+                .value(&FormulaState { q: &q, v: &v, a: &v, columns: &columns }, &mut Vec::new()));
         }
     }
     hash

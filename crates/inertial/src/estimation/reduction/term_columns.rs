@@ -1,6 +1,6 @@
 //! Regressor columns of joint terms, for measured samples.
 
-use crate::estimation::joint_model::expression::State;
+use crate::estimation::joint_model::expression::FormulaState;
 use crate::estimation::joint_model::terms::{Feature, GivenTerm, Term};
 use crate::estimation::reduction::measurements::Measurements;
 
@@ -45,7 +45,7 @@ impl Feature {
                 let (nq, columns) = (data.nq(), data.columns_per_sample());
                 out.extend(samples.map(|s| {
                     let own = s * nv..(s + 1) * nv;
-                    let state = State {
+                    let state = FormulaState {
                         q: &data.q()[s * nq..(s + 1) * nq],
                         v: &data.v()[own.clone()],
                         a: &data.a()[own],
