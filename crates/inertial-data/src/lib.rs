@@ -1,13 +1,31 @@
-//! Logs of robots: read, repaired, filtered, ready for identification.
+//! Logs of robots: reading, cleaning, filtering and preparation for identification.
 //!
-//! [`open`] recognizes a file (CSV, CSV.gz, Parquet, MCAP) and gives a [`Reader`] of its rows, renamed and scaled by a
-//! [`ColumnMap`] where the log has other names and units → [`Columns`] matches the columns with a mechanism's
-//! coordinates → [`PreparedLog`] puts them on one uniform time grid, filters all signals alike and computes what was not
-//! measured; it is read in parts of any size ([`Prepared`]). All of it works in memory that does not depend on the log's
-//! length. [`Log`] and [`prepare`] are for logs that fit into memory.
-//! Columns that are no coordinate of a mechanism (`ft.fx`, `acc.x`, `wrench.fx`, `momentum.px` …) come along by name in
-//! [`Options::extra`], filtered like the rest; [`prepare_columns`] needs no mechanism at all.
-//! Bad input gives one [`Error`] that names the file, the row and the column.
+//! ```no_run
+//! use inertial::estimation::{Equations, IdentifyOptions, JointTerms, Summary, identify};
+//! use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, read::urdf};
+//! use inertial_data::{Log, Options, prepare};
+//!
+//! let robot = urdf::read(&std::fs::read_to_string("robot.urdf")?)?.build(&BuildOptions::default())?;
+//! let log = prepare(&robot, &Log::read("log.csv".as_ref())?, &Options::default())?;
+//! let friction = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
+//! let equations = Equations::new(&robot, friction, DEFAULT_SNAP)?;
+//! let summary = Summary::new(&equations, &log.measurements(&equations)?)?;
+//! let result = identify(&equations, &summary, None, &IdentifyOptions::default())?;
+//! for body in &result.bodies {
+//!     println!("{}: {} kg", body.name, body.mass);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! 1. [`open`] detects the format of a file (CSV, CSV.gz, Parquet, MCAP) and returns a [`Reader`] of its rows. A [`ColumnMap`]
+//!    renames and scales columns where the log has other names or units.
+//! 2. [`Columns`] assigns the columns to the coordinates of a mechanism.
+//! 3. [`PreparedLog`] resamples them on a uniform time grid, filters all signals alike and differentiates what was not measured. It
+//!    is read in parts of any size ([`Prepared`]).
+//!
+//! Memory does not depend on the length of the log; [`Log`] and [`prepare`] are for logs that fit into memory.
+//! Columns that belong to no coordinate (`ft.fx`, `acc.x`, `wrench.fx`, `momentum.px` …) are listed in [`Options::extra`] and
+//! filtered like the rest; [`prepare_columns`] needs no mechanism. An [`Error`] names the file, the row and the column.
 
 mod clean;
 mod columns;
@@ -34,7 +52,7 @@ pub use prepare::fixed_lag::{FixedLag, StreamSample};
 pub use prepare::options::{Cutoff, Filter, Need, Options};
 pub use prepare::prepared_log::{Prepared, PreparedLog, prepare, prepare_columns};
 
-/// A count from a number that is not negative; huge ones saturate.
+/// Converts a nonnegative number to a count; large ones saturate.
 fn count(x: f64) -> usize {
     x as usize
 }

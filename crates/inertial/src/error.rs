@@ -180,27 +180,13 @@ impl From<inertial_dense::Error> for Error {
 /// The library's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// `; the nearest is …`, where one of the candidates is near a name that was not found.
+/// Returns `; the nearest is …` where one of the candidates is near a name that was not found, ignoring case.
 pub fn nearest_hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    let best = candidates.into_iter().map(|c| (distance(name, c), c)).min_by_key(|(d, _)| *d);
+    let lower = name.to_lowercase();
+    let distance = |candidate: &str| strsim::levenshtein(&lower, &candidate.to_lowercase());
+    let best = candidates.into_iter().map(|c| (distance(c), c)).min_by_key(|(d, _)| *d);
     match best {
         Some((d, nearest)) if d * 2 <= name.chars().count() => format!("; the nearest is {nearest}"),
         _ => String::new(),
     }
-}
-
-/// Edit distance of two names, letters compared without case.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.to_lowercase().chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &cb) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(ca != cb);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -1,19 +1,57 @@
-//! `inertial` weighs a robot by moving it.
+//! Identification of inertial parameters of robots.
 //!
-//! The modules tell the story, each using only those before it:
-//! [`spatial`] vectors and inertias, and whether a body can have them ([`consistency`]) → a [`mechanism`] → its
-//! [`dynamics`], linear in the inertial parameters → their [`identifiability`]: which of them can be known → what
-//! sensors read during a motion ([`simulation`]) → their [`estimation`] from logs.
-//!
-//! All of it rests on one fact: forces are linear in the inertial parameters,
+//! Forces and torques are linear in the inertial parameters,
 //! $$\tau = Y(q, \dot q, \ddot q) \pi,$$
-//! and of the parameters $\pi$ only the combinations $\beta = K \pi$, the base parameters, ever show.
+//! and only the combinations $\beta = K \pi$, the base parameters, can be identified. This crate computes which they are, designs
+//! motions that excite them, and estimates them from logs, with friction and other joint terms.
 //!
-//! Conventions used everywhere:
-//! - spatial vectors are `[angular; linear]`, in body coordinates, at the body frame's origin;
-//! - a [`spatial::Pose`] maps child coordinates to parent coordinates;
-//! - the ten inertial parameters of a body are `m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz`, about the origin of its frame;
-//! - SI units throughout.
+//! ```
+//! use inertial::dynamics::InverseDynamics;
+//! use inertial::estimation::{Equations, IdentifyOptions, JointTerms, Measurements, Summary, identify};
+//! use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, builtin};
+//!
+//! let robot = builtin::get("planar-2r")?.build(&BuildOptions::default())?; // or mechanism::read::urdf::read(&text)?
+//! # let at = |k: usize, f: [fn(f64) -> f64; 2]| f.map(|f| f(0.02 * k as f64));
+//! # let stack = |f: [fn(f64) -> f64; 2]| (0..200).flat_map(|k| at(k, f)).collect::<Vec<f64>>();
+//! # let q = stack([|t| t.sin(), |t| (2.0 * t).cos()]);
+//! # let v = stack([|t| t.cos(), |t| -2.0 * (2.0 * t).sin()]);
+//! # let a = stack([|t| -t.sin(), |t| -4.0 * (2.0 * t).cos()]);
+//! # let mut tau = vec![0.0; q.len()];
+//! # let dynamics = InverseDynamics::new(&robot);
+//! # dynamics.rnea_batch(&mut dynamics.scratch(), &inertial::dynamics::Samples::new(&dynamics, 200, &q, &v, &a)?, &mut tau)?;
+//! // Positions, velocities, accelerations and torques, sample after sample; the crate `inertial-data` prepares them from logs.
+//! let friction = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
+//! let equations = Equations::new(&robot, friction, DEFAULT_SNAP)?;
+//! let samples = equations.samples(200, &q, &v, &a)?;
+//! let summary = Summary::new(&equations, &Measurements::new(samples, &tau))?;
+//! let result = identify(&equations, &summary, None, &IdentifyOptions::default())?;
+//! assert!(result.bodies.iter().all(|body| body.consistent));
+//! # Ok::<(), inertial::Error>(())
+//! ```
+//!
+//! # Modules
+//!
+//! Each module uses only those before it.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | [`spatial`], [`consistency`] | spatial vectors and inertias; whether a body with given parameters can exist |
+//! | [`mechanism`] | robots: joints, bodies, rotors, loops; readers of URDF, MJCF and mechanism files |
+//! | [`dynamics`] | kinematics, inverse and forward dynamics, regressors |
+//! | [`identifiability`] | base parameters and exact ranks |
+//! | [`unknowns`] | base parameters and joint terms, and the channels they act in |
+//! | [`optimize`] | optimizers of the designs and estimators |
+//! | [`excitation`] | design of motions |
+//! | [`simulation`] | simulated motion and sensors |
+//! | [`estimation`] | estimation from measurements |
+//!
+//! # Conventions
+//!
+//! - Spatial vectors are `[angular; linear]`, in body coordinates, at the origin of the body frame.
+//! - A [`spatial::Pose`] maps child coordinates to parent coordinates.
+//! - The ten inertial parameters of a body are `m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz`, about the origin of its frame.
+//! - Matrices passed as slices are row-major; matrices of [`nalgebra`] are passed as such.
+//! - All quantities are in SI units.
 
 pub mod consistency;
 pub mod dynamics;
@@ -26,6 +64,8 @@ pub mod optimize;
 pub mod simulation;
 pub mod spatial;
 pub mod unknowns;
+
+pub use nalgebra;
 
 mod error;
 pub use error::{Error, Place, Result, nearest_hint};

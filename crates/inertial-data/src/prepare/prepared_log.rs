@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use inertial::consistency::significant;
-use inertial::estimation::RowFilter;
+use inertial::estimation::{Equations, Measurements, RowFilter};
 use inertial::mechanism::{JointType, Mechanism};
 
 use crate::clean::checks;
@@ -75,6 +75,21 @@ impl Prepared {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.t.is_empty()
+    }
+
+    /// Borrows these samples as measurements for the equations of a mechanism without loops, with all that the preparation knows:
+    /// raw forces, forces to use, independent samples, the filter of both sides, and [`Options::extra`] as the columns of the joint model.
+    pub fn measurements<'a>(&'a self, equations: &Equations<'_>) -> inertial::Result<Measurements<'a>> {
+        let samples = equations.samples(self.len(), &self.q, &self.v, &self.a)?;
+        let mut out = Measurements::new(samples, &self.tau);
+        out.tau_raw = Some(&self.tau_raw);
+        out.keep = Some(&self.keep);
+        if !equations.joint_model().columns.is_empty() {
+            out.columns = Some(&self.extra);
+        }
+        out.independent = self.independent();
+        out.filter = self.row_filter.as_ref();
+        Ok(out)
     }
 
     /// The part of the samples that is independent: a band of `f` Hz carries `2 f` independent numbers per second.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nalgebra::DVector;
 
-use crate::dynamics::{ClosedMechanism, InverseDynamics};
+use crate::dynamics::{ClosedMechanism, InverseDynamics, Samples};
 use crate::estimation::joint_model::stribeck::Bend;
 use crate::estimation::joint_model::terms::{self, Feature, GivenTerm, JointModel, Motor, Term};
 use crate::identifiability::{AnalyzeOptions, Measured, Regrouping, analyze};
@@ -114,6 +114,15 @@ impl<'m> Equations<'m> {
     /// The mechanism on its independent coordinates, where it has loops.
     pub fn closed(&self) -> Option<&ClosedMechanism<'m>> {
         self.closed.as_deref()
+    }
+
+    /// Borrows `count` samples of the mechanism's motion, sample after sample: `nq` positions each, and as many velocities and
+    /// accelerations as there are [coordinates](Self::coordinates). With loops, positions close the loops.
+    pub fn samples<'a>(&self, count: usize, q: &'a [f64], v: &'a [f64], a: &'a [f64]) -> Result<Samples<'a>> {
+        match self.closed() {
+            Some(closed) => Samples::closed(closed, count, q, v, a),
+            None => Samples::new(&self.dynamics, count, q, v, a),
+        }
     }
 
     /// Number of coordinates: those of the mechanism, with loops the independent ones.

@@ -1,7 +1,6 @@
 //! Construction of equations without redundant joint terms: those that act exactly like base parameters.
 
 use crate::Result;
-use crate::dynamics::Samples;
 use crate::estimation::equations::Equations;
 use crate::estimation::joint_model::terms::{JointModel, Term};
 use crate::estimation::least_squares::fit::information;
@@ -85,10 +84,7 @@ impl Equations<'_> {
         let v: Vec<f64> = (0..count * nv).map(|_| 3.0 * next()).collect();
         let a: Vec<f64> = (0..count * nv).map(|_| 10.0 * next()).collect();
         let tau = vec![0.0; count * self.channels.len()];
-        let samples = match self.closed() {
-            Some(closed) => Samples::closed(closed, count, &q, &v, &a)?,
-            None => Samples::new(&self.dynamics, count, &q, &v, &a)?,
-        };
+        let samples = self.samples(count, &q, &v, &a)?;
         let mut data = Measurements::new(samples, &tau);
         let columns: Vec<f64> = (0..count * self.joint_model().columns.len()).map(|_| next()).collect();
         data.columns = Some(&columns);
