@@ -1,4 +1,4 @@
-//! What can be wrong with a log.
+//! Error type of the crate.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A log: named columns of numbers.
+//! Log in memory: named columns of numbers.
 
 use crate::error::{Error, Place, Result};
 

@@ -1,4 +1,4 @@
-//! Linear systems with symmetric positive definite matrices of one size, solved again and again.
+//! Cholesky solver for many symmetric positive definite systems of one size.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{LltRegularization, cholesky_in_place, cholesky_in_place_scratch};

@@ -1,4 +1,4 @@
-//! The triangular factor of a tall matrix, grown block by block.
+//! Triangular factor (QR) of a tall matrix, updated block by block.
 
 use nalgebra::DMatrix;
 use pulp::{Arch, Simd, WithSimd};

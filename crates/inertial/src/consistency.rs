@@ -1,4 +1,4 @@
-//! Can ten numbers be the inertial parameters of a body?
+//! Physical consistency: whether a body with given inertial parameters can exist.
 //!
 //! They can where the 4×4 pseudo-inertia `P` ([`PseudoInertia`]) is positive semidefinite (paper 001): for a positive
 //! mass exactly where the second moments about the centre of mass, `Σ = ½ tr(I) 1 − I`, are, which is the triangle

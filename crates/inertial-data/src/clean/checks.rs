@@ -1,4 +1,4 @@
-//! Logs that say nothing, or say it in other units.
+//! Plausibility checks of a log: units, limits, content.
 
 use inertial::consistency::significant;
 

@@ -1,4 +1,4 @@
-//! The first look at a log: rows in order of time, angles without jumps, and what can be said only after the last row.
+//! First pass over a log: sorts rows by time, unwraps angles, collects statistics.
 
 use std::sync::mpsc::sync_channel;
 

@@ -1,4 +1,4 @@
-//! Values that stand alone: samples that none of their neighbours supports, such as a dropped bit of an encoder.
+//! Detection of glitches: single samples that their neighbours contradict, such as a dropped bit of an encoder.
 
 use inertial::consistency::significant;
 

@@ -1,4 +1,4 @@
-//! From stamps as they came to a uniform grid.
+//! Resampling of logged rows on a uniform time grid.
 
 use inertial::consistency::significant;
 

@@ -1,4 +1,4 @@
-//! Rows of numbers that may outgrow memory.
+//! Storage of rows in memory, and in a temporary file where they outgrow it.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};

@@ -1,4 +1,4 @@
-//! When rows were logged.
+//! Statistics of time stamps: sampling step, gaps, rounding.
 
 /// Stamps within this share of a step of the uniform grid count as uniform.
 const UNIFORM: f64 = 0.01;

@@ -1,4 +1,4 @@
-//! Which column of a log is which coordinate of a mechanism.
+//! Assignment of log columns to the coordinates of a mechanism.
 
 use inertial::mechanism::{Base, JointType, Mechanism};
 

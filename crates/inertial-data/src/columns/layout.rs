@@ -1,4 +1,4 @@
-//! What the numbers of a row mean.
+//! Layout of a row: which number is which quantity.
 
 use inertial::mechanism::{JointType, Mechanism};
 

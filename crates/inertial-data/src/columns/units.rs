@@ -1,4 +1,4 @@
-//! Units that logs are written in.
+//! Units of log columns and their factors to SI.
 
 use std::f64::consts::PI;
 

@@ -1,4 +1,4 @@
-//! A Butterworth low-pass without phase: run forward, then backward.
+//! Zero-phase Butterworth low-pass: run forward, then backward.
 
 use std::f64::consts::PI;
 

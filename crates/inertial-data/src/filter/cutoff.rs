@@ -1,4 +1,4 @@
-//! The low-pass of a log, its cut-off chosen by the motion's spectrum.
+//! Choice of the low-pass cut-off from the spectrum of the motion.
 
 use std::f64::consts::PI;
 

@@ -1,4 +1,4 @@
-//! Velocities and accelerations that were not measured, from what was, as rows stream by.
+//! Differentiation of a stream of rows: velocities and accelerations that were not measured.
 
 use crate::Result;
 use crate::columns::layout::Layout;

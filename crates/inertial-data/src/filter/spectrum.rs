@@ -1,4 +1,4 @@
-//! The bandwidth of a motion, from its spectrum.
+//! Bandwidth of a motion from its spectrum.
 
 use std::f64::consts::PI;
 

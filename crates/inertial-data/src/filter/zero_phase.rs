@@ -1,4 +1,4 @@
-//! Smoothing without phase, block by block.
+//! Zero-phase smoothing, block by block.
 //!
 //! The result is that of smoothing the whole signal at once, to rounding. A window (Savitzky–Golay) needs half a window on
 //! either side. The forward pass of the Butterworth filter carries its state from block to block and is exact. The backward

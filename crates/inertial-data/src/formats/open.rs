@@ -1,4 +1,4 @@
-//! Files of any format, recognized by their content.
+//! Detection of the file format by content.
 
 use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};

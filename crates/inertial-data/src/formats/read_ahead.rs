@@ -1,4 +1,4 @@
-//! Reading ahead in a thread of its own.
+//! Reading of a file ahead in a thread of its own.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, sync_channel};

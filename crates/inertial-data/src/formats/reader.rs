@@ -1,4 +1,4 @@
-//! Rows of a log as they come from a file.
+//! Trait of log readers and the rows they return.
 
 use crate::Result;
 

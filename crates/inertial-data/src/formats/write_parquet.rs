@@ -1,4 +1,4 @@
-//! Logs out: Parquet, for programs that have their columns in memory.
+//! Writing of logs to Parquet.
 
 use std::fs::File;
 use std::path::Path;

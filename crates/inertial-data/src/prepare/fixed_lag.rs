@@ -1,4 +1,4 @@
-//! States and torques from a stream, a fixed time after they were measured.
+//! Fixed-lag smoother: states and torques from a stream, a fixed time after they were measured.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! How to prepare a log.
+//! Options of the preparation of a log.
 
 use crate::{Error, Result};
 

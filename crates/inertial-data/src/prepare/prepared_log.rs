@@ -1,4 +1,4 @@
-//! From a log to states and torques that an estimator can use.
+//! Preparation of a log: states and forces for estimation.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What is kept of a log after filtering, and how it comes about.
+//! Filtered and downsampled records of a log.
 
 use std::collections::VecDeque;
 use std::ops::Range;

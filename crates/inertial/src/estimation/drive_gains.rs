@@ -1,4 +1,4 @@
-//! Drives whose torque is a measured current times a gain that is not known well.
+//! Identification of drive gains: torque is a measured current times an unknown gain.
 //!
 //! The force of joint `j` is `gⱼ τⱼ`: the logged torque (current times nominal gain) times an unknown factor. Noise is in the
 //! current, so the fit minimizes `Σⱼ ‖τⱼ − (Y x + known)ⱼ/gⱼ‖²/σⱼ²`. The equations `Y x = g τ` hold for any common factor of

@@ -1,4 +1,4 @@
-//! Which unknowns act in which measured force.
+//! Equations of measured forces: the unknowns that act in each of them.
 
 use std::sync::Arc;
 

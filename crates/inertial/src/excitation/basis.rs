@@ -1,4 +1,4 @@
-//! The functions of time that trajectories are made of.
+//! Basis functions of trajectories.
 
 use std::f64::consts::{PI, TAU};
 

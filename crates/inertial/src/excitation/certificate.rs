@@ -1,4 +1,4 @@
-//! What a motion shows of the unknowns: rank, standard errors, and why some stay weak.
+//! Certificate of a motion: rank, expected standard errors, and causes of weak excitation.
 
 use nalgebra::DMatrix;
 use serde::Serialize;

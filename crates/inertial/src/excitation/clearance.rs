@@ -1,4 +1,4 @@
-//! Room around the robot: capsules on its bodies, their distances, and how these change with the coordinates.
+//! Clearance: capsules on bodies, their distances and gradients.
 
 use nalgebra::Vector3;
 

@@ -1,4 +1,4 @@
-//! The unknowns that an experiment is to show, and the measured forces they act in.
+//! Columns of a design: the unknowns to excite and the measured forces they act in.
 
 use crate::Result;
 use crate::dynamics::InverseDynamics;

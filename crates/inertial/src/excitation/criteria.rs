@@ -1,4 +1,4 @@
-//! What makes an experiment good: criteria on the information matrix, with their derivatives.
+//! Optimality criteria on the information matrix, with derivatives.
 
 use nalgebra::DMatrix;
 

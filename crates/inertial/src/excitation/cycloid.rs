@@ -1,4 +1,4 @@
-//! The published design: cycloidal intervals over direction combinations, from two seeds per joint (paper 002, section V).
+//! Published design: cycloidal intervals over direction combinations, from two seeds per joint (paper 002, section V).
 
 use super::basis::{Basis, Profile};
 use super::flight::Flight;

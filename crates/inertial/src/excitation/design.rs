@@ -1,4 +1,4 @@
-//! From limits and a criterion to the motion that reveals the parameters best.
+//! Design of the most informative motion within limits.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! A motion of a free-flying robot as a function of its coefficients: regressors, information, and their derivatives.
+//! Motion of a free-flying robot as a function of its coefficients: regressors, information and derivatives.
 
 use nalgebra::{DMatrix, Matrix6};
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};

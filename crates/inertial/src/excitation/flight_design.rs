@@ -1,4 +1,4 @@
-//! Velocity knots for a free-flying robot that its sensors' noise disturbs least.
+//! Design of a free flight: velocity knots with the least Cramér–Rao bound.
 //!
 //! The Cramér–Rao bound of the errors-in-variables estimate is the inverse of the information `Σ KᵀC⁻¹K`, which a [`Criterion`]
 //! judges as it does for arms. Rates are `limit · sin x`, so that they keep their limits by themselves; logarithmic barriers

@@ -1,4 +1,4 @@
-//! Limits of a free flight beyond those of its coordinates: forces of joints and wheels, and room about the robot.
+//! Limits of a free flight: forces of joints and wheels, and clearance.
 //!
 //! With no total momentum nothing before an instant matters: the base's twist follows from momentum, its acceleration from
 //! nothing pushing it, and with both the forces. Everything is in the base's frame, room included.

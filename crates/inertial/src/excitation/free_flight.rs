@@ -1,4 +1,4 @@
-//! What one instant of free flight tells of the parameters, and how that changes with the motion.
+//! Information of one instant of free flight, and its derivatives.
 //!
 //! With no total momentum the base's twist follows from the joints' positions and rates and the wheels' rates alone,
 //! `Ic ν₀ = −h − Σ Aₖ q̇ₖ`, so an instant needs no history. Measured rates with covariance `Σ` tell

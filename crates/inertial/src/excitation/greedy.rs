@@ -1,4 +1,4 @@
-//! Sequences of movements, chosen one after the other and then exchanged.
+//! Greedy choice and exchange of movement sequences.
 //!
 //! From where the last movement ended, each next one is the candidate whose information improves the criterion most; when
 //! all are there, each waypoint in turn is exchanged for a better one, as long as that helps (Fedorov's exchange, on

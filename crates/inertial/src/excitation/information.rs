@@ -1,4 +1,4 @@
-//! The information that a motion gives of the unknowns, and how it changes with the motion.
+//! Information matrix of a motion and its gradient.
 
 use nalgebra::DMatrix;
 

@@ -1,4 +1,4 @@
-//! How far, how fast and how suddenly each coordinate may move.
+//! Limits of position, velocity and acceleration of each coordinate.
 
 use super::motion::{BASE_COORDINATES, Target, movable};
 use super::plan::Coordinate;

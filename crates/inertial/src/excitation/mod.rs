@@ -1,4 +1,4 @@
-//! Motions that reveal the parameters.
+//! Design of motions that excite the parameters.
 //!
 //! A [`Trajectory`] is linear in its coefficients: a Fourier series, a B-spline, velocities at knots, or a sequence of
 //! movements from point to point, all start and end at rest. [`Motion`] makes of it the states of a mechanism.

@@ -1,4 +1,4 @@
-//! The states of a mechanism along a trajectory.
+//! States of a mechanism along a trajectory.
 
 use nalgebra::Vector3;
 

@@ -1,4 +1,4 @@
-//! The space that a search runs in: coordinates that move, their limits, and the functions of time they follow.
+//! Search space of a design: coordinates that move, their limits and basis functions.
 
 use super::basis::Basis;
 use super::motion::{BasePullback, Target, base_state};

@@ -1,4 +1,4 @@
-//! Which intervals of a long motion are worth keeping.
+//! Selection of the informative intervals of a long motion.
 //!
 //! Algorithm 1 of paper 002 goes through the intervals once and keeps one that adds a significant singular value, lowers the
 //! condition number, or comes within `u_max` that change neither. As printed it never refreshes what it compares with, so that

@@ -1,4 +1,4 @@
-//! The optimization problem behind a design: criterion and limits as functions of a plan's variables.
+//! Optimization problem of a design: criterion and limits as functions of the variables of a plan.
 
 use nalgebra::DMatrix;
 

@@ -1,4 +1,4 @@
-//! Where searches start: states, postures and motions within the limits.
+//! Starting points of searches: states, postures and motions within the limits.
 
 use super::certificate::Seen;
 use super::columns::Columns;

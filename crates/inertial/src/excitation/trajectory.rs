@@ -1,4 +1,4 @@
-//! Joint positions over time, linear in coefficients.
+//! Trajectories: joint positions over time, linear in coefficients.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Newton's method in coordinates that know no other points than possible bodies.
+//! Newton method in charts whose every point is a possible body.
 //!
 //! The same problem as [`super::barrier`]'s, with each body in a [`Chart`]: its own ten coordinates, renewed at every
 //! iterate. Every iterate is a set of possible bodies and none costs more than the one before, so a solve may be stopped at

@@ -1,4 +1,4 @@
-//! Least squares over the cones of possible bodies: the problem, its cost, and proofs of how good a point is.
+//! Least squares over the cones of possible bodies: problem, cost and optimality bounds.
 //!
 //! Minimizes `½‖A x − b‖² + Σₖ wₖ (tr(Cₖ Pₖ(x)) − log det Pₖ(x))` subject to `Pₖ(x) ⪰ 0`, `xⱼ ≥ 0` and `aᵢ · x ≥ βᵢ`, where
 //! each `Pₖ` is the pseudo-inertia of ten consecutive variables ([`super::pseudo`]). [`super::barrier`] solves it in `x`,

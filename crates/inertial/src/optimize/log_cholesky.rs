@@ -1,4 +1,4 @@
-//! Bodies as the logarithms of a triangular factor: any ten numbers are a body, none is on the boundary.
+//! Log-Cholesky chart of a body: any ten numbers are a body, none is on the boundary.
 
 use nalgebra::Matrix4;
 

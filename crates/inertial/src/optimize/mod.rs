@@ -1,4 +1,4 @@
-//! Optimizers: some know of possible bodies (4×4 pseudo-inertias), none of robots.
+//! Optimizers: conic least squares over possible bodies, SQP, L-BFGS.
 
 pub mod barrier;
 pub mod chart;

@@ -1,4 +1,4 @@
-//! The linear map from ten parameters to the 4×4 pseudo-inertia, its adjoint, and the curvature of `−log det`.
+//! Linear map from ten parameters to the 4×4 pseudo-inertia, its adjoint, and the curvature of `−log det`.
 //!
 //! In the order of [`crate::spatial::PARAMETER_NAMES`]; the same map as [`crate::spatial::PseudoInertia`], laid out for
 //! solvers that apply it thousands of times.

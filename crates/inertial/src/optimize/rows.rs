@@ -1,4 +1,4 @@
-//! Data that stay in their factors: `½‖R K x − b‖² + ½ Σ ‖Mᵢ (xᵢ − vᵢ)‖²`.
+//! Quadratic cost kept in factors: `½‖R K x − b‖² + ½ Σ ‖Mᵢ (xᵢ − vᵢ)‖²`.
 //!
 //! `K` takes the variables to fewer unknowns that data can show, `R` are the data's rows in those. The gradient of the squared
 //! form, `AᵀA x − Aᵀb`, is rounded by a part of `‖A‖²‖x‖` in every direction, also where `K` vanishes and a prior, smaller by

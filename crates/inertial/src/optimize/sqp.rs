@@ -1,4 +1,4 @@
-//! Sequential quadratic programming: a smooth objective under many inequalities, of which few matter at a time.
+//! Sequential quadratic programming for a smooth objective under many inequalities.
 //!
 //! Each step minimizes a quadratic model (damped BFGS of the Lagrangian, Nocedal and Wright 2006, procedure 18.2) under the
 //! linearized constraints within a trust region; one slack variable with a price keeps the subproblem solvable. Steps are

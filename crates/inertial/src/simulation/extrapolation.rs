@@ -1,4 +1,4 @@
-//! Ordinary differential equations to nearly full precision, by extrapolation.
+//! Integration of ordinary differential equations by extrapolation, to nearly full precision.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! A free flight as its sensors see it, and how well a model predicts one (paper 002, section VI).
+//! Simulated free flights and prediction errors of models (paper 002, section VI).
 
 use nalgebra::{Matrix6, Vector6};
 

@@ -1,4 +1,4 @@
-//! Motion that follows from forces.
+//! Forward simulation: motion from given forces.
 
 use nalgebra::Vector3;
 

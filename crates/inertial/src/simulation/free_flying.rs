@@ -1,4 +1,4 @@
-//! A robot that floats in space and moves its joints and reaction wheels: its base answers so that momentum is kept.
+//! Free-flying robot: base motion from joint and wheel motion by conservation of momentum.
 
 use nalgebra::Vector3;
 

@@ -1,4 +1,4 @@
-//! Forces in the joints besides those of their actuators: friction, damping and springs.
+//! Passive joint forces: friction, damping and springs.
 
 use crate::mechanism::{JointType, Mechanism};
 use crate::{Error, Place, Result};

@@ -1,4 +1,4 @@
-//! What a mechanism does and its sensors read when its joints follow a trajectory or feel given forces.
+//! Simulation of motion and sensors.
 //!
 //! A [`Course`] prescribes motion or forces over time. From it, sample by sample in constant memory, [`Prescribed`] finds
 //! the forces of a given motion, [`Forward`] the motion of given forces, and [`FreeFlyer`] the motion of a floating base

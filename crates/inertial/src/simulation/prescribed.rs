@@ -1,4 +1,4 @@
-//! Sensors of a mechanism whose motion is given: inverse dynamics.
+//! Sensor readings for prescribed motion, by inverse dynamics.
 
 use super::{JointForces, Standstill};
 use crate::dynamics::{ClosedMechanism, ClosedWorkspace};

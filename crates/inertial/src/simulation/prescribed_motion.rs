@@ -1,4 +1,4 @@
-//! What is prescribed over time: positions of joints and base, rates of wheels, forces.
+//! Prescribed motion: positions of joints and base, rates of wheels, forces over time.
 
 use super::{Curve, rates};
 use crate::excitation::{Motion, Trajectory};

@@ -1,4 +1,4 @@
-//! Between a joint's velocities, which are taken in its child's frame, and the derivatives of its coordinates.
+//! Conversion between joint velocities (in the child frame) and derivatives of joint coordinates.
 
 use nalgebra::{Quaternion, Vector3};
 

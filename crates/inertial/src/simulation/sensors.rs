@@ -1,4 +1,4 @@
-//! What sensors make of true values: bias, noise and quantization, by column.
+//! Sensor model: bias, noise and quantization of each column.
 
 use crate::linalg::SplitMix;
 use crate::{Error, Result};

@@ -1,4 +1,4 @@
-//! The numbers that the recursions run on.
+//! Number field of the recursions.
 
 use std::ops::Neg;
 

@@ -1,4 +1,4 @@
-//! Spatial inertia: ten numbers, linear in everything that matters.
+//! Spatial inertia and its ten parameters.
 
 use std::ops::{Add, AddAssign, Sub};
 

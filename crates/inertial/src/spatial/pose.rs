@@ -1,4 +1,4 @@
-//! Poses (rigid displacements) and what they do to spatial vectors.
+//! Poses (rigid displacements) and the transforms of spatial vectors.
 
 use std::ops::Mul;
 

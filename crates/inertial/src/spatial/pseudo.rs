@@ -1,4 +1,4 @@
-//! The 4×4 pseudo-inertia: positive semidefinite exactly where some mass density has these parameters.
+//! Pseudo-inertia (4×4): positive semidefinite exactly where some mass density has these parameters.
 
 use nalgebra::{Matrix3, Matrix4};
 

@@ -1,4 +1,4 @@
-//! The four helpers of paper 003, section 5: `M(V,Φ)`, `k(v)`, `B(X)`, `A(Φ)`.
+//! Operators of paper 003, section 5: `M(V,Φ)`, `k(v)`, `B(X)`, `A(Φ)`.
 //!
 //! A *gradient* here is a row that multiplies the ten parameters, such as `k(v)ᵀ`.
 

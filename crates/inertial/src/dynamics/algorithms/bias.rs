@@ -1,4 +1,4 @@
-//! The generalized forces of a mechanism that its joints do not accelerate: Coriolis, centrifugal, gravity.
+//! Bias forces: Coriolis, centrifugal and gravity terms at zero joint acceleration.
 
 use crate::Result;
 use crate::dynamics::algorithms::kinematics::accelerate;

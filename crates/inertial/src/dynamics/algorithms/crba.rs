@@ -1,4 +1,4 @@
-//! The mass matrix, by composite rigid bodies.
+//! Mass matrix by the composite-rigid-body algorithm.
 
 use crate::Result;
 use crate::dynamics::{Workspace, expect_len, forward_kinematics};

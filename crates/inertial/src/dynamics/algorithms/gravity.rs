@@ -1,4 +1,4 @@
-//! What it takes to stand still.
+//! Gravity forces and their regressor.
 
 use crate::Result;
 use crate::dynamics::algorithms::bias::project;

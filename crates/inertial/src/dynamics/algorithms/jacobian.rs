@@ -1,4 +1,4 @@
-//! The Jacobian of a frame on a body.
+//! Jacobian of a frame on a body.
 
 use crate::dynamics::{Workspace, expect_len, forward_kinematics};
 use crate::mechanism::Mechanism;

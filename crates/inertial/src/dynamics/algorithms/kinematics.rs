@@ -1,4 +1,4 @@
-//! Where the bodies are and how they move.
+//! Forward kinematics: poses, velocities and accelerations of bodies; scratch memory of one thread.
 
 use nalgebra::Vector3;
 

@@ -1,4 +1,4 @@
-//! The tetrahedral-point model: torques linear in the pseudo-inertia, with geometric coefficients (paper 004, section 3).
+//! Tetrahedral-point model: torques linear in the pseudo-inertia, with geometric coefficients (paper 004, section 3).
 //!
 //! A body's frame is a tetrahedron of points `E = (x, y, z, O)`, three of them at infinity. With the pseudo-inertia `N` of
 //! eq. 44 the wrench on the body is `Σ N_mn E_m ∨ Ë_n` (eq. 38), and the force on coordinate `j` is

@@ -1,4 +1,4 @@
-//! The wrench between the robot and the world, and its regressor.
+//! Base wrench (between the robot and the world) and its regressor.
 
 use nalgebra::{SMatrix, Vector3};
 

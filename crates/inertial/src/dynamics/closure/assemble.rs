@@ -1,4 +1,4 @@
-//! From the assembly that a model suggests to a closed, regular configuration, and the choice of independent coordinates.
+//! Assembly of loops: a closed, regular configuration near that of the model, and the choice of independent coordinates.
 
 use nalgebra::{DMatrix, DVector};
 

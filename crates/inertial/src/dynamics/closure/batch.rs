@@ -1,4 +1,4 @@
-//! Many samples of a mechanism with loops: closed configurations, and torque regressors on the independent coordinates.
+//! Batch computations for mechanisms with loops: closed configurations and torque regressors on the independent coordinates.
 
 use super::closed_mechanism::{ClosedMechanism, ClosedWorkspace};
 use super::projection::{ChunkMemory, ProjectedBlock};

@@ -1,4 +1,4 @@
-//! The constraints of all loops together, scaled so that ranks and residuals mean the same for every machine.
+//! Constraints of all loops, scaled so that ranks and residuals are comparable between machines.
 
 use nalgebra::DMatrix;
 

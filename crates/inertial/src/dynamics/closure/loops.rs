@@ -1,4 +1,4 @@
-//! One loop joint: how far it is from closed, and how that changes with the coordinates of the tree.
+//! Constraint of one loop joint: residual, Jacobian and bias in the coordinates of the tree.
 //!
 //! The successor frame stands at `X` in the predecessor frame. The joint allows the poses `X(q_l)` of its own coordinates;
 //! the nearest of them is known in closed form, so these coordinates need not be carried along. What remains,

@@ -1,4 +1,4 @@
-//! The motions that meet in a singular configuration, and their order.
+//! Branches of motion at a singular configuration, and their order.
 //!
 //! In a singular configuration the constraints leave more directions free than any motion has: several motions can meet there, as a
 //! parallelogram and an antiparallelogram do where the linkage is flat. Directions in which a motion can leave are those on which the

@@ -1,4 +1,4 @@
-//! Many samples at once: four samples run in lockstep, and threads share the rest.
+//! Batch inverse dynamics: four samples in lockstep, threads over groups.
 
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 

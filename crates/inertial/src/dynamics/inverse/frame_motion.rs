@@ -1,4 +1,4 @@
-//! How a frame on one body moves, for many samples.
+//! Motion of a frame on a body, for many samples.
 
 use crate::dynamics::Samples;
 use crate::dynamics::expect_len;

@@ -1,4 +1,4 @@
-//! Inverse dynamics of one mechanism: its constant tables, and the scratch memory of a thread.
+//! Inverse dynamics of one mechanism: constant tables and the scratch memory of a thread.
 
 use crate::Result;
 use crate::dynamics::expect_len;

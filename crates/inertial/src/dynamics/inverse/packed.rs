@@ -1,4 +1,4 @@
-//! The nonzero blocks of a torque regressor, packed.
+//! Layout of the nonzero blocks of a torque regressor.
 
 use std::ops::Range;
 

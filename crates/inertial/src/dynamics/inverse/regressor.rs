@@ -1,4 +1,4 @@
-//! The torque regressor in body coordinates.
+//! Torque regressor in body coordinates.
 //!
 //! Each coordinate's mode is carried outward along the tree; where it meets a body, its row of that body's ten columns
 //! is a closed form in the body's motion. The six rows of a floating base are the wrench itself, turned into the base's

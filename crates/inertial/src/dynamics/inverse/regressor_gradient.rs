@@ -1,4 +1,4 @@
-//! How a weighted sum of regressor entries changes with the motion: the regressor's recursion run backwards.
+//! Gradient of weighted sums of regressor entries with respect to the motion (reverse mode).
 //!
 //! The entries of a coordinate's mode `[z; l]` and a body, weighted with ten numbers `g`, sum to `l · F + z · N` where
 //! `[N; F]` is the wrench that a body with the parameters `g` needs. Its derivatives flow back to the modes and to the

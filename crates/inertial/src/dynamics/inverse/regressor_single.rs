@@ -1,4 +1,4 @@
-//! The torque regressor of one configuration: here the lanes are columns.
+//! Torque regressor of one configuration; the SIMD lanes are columns.
 //!
 //! As for [many samples](super::regressor), each coordinate's mode is carried outward in body coordinates. The wrench of
 //! a body's ten columns lies in rows of lane blocks (mass and first moment; inertia), so that a row of the result is a

@@ -1,4 +1,4 @@
-//! What inverse dynamics needs of a mechanism, computed once.
+//! Constant tables of a mechanism for inverse dynamics.
 
 use nalgebra::{Matrix3, Vector3};
 

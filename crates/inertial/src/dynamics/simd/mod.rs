@@ -1,4 +1,4 @@
-//! The numbers that the kernels run on: one `f64`, or four samples side by side.
+//! SIMD abstraction of the kernels: one `f64`, or four samples side by side.
 //!
 //! The kernels are written once, generic over [`Lane`]; which instructions they become is decided where they are
 //! instantiated. Everything here must be inlined into the function that enables the instructions, so the kernels use no

@@ -1,4 +1,4 @@
-//! Sums of products of rows, four samples side by side: what information matrices are made of.
+//! Sums of products of rows for information matrices, four samples side by side.
 
 use crate::dynamics::simd::{Four, Lane, PlainFour, has_fused};
 

@@ -1,4 +1,4 @@
-//! Vectors and matrices of three lanes, with every product ready to be fused.
+//! Three-vectors and 3×3 matrices of SIMD lanes, with fused products.
 
 use crate::dynamics::simd::Lane;
 

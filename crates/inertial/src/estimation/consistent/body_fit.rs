@@ -1,4 +1,4 @@
-//! The best body that can exist for rows in its ten parameters.
+//! Consistent estimate of one body from rows in its ten parameters.
 
 use nalgebra::{DMatrix, DVector, Matrix4};
 

@@ -1,4 +1,4 @@
-//! Where the mass of a body may be: ellipsoids and boxes around it, ranges of mass and centre of mass.
+//! Bounds on bodies: ellipsoids and boxes around them, ranges of mass and centre of mass.
 //!
 //! A body within the ellipsoid `(x − c)ᵀ A (x − c) ≤ 1` has `∫ (1 − (x − c)ᵀ A (x − c)) dm ≥ 0`, which is `tr(P Q) ≥ 0` with
 //! `Q = [[−A, A c], [cᵀA, 1 − cᵀA c]]`: linear in the parameters. A box is one slab per axis. Masses and centres of mass

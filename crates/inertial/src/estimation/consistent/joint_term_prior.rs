@@ -1,4 +1,4 @@
-//! How large the joints' own terms can be: what holds those that a motion does not show.
+//! Prior of joint terms: their likely size, for terms that the motion does not excite.
 //!
 //! Bodies have a prior, of the model or guessed from its size. Friction, offsets and rotors have one too, wide enough that it matters
 //! only where the data are almost silent: a joint that is held still, or a motion so slow that inertia drowns in friction.

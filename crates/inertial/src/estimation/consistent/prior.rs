@@ -1,4 +1,4 @@
-//! What is believed of the bodies before anything is measured.
+//! Prior of bodies: the values of the model, or a guess from its geometry.
 
 use nalgebra::{Matrix3, Vector3};
 

@@ -1,4 +1,4 @@
-//! Parameters that bodies can have: least squares over the cones of possible bodies, with a prior.
+//! Consistent estimator: least squares over physically possible bodies, with a prior.
 //!
 //! Over all parameters $\pi$ (ten per body) and joint terms $\varphi$ this finds
 //! $$\min_{\pi, \varphi} \quad \frac12 \sum_c w_c^2 \lVert Y_c (K \pi, \varphi) - \tau_c \rVert^2 + W \sum_i d(P_{0,i}, P_i)

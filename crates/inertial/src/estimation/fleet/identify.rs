@@ -1,4 +1,4 @@
-//! Many robots of one type: link parameters in common, friction, offsets and payload of each robot's own.
+//! Identification of a fleet: common link parameters; friction, offsets and payload of each robot.
 //!
 //! A robot's own terms act each in the force of one coordinate, so they are eliminated from that coordinate's factor alone:
 //! with the factor's columns ordered `[own | common | τ]`, an orthogonal map makes it

@@ -1,4 +1,4 @@
-//! What single robots of a fleet carry.
+//! Payloads of single robots of a fleet.
 //!
 //! A payload `π` on a robot adds `K π` to the base parameters that it has in common with the others. Its own terms eliminated,
 //! the robot says `A β + B π ≈ b` with `B = A K`, each coordinate's rows divided by its noise. `[Q₁ Q₂]` an orthonormal basis,

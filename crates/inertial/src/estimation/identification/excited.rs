@@ -1,4 +1,4 @@
-//! What a motion showed, measured against what was believed before.
+//! Excited directions: combinations of unknowns that the data determine, compared with the prior.
 //!
 //! A measured motion is never quite still: what a filter leaves of noise moves every joint a little, and as a matter of rank
 //! everything is shown. A direction of the unknowns counts as shown where its standard error by the data alone is less than [`LEAST`]

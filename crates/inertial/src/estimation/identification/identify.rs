@@ -1,4 +1,4 @@
-//! All the way from a summary to the result that people read.
+//! Identification: from a summary to the result.
 
 use std::collections::BTreeMap;
 

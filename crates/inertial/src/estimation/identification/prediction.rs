@@ -1,4 +1,4 @@
-//! The forces that given unknowns predict, sample by sample.
+//! Prediction of forces from values of the unknowns, sample by sample.
 
 use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::identification::result::Identification;

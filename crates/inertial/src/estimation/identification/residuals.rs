@@ -1,4 +1,4 @@
-//! How well given unknowns explain what was measured.
+//! Residuals of given unknowns: relative size, whiteness, validation.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! The result that people read.
+//! Result of an identification.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What sensors leave out of reach of any motion.
+//! Unknowns that no motion can excite because a force is not measured.
 //!
 //! The unknowns are those of complete measurement, so that logs of different sensors merge; forces that no log has make some of
 //! them invisible, which is no fault of the motion.

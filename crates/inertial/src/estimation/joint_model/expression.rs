@@ -1,4 +1,4 @@
-//! Formulas in the coordinates of a mechanism, as users write them.
+//! Expressions in the coordinates of a mechanism, written by users.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! What a file says of the joints: couplings, springs, counterbalances.
+//! Joint-model files: couplings, springs, counterbalances.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

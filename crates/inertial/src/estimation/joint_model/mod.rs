@@ -1,4 +1,4 @@
-//! The model of the joints: friction, springs, drive couplings and terms that a user writes.
+//! Joint models: friction, springs, drive couplings and terms written by users.
 
 pub(crate) mod expression;
 pub(crate) mod file;

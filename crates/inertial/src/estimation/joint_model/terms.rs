@@ -1,4 +1,4 @@
-//! The joints' own model: terms that are linear in one unknown each.
+//! Joint terms, each linear in one unknown.
 
 use serde::{Deserialize, Serialize};
 

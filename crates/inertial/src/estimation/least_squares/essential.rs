@@ -1,4 +1,4 @@
-//! Essential parameters: those that the noise does not cover.
+//! Essential parameters: those that are significant against their standard error.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Least squares for the unknowns, ordinary or weighted by each joint's noise, with their covariance.
+//! Ordinary and weighted least squares for the unknowns, with covariance.
 
 use nalgebra::{DMatrix, DVector};
 

@@ -1,4 +1,4 @@
-//! Estimates that outliers do not move: iteratively reweighted least squares with Huber's weights.
+//! Robust least squares: iteratively reweighted with Huber weights.
 
 use crate::Result;
 use crate::estimation::equations::Equations;

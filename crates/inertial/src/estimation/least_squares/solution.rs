@@ -1,4 +1,4 @@
-//! The solution of rows of equations, from their factor.
+//! Minimum-norm solution of a triangular factor.
 
 use nalgebra::{DMatrix, DVector};
 

@@ -1,4 +1,4 @@
-//! Finds drives that turn with two neighbouring joints, by what the data say.
+//! Detection of drives that turn with two neighbouring joints.
 //!
 //! For two neighbouring revolute joints with speeds `a` and `b` the two drives turn with two of `a`, `b`, `a + b`, `b − a`.
 //! All choices have as many unknowns, so their residuals compare directly: weighted by the noise, the difference of two

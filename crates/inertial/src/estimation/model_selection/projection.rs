@@ -1,4 +1,4 @@
-//! From all columns that a summary holds to those of one model of the joints.
+//! Projection of a summary of all candidate columns onto those of one joint model.
 //!
 //! Where the joints' model is to be found from the data (couplings, Stribeck speeds), a summary holds the columns of every
 //! candidate, each of one coordinate's force: the *wide* equations. A model's own columns are combinations of these, so its

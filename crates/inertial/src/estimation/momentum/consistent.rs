@@ -1,4 +1,4 @@
-//! Bodies that can exist, from the momentum of a free-flying robot.
+//! Consistent estimator from the momentum of a free-flying robot.
 //!
 //! Minimizes `½ Σ eᵀ C⁻¹ e + W Σ_bodies d(P₀, P)` over possible bodies: the likelihood of
 //! [`MomentumEquations::errors_in_variables`] with the prior and the cones of [`crate::estimation::consistent::problem`]. The noise stands in the

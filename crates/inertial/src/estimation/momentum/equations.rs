@@ -1,4 +1,4 @@
-//! Parameters of a free-flying robot from its momentum (paper 002): the equations, and their linear estimates.
+//! Momentum equations of a free-flying robot (paper 002).
 //!
 //! At every sample $$K(q, \nu) \varphi = m:$$ the momentum of the robot without its wheels, at the base's origin in the base's axes,
 //! is linear in the base parameters $\varphi$, and $K$ is linear in the measured rates $\nu$ (base twist and joints). With zero total

@@ -1,4 +1,4 @@
-//! Maximum likelihood where the noise stands in the regressor.
+//! Errors-in-variables estimator: maximum likelihood with noise in the regressor.
 //!
 //! The true rates are unknowns too. For given parameters the likeliest are `ν̂ = ν − Σ Aᵀ C⁻¹ e`, and what remains to be
 //! minimized is `Σ eᵀ C⁻¹ e` with `e = K(q, ν) φ − m` and `C = A(φ) Σ A(φ)ᵀ`. Because `K` is linear in the rates its gradient

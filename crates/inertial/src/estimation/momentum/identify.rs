@@ -1,4 +1,4 @@
-//! From rates and momenta to the result that people read.
+//! Identification from momentum: from rates and momenta to the result.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What single samples of momentum say, and how their rows become a solution.
+//! Rows of the momentum equations of single samples, and their reduction.
 
 use nalgebra::{DMatrix, Matrix6, SMatrix, Vector6};
 

@@ -1,4 +1,6 @@
-//! One rigid body behind a force/torque sensor (paper 001, eq. 4): `Y(a, v) π + offset = f`.
+//! Rigid body behind a force/torque sensor (paper 001, eq. 4): `Y(a, v) π + offset = f`.
+//!
+//! 4): `Y(a, v) π + offset = f`.
 //!
 //! In the sensor's own frame only its angular velocity and acceleration and the proper acceleration of its origin matter
 //! ([`SensorMotion`]), so the body is a mechanism of one free link without gravity and its log an ordinary [`Summary`]: six

@@ -1,4 +1,4 @@
-//! A body added to one link, from the joints' torques.
+//! Identification of a payload on a link from joint torques.
 //!
 //! A payload with the parameters `π` in its link's frame changes the base parameters by `K π`: `K` are the columns of that
 //! link in the regrouping, moved to the link's frame. So summaries of the robot's own equations are all that is needed,

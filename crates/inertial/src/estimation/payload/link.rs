@@ -1,4 +1,4 @@
-//! The link that carries a payload, and what of the payload the robot can show.
+//! Link that carries a payload, and the payload parameters that the robot can identify.
 
 use nalgebra::{DMatrix, DVector};
 

@@ -1,4 +1,4 @@
-//! Estimation while the robot moves: a square-root information filter with exponential forgetting.
+//! Online estimation: a square-root information filter with exponential forgetting.
 //!
 //! The state is the triangular factor of each coordinate's equations ([`Summary`]): new samples are taken in by
 //! reflections, what is older fades. Nothing is squared and nothing grows, so the filter may run for ever; estimates are

@@ -1,4 +1,4 @@
-//! The same low-pass on both sides of the equations.
+//! Low-pass of both sides of the equations.
 
 use std::f64::consts::PI;
 

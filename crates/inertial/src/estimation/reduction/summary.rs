@@ -1,4 +1,4 @@
-//! What a log says of the unknowns, in a few kilobytes.
+//! Summary of a log: triangular factors of all channels, with counts.
 
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Planes, lines and points in their few numbers, with meet and join in closed form.
+//! Planes, lines and points, with meet and join in closed form.
 
 use nalgebra::{Vector3, Vector4};
 
