@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where in a log something was found.
+/// Place in a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// The log's file, or what it was read from.
@@ -19,13 +19,13 @@ impl Place {
         Self { file: file.into(), row: None, column: None }
     }
 
-    /// The same place, with its row.
+    /// Adds the row.
     pub fn row(mut self, row: usize) -> Self {
         self.row = Some(row);
         self
     }
 
-    /// The same place, with its column.
+    /// Adds the column.
     pub fn column(mut self, column: impl Into<String>) -> Self {
         self.column = Some(column.into());
         self
@@ -45,7 +45,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What the system says of a file, without its number.
+/// Returns the message of an I/O error, without its number.
 pub fn plain_io(error: &std::io::Error) -> String {
     use std::io::ErrorKind;
     match error.kind() {
@@ -73,7 +73,7 @@ fn one_line(text: &str) -> String {
         .collect()
 }
 
-/// What can be wrong with a log. Every message is one line that says where, what and what to do.
+/// Error of the crate. Every message is one line that says where, what and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -82,7 +82,7 @@ pub enum Error {
     Read {
         /// Where.
         place: Place,
-        /// What was expected.
+        /// Expectation.
         message: String,
     },
     /// The columns do not match the model.
@@ -90,7 +90,7 @@ pub enum Error {
     Columns {
         /// Where.
         place: Place,
-        /// What was expected.
+        /// Expectation.
         message: String,
     },
     /// The time stamps cannot be repaired.
@@ -98,7 +98,7 @@ pub enum Error {
     Time {
         /// Where.
         place: Place,
-        /// What is wrong.
+        /// Cause.
         message: String,
     },
     /// The values are in other units than SI, by the look of them.
@@ -114,7 +114,7 @@ pub enum Error {
     Content {
         /// Where.
         place: Place,
-        /// What is missing.
+        /// Missing content.
         message: String,
     },
     /// An option that fits no log.

@@ -37,7 +37,7 @@ impl Log {
         Ok(Self { file: file.to_owned(), names, columns, rows })
     }
 
-    /// Where it was read from.
+    /// Name of the source.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -52,7 +52,7 @@ impl Log {
         self.rows.len()
     }
 
-    /// Whether there is no row.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -67,7 +67,7 @@ impl Log {
         &self.columns[k]
     }
 
-    /// For each sample, its line in the file (the header being 1).
+    /// Line of each sample in the file (the header being 1).
     pub fn rows(&self) -> &[usize] {
         &self.rows
     }

@@ -15,17 +15,17 @@ mod triangle;
 pub use definite::Definite;
 pub use triangle::Triangle;
 
-/// What can be wrong with a matrix.
+/// Error of a decomposition.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// An argument of the wrong size.
     #[error("{what} has {found} entries, expected {expected}")]
     Dimension {
-        /// Which argument.
+        /// Argument.
         what: &'static str,
-        /// How many it should have.
+        /// Expected number of entries.
         expected: usize,
-        /// How many it has.
+        /// Number of entries found.
         found: usize,
     },
     /// A computation that has no answer for this input.

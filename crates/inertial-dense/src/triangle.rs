@@ -75,12 +75,12 @@ impl Triangle {
         &self.r[row * self.width..(row + 1) * self.width]
     }
 
-    /// As a matrix.
+    /// Returns the factor as a matrix.
     pub fn matrix(&self) -> DMatrix<f64> {
         DMatrix::from_row_slice(self.width, self.width, &self.r)
     }
 
-    /// Whether all entries are finite.
+    /// Returns whether all entries are finite.
     pub fn is_finite(&self) -> bool {
         self.r.iter().all(|x| x.is_finite())
     }

@@ -25,7 +25,7 @@ pub const DEFAULT_TOLERANCE: f64 = 1e-6;
 /// Units in the last place that the shift to the centre of mass may lose: it adds and subtracts a handful of terms.
 const SHIFT_ROUNDING: f64 = 16.0 * f64::EPSILON;
 
-/// What no body does.
+/// Violated condition of physical consistency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Violation {
@@ -38,7 +38,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Its name in the program's output.
+    /// Name in the program's output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mass => "mass",
@@ -54,10 +54,10 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What [`judge`] finds.
+/// Verdict of [`judge`].
 #[derive(Debug, Clone)]
 pub struct Verdict {
-    /// What is violated, with the reason in words; empty for a body that can exist.
+    /// Violated conditions, with the reason in words; empty for a body that can exist.
     pub violations: Vec<(Violation, String)>,
     /// Smallest eigenvalue of the pseudo-inertia about the frame's origin.
     pub pseudo_inertia_min_eigenvalue: f64,
@@ -66,7 +66,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether a body can have these parameters.
+    /// Returns whether a body can have these parameters.
     pub fn is_consistent(&self) -> bool {
         self.violations.is_empty()
     }
@@ -137,11 +137,11 @@ pub fn nearest(inertia: &Inertia<f64>) -> Result<Inertia<f64>> {
 /// The box of even density that has a body's inertial parameters (paper 001, theorem 1): the picture of an inertia.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cuboid {
-    /// Its centre, the centre of mass.
+    /// Centre, the centre of mass.
     pub centre: Vector3<f64>,
     /// Half its sides, `√(3 L / m)` for the second moments `L` about the centre of mass.
     pub half_sides: Vector3<f64>,
-    /// Its axes as columns, the principal axes.
+    /// Axes as columns, the principal axes.
     pub axes: Matrix3<f64>,
 }
 

@@ -55,7 +55,7 @@ pub enum Error {
     Syntax {
         /// Where.
         place: Place,
-        /// What was expected.
+        /// Expectation.
         message: String,
     },
     /// The text is well formed but describes no mechanism.
@@ -79,7 +79,7 @@ pub enum Error {
     Closure {
         /// The loop that stays open the widest.
         name: String,
-        /// Its residual (m and rad).
+        /// Residual (m and rad).
         residual: f64,
         /// Why, and what to do.
         message: String,
@@ -87,11 +87,11 @@ pub enum Error {
     /// An argument of the wrong size.
     #[error("{what} has {found} entries, expected {expected}")]
     Dimension {
-        /// Which argument.
+        /// Argument.
         what: &'static str,
-        /// How many it should have.
+        /// Expected number of entries.
         expected: usize,
-        /// How many it has.
+        /// Number of entries found.
         found: usize,
     },
     /// A number outside its range.

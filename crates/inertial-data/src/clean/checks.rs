@@ -8,9 +8,9 @@ use crate::{Error, Place, Result};
 
 /// Rates below this are no rates of a control computer: the unit of time is doubted.
 const SLOWEST_HZ: f64 = 6.0;
-/// How far beyond its limits a joint must be before its unit is doubted.
+/// Factor beyond its limits from which on the unit of a joint is doubted.
 const BEYOND: f64 = 1.5;
-/// How far beyond its limit the speed of a joint must be: files often have round numbers there. A turn per second is fine.
+/// Factor beyond its limit from which on the speed of a joint is doubted: files often have round numbers there. A turn per second is fine.
 const BEYOND_SPEED: f64 = 2.0;
 /// An angle without limits is doubted where it spans more than this (rad) and is faster than [`FAST`].
 const WIDE: f64 = 25.0;
@@ -29,7 +29,7 @@ pub(crate) fn time_unit(layout: &Layout, step: f64) -> Result<()> {
     }
 }
 
-/// What to say of a step that is too long.
+/// Returns the message about a time step that is too long.
 pub(crate) fn doubted_step(step: f64) -> Option<String> {
     if step * SLOWEST_HZ <= 1.0 {
         return None;
@@ -59,7 +59,7 @@ pub(crate) fn angle_units(layout: &Layout, survey: &Survey) -> Result<()> {
     Ok(())
 }
 
-/// What to say of an angle that went from `low` to `high`, at `speed` at most (rad/s), where its limit is far from that.
+/// Returns the message about an angle that went from `low` to `high`, at `speed` at most (rad/s), where its limit is far from that.
 pub(crate) fn doubted_angle(low: f64, high: f64, speed: f64, limit: f64) -> Option<String> {
     let reach = low.abs().max(high.abs());
     let limited = limit.is_finite() && limit > 0.0;
@@ -76,7 +76,7 @@ pub(crate) fn doubted_angle(low: f64, high: f64, speed: f64, limit: f64) -> Opti
     })
 }
 
-/// How a measured velocity compares with the position's derivative: sums of products.
+/// Comparison of a measured velocity with the derivative of the position: sums of products.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Slip {
     measured: f64,

@@ -9,7 +9,7 @@ use crate::columns::layout::Layout;
 use crate::formats::reader::{LogRows, Reader};
 use crate::{Error, Result};
 
-/// How many typical steps a row may arrive late and still be put in order; later, the clock was set back.
+/// Typical steps that a row may be late and still be sorted; beyond that the clock was set back.
 const LATE: f64 = 20.0;
 /// Turns by which a logger may wrap an angle.
 const MOST_TURNS: f64 = 100.0;
@@ -17,7 +17,7 @@ const MOST_TURNS: f64 = 100.0;
 pub(crate) const LOST: f64 = 0.1;
 /// Least range of motion (rad or m) that counts as one.
 pub(crate) const STILL: f64 = 1e-3;
-/// What was seen.
+/// Statistics of the first pass.
 pub(crate) struct Survey {
     /// Stamps of the rows, repeated ones left out.
     pub stamps: Stamps,
@@ -28,7 +28,7 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// Whether a position stays where it is.
+    /// Returns whether a position stays where it is.
     pub fn is_still(&self, place: usize) -> bool {
         let (low, high) = self.channels[place].range;
         high - low < STILL
@@ -42,7 +42,7 @@ pub(crate) struct Channel {
     pub first_missing: usize,
     /// Least and greatest value, angles unwrapped.
     pub range: (f64, f64),
-    /// The same before unwrapping, of two values on end: one alone says nothing.
+    /// Range before unwrapping, of pairs of consecutive values: a single value may be a glitch.
     pub logged: (f64, f64),
     /// Greatest change between two rows, before unwrapping.
     pub jump: f64,
@@ -56,7 +56,7 @@ pub(crate) struct Channel {
     wraps: usize,
 }
 
-/// How long a signal stayed at an extreme value.
+/// Time that a signal stayed at an extreme value.
 #[derive(Clone, Copy)]
 pub(crate) struct Plateau {
     pub value: f64,
@@ -234,7 +234,7 @@ impl<'l> Order<'l> {
         self.rows[i * self.width]
     }
 
-    /// What to say of time that never advances.
+    /// Returns the error about time that never advances.
     fn stands_still(&self) -> Error {
         let (first, second) = (self.time(0), self.time(self.lines.len().min(2) - 1));
         let message = if self.lines.len() == 1 {

@@ -6,12 +6,12 @@ use inertial::consistency::significant;
 const CHUNK: usize = 1 << 12;
 /// Rows on either side of a sample that its verdict needs: two for the value expected there, and that of two more samples.
 const REACH: usize = 4;
-/// How far from its neighbours' cubic a sample must be, in what 99 % of the samples stay within: 31 standard deviations of
+/// Distance from the cubic through its neighbours that makes a glitch, in units of what 99 % of the samples stay within: 31 standard deviations of
 /// Gaussian noise.
 const FAR: f64 = 12.0;
 /// Share of samples that may be farther away than the rest.
 const REST: f64 = 0.01;
-/// How well the errors around a lone value must follow those of a single wrong sample, in its own error. A kink, which is
+/// Tolerance of the errors around a glitch against those of a single wrong sample, relative to its own error. A kink, which is
 /// what comes nearest, is off by 0.167.
 const SHAPE: f64 = 0.15;
 /// A column with more lone values than this share has another kind of noise, and one with more than this many as well.
@@ -24,7 +24,7 @@ const SIZE: u32 = 50;
 pub(crate) struct Glitch {
     /// Number of its row.
     pub row: usize,
-    /// Its line in the file.
+    /// Line in the file.
     pub line: usize,
     pub place: usize,
     pub value: f64,
@@ -43,10 +43,10 @@ pub(crate) struct Watch {
 }
 
 struct Channel {
-    /// How many errors are of a size.
+    /// Histogram of error sizes.
     sizes: Vec<u32>,
     count: usize,
-    /// What is far, and of how many errors that was known.
+    /// Limit of errors, and the number of errors it was computed from.
     limit: f64,
     known: usize,
     found: Vec<Glitch>,
@@ -61,7 +61,7 @@ impl Channel {
         }
     }
 
-    /// What is far by the errors so far; told anew where there are a quarter more of them.
+    /// Updates the limit from the errors so far, each time their number has grown by a quarter.
     fn judge(&mut self) {
         if 4 * self.count >= 5 * self.known {
             (self.limit, self.known) = (self.limit(), self.count);
@@ -80,7 +80,7 @@ impl Channel {
 }
 
 impl Watch {
-    /// For rows of `width` numbers, time included.
+    /// Creates the detector for rows of `width` numbers, time included.
     pub fn new(width: usize) -> Self {
         let channel = |_| Channel {
             sizes: vec![0; 1 << (63 - SIZE)],
@@ -146,7 +146,7 @@ impl Watch {
         }
     }
 
-    /// All that were found, in order of rows.
+    /// Returns all glitches, in order of rows.
     pub fn finish(self) -> Vec<Glitch> {
         let most = MOST.1.min((MOST.0 * (self.first + self.lines.len()) as f64).ceil() as usize);
         let mut out = Vec::new();
@@ -163,7 +163,7 @@ impl Watch {
     }
 }
 
-/// What to say of them, column by column.
+/// Returns notes about the glitches, column by column.
 pub(crate) fn notes(glitches: &[Glitch], names: &[String]) -> Vec<String> {
     let mut out = Vec::new();
     for (place, name) in names.iter().enumerate() {

@@ -17,7 +17,7 @@ const BLOCK: usize = 1 << 13;
 /// of a motion within a fifth of the cut-off changes its filtered acceleration by less than a hundredth.
 const BRIDGED: f64 = 0.125;
 
-/// What takes rows, with a mark for each; see [`Layout::doubt`].
+/// Consumer of rows, with marks of each; see [`Layout::doubt`].
 type Sink<'s> = dyn FnMut(&[f64], &[u64]) -> Result<()> + 's;
 
 /// A uniform grid for a log.
@@ -118,7 +118,7 @@ impl Grid {
         self.holes.then(|| format!("samples near gaps longer than {short:.3} s are left out of the fit"))
     }
 
-    /// Whether the rows are those that were logged, none between them.
+    /// Returns whether the rows are those that were logged, none between them.
     pub fn is_direct(&self) -> bool {
         self.direct
     }
@@ -191,7 +191,7 @@ struct Bridge<'l> {
     hole: Vec<u64>,
     /// Rows looked at.
     seen: usize,
-    /// For each value, the first row of a gap that has not ended.
+    /// First row of the open gap of each value.
     open: Vec<Option<usize>>,
     /// Time and value before it.
     known: Vec<Option<(f64, f64)>>,

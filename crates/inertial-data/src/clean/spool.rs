@@ -25,7 +25,7 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// Of rows of `width` numbers.
+    /// Creates an empty spool of rows of `width` numbers.
     pub fn new(width: usize) -> Self {
         Self::with_limit(width, IN_MEMORY)
     }

@@ -25,7 +25,7 @@ pub(crate) struct Stamps {
     squares: f64,
     /// Steps of uniform grids from the first stamp that all stamps fit.
     fits: (f64, f64),
-    /// The same where they were rounded to a unit, as long as all of them were.
+    /// The same for stamps rounded to a unit, as long as all of them were.
     rounded: [Option<(f64, f64)>; 4],
     /// The first steps.
     steps: Vec<f64>,
@@ -111,7 +111,7 @@ impl Stamps {
         }
     }
 
-    /// Whether the stamps are uniform as they are.
+    /// Returns whether the stamps are uniform as they are.
     pub fn is_uniform(&self) -> bool {
         let step = self.mean_step();
         self.fits.0 <= step && step <= self.fits.1

@@ -13,7 +13,7 @@ const WRENCH: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
 /// The four quantities of a joint, longest name first so that `ddq1` is not read as `d` and `dq1`.
 const QUANTITIES: [&str; 4] = ["ddq", "dq", "tau", "q"];
 
-/// For each coordinate of a mechanism, the number of its column.
+/// Column numbers of the coordinates of a mechanism.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     /// Time.
@@ -28,11 +28,11 @@ pub struct Columns {
     pub tau: Vec<Option<usize>>,
     /// The further columns that were asked for.
     pub extra: Vec<usize>,
-    /// What people should know about the match.
+    /// Notes about the assignment.
     pub notes: Vec<String>,
 }
 
-/// How the joints' columns are named.
+/// Naming style of joint columns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     /// `q.elbow`.
@@ -158,7 +158,7 @@ fn drop_partial(mechanism: &Mechanism, quantity: &str, found: &mut [Option<usize
     }
 }
 
-/// Which velocity coordinates must have a torque column.
+/// Returns which velocity coordinates must have a torque column.
 fn required_torques(
     mechanism: &Mechanism,
     torque_joints: &[String],
@@ -207,7 +207,7 @@ fn style_of(file: &str, names: &[String]) -> Result<Style> {
     }
 }
 
-/// Whether a position coordinate is an angle that may have been logged in degrees or wrapped.
+/// Returns whether a position coordinate is an angle that may have been logged in degrees or wrapped.
 pub(crate) fn is_angle(mechanism: &Mechanism, q: usize) -> bool {
     mechanism.joints().iter().filter(|j| j.follows.is_none() && j.q_range().contains(&q)).any(|j| {
         match j.joint_type {

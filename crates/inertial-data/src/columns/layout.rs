@@ -5,9 +5,9 @@ use inertial::mechanism::{JointType, Mechanism};
 use crate::columns::assignment::is_angle;
 use crate::{Columns, Place};
 
-/// Which columns of a file are read, and what each is to the mechanism. Places count within a row, time left out.
+/// Columns of a file that are read, and the quantity of each. Places count within a row, time left out.
 pub(crate) struct Layout {
-    /// Where it was read from.
+    /// Name of the source.
     pub file: String,
     /// Name of the time's column.
     pub time: String,

@@ -41,7 +41,7 @@ pub struct ColumnMap {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MapText {
-    /// By quantity: `t`, `q`, `dq`, `ddq`, `tau`, or any other group before the dot.
+    /// Units by quantity: `t`, `q`, `dq`, `ddq`, `tau`, or any other group before the dot.
     #[serde(default)]
     units: BTreeMap<String, String>,
     /// Names in the log, and in the model.

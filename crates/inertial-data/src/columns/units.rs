@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-/// What is measured.
+/// Physical dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dimension {
     Time,
@@ -88,7 +88,7 @@ pub(crate) fn unit(name: &str) -> Option<(Dimension, f64)> {
     UNITS.iter().find(|(known, ..)| *known == plain).map(|&(_, dimension, size)| (dimension, size))
 }
 
-/// What a column of the contract may measure; nothing where the name is not one of them.
+/// Dimensions that a named column may have; none where the name is not known.
 pub(crate) fn dimensions(column: &str) -> &'static [Dimension] {
     let (group, part) =
         column.split_once('.').unwrap_or((column.trim_end_matches(|c: char| c.is_ascii_digit()), ""));

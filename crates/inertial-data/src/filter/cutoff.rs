@@ -28,12 +28,12 @@ pub(crate) struct Choice {
     pub notes: Vec<String>,
 }
 
-/// What one signal wants.
+/// Cut-off that one signal needs.
 struct Vote<'n> {
     name: &'n str,
     band: Band,
     hz: f64,
-    /// The same but for noise.
+    /// Cut-off without regard to noise.
     wanted: f64,
     /// Share of noise in the acceleration then.
     noise: f64,

@@ -8,7 +8,7 @@ const REACH: usize = 2;
 
 /// One sample with all derivatives.
 pub(crate) struct MotionState<'s> {
-    /// Its number.
+    /// Number.
     pub index: usize,
     pub q: &'s [f64],
     pub v: &'s [f64],
@@ -69,7 +69,7 @@ impl Queue {
 }
 
 impl<'l> Derive<'l> {
-    /// For `count` samples, `step` seconds apart; states of every n-th are wanted.
+    /// Creates the differentiator for `count` samples, `step` seconds apart; returns states of every n-th.
     pub fn new(layout: &'l Layout, step: f64, count: usize, every: usize) -> Self {
         let nv = layout.nv();
         Self {

@@ -11,7 +11,7 @@ const WEAK: f64 = 1e-4;
 const CLEAR: f64 = 20.0;
 /// Share of a motion's energy within its bandwidth.
 const ENERGY: f64 = 0.999;
-/// Where in the band there is noise alone, in halves of the rate. Derivatives and interpolation are weak above.
+/// Part of the band that holds noise alone, relative to half the rate. Derivatives and interpolation are weak above.
 const QUIET: [f64; 2] = [0.5, 0.9];
 
 /// The frequency below which 99.9 % of the energy of every signal lies. Bins below −40 dB of the signal's peak are left out,
@@ -66,7 +66,7 @@ struct Pair {
 }
 
 impl Spectrum {
-    /// Of `channels` signals of `count` samples.
+    /// Creates the spectrum of `channels` signals of `count` samples.
     pub fn new(channels: usize, count: usize) -> Self {
         let parts = count.div_ceil(PART).max(1);
         let size = count.div_ceil(parts).max(1).next_power_of_two();
@@ -101,7 +101,7 @@ impl Spectrum {
         }
     }
 
-    /// What is motion in each signal; nothing where it stands still or where only noise is. `derived` tells which signals are
+    /// Returns the band of motion of each signal; none where it stands still or holds only noise. `derived` tells which signals are
     /// derivatives of positions (see [`Derive`](crate::filter::differentiate::Derive)): their noise rises with the frequency as their gain does.
     pub fn bands(&self, rate_hz: f64, derived: impl Fn(usize) -> bool) -> Vec<Option<Band>> {
         let peaks =

@@ -66,7 +66,7 @@ pub(crate) struct Smoother {
 pub(crate) type Sink<'s> = &'s mut dyn FnMut(&[f64], &[f64]) -> Result<()>;
 
 impl Smoother {
-    /// For a signal of `count` rows.
+    /// Creates the smoother for a signal of `count` rows.
     pub fn new(kernel: Option<Kernel>, width: usize, count: usize) -> Self {
         let pad = kernel.as_ref().map_or(0, Kernel::pad).min(count.saturating_sub(1));
         // A block as long as what follows it costs at most one pass more.

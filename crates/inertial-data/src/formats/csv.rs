@@ -38,7 +38,7 @@ const LONGEST_LINE: usize = 16 << 20;
 pub struct CsvReader<'a> {
     file: String,
     header: Vec<String>,
-    /// For each column of the file, its place in the rows.
+    /// Place in the rows of each column of the file.
     slots: Vec<Option<usize>>,
     width: usize,
     stream: Box<dyn Read + Send + 'a>,
@@ -234,11 +234,11 @@ impl CsvReader<'_> {
     }
 }
 
-/// What one thread made of its text; lines count from 0.
+/// Parsed text of one thread; lines count from 0.
 struct Piece {
     rows: LogRows,
     lines: usize,
-    /// What is wrong with line number `lines`.
+    /// Fault in line number `lines`.
     fault: Option<Fault>,
 }
 
@@ -364,7 +364,7 @@ fn number(cell: &[u8]) -> Option<f64> {
     (!value.is_infinite()).then_some(value)
 }
 
-/// What to say of a first line that other programs write.
+/// Returns the message about a first line that is no header.
 fn no_header(line: &[u8]) -> Option<&'static str> {
     let line = line.trim_ascii_end();
     let has = |b: u8| line.contains(&b);

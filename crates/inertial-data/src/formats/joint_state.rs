@@ -71,7 +71,7 @@ impl<'a> Cdr<'a> {
         }
     }
 
-    /// Its length counts the zero at its end.
+    /// Length counts the zero at its end.
     fn string(&mut self) -> Result<String, String> {
         let length = self.length(1)?;
         let bytes = self.take(length)?;

@@ -14,7 +14,7 @@ use crate::formats::parquet::{self, ParquetReader};
 use crate::formats::reader::{LogRows, Reader};
 use crate::{Error, Place, Result, plain_io};
 
-/// How to read a file.
+/// Options of reading a file.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     /// Other names and units than those of the contract.

@@ -181,7 +181,7 @@ impl Reader for ParquetReader {
     }
 }
 
-/// What makes seconds of a time stamp; one for other numbers.
+/// Factor from a time stamp to seconds; one for other numbers.
 fn seconds(descriptor: &ColumnDescriptor) -> f64 {
     match (descriptor.logical_type_ref(), descriptor.converted_type()) {
         (Some(LogicalType::Timestamp(stamp)), _) => match stamp.unit {

@@ -9,17 +9,17 @@ pub struct LogRows {
     pub width: usize,
     /// One row after the other; a gap is NaN.
     pub values: Vec<f64>,
-    /// For each row, where it stands in the file: the line of a text (the header being 1), else the number of the record.
+    /// Place of each row in the file: the line of a text (the header being 1), else the number of the record.
     pub lines: Vec<usize>,
 }
 
 impl LogRows {
-    /// How many.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -28,7 +28,7 @@ impl LogRows {
 /// A log that is read once, from its start to its end, in pieces of bounded size; perhaps by another thread than the one that
 /// works on the rows.
 pub trait Reader: Send {
-    /// What it reads from.
+    /// Name of the source.
     fn file(&self) -> &str;
 
     /// Names of all columns.

@@ -25,7 +25,7 @@ const WIDEST_HOLE: f64 = 0.25;
 /// One smoothed sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamSample {
-    /// When it was measured.
+    /// Time of measurement.
     pub t: f64,
     /// Positions.
     pub q: Vec<f64>,
@@ -37,7 +37,7 @@ pub struct StreamSample {
     pub tau: Vec<f64>,
     /// Forces as measured.
     pub tau_raw: Vec<f64>,
-    /// Which forces to use: measured, and not of a joint near standstill.
+    /// Forces to use: measured, and not of a joint near standstill.
     pub keep: Vec<bool>,
     /// The part of the samples that smoothing leaves independent.
     pub independent: f64,
@@ -78,11 +78,11 @@ pub struct FixedLag<'m> {
     rows: VecDeque<Row>,
     /// The first row that has not been the middle of a window.
     next: usize,
-    /// When the unbroken stretch began.
+    /// Start of the stretch without gaps.
     began: f64,
     /// Greatest speed of each coordinate so far.
     fastest: Vec<f64>,
-    /// What the units are judged by; absent where they are trusted.
+    /// Statistics for the check of units; absent where they are trusted.
     units: Option<Units>,
 }
 
@@ -90,16 +90,16 @@ pub struct FixedLag<'m> {
 const STEPS: usize = 20;
 const SAMPLES: usize = 100;
 
-/// What was seen of the stream that tells its units.
+/// Statistics of the stream for the check of units.
 #[derive(Debug)]
 struct Units {
     names: Vec<String>,
     /// Steps so far, and the shortest of them.
     steps: usize,
     shortest: f64,
-    /// Of each position as it came: least, greatest, last, and the greatest speed.
+    /// Least, greatest and last value and greatest speed of each logged position.
     positions: Vec<[f64; 4]>,
-    /// How measured velocities and accelerations compare with derivatives, and in how many samples.
+    /// Comparison of measured velocities and accelerations with derivatives.
     slips: [Vec<Slip>; 2],
     samples: usize,
 }
@@ -112,7 +112,7 @@ struct Row {
 }
 
 impl<'m> FixedLag<'m> {
-    /// For the stream that `log` begins, with a window of `window` seconds; of the options those about columns and slow joints
+    /// Creates the smoother of the stream that `log` begins, with a window of `window` seconds; of the options those about columns and slow joints
     /// count.
     pub fn new(mechanism: &'m Mechanism, log: &Log, window: f64, options: &Options) -> Result<Self> {
         if mechanism.nq() != mechanism.nv() {
@@ -173,7 +173,7 @@ impl<'m> FixedLag<'m> {
         Ok(())
     }
 
-    /// What people should know about the columns.
+    /// Notes about the columns.
     pub fn notes(&self) -> &[String] {
         &self.columns.notes
     }

@@ -8,7 +8,7 @@ pub enum Cutoff {
     /// [`Options::bandwidths`] times the bandwidth of the motion.
     #[default]
     Auto,
-    /// In Hz.
+    /// Cut-off in Hz.
     Hz(f64),
     /// No filter.
     Off,
@@ -37,17 +37,17 @@ impl Default for Filter {
     }
 }
 
-/// Whether some columns must be there.
+/// Whether columns are required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Need {
     /// A log without them is refused.
     #[default]
     Required,
-    /// They are used where they are there.
+    /// Used where present.
     Optional,
 }
 
-/// How to prepare a log.
+/// Options of the preparation of a log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Cut-off of the low-pass.

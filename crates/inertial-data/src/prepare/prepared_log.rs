@@ -45,7 +45,7 @@ pub struct Prepared {
     pub tau: Vec<f64>,
     /// The same, unfiltered.
     pub tau_raw: Vec<f64>,
-    /// Which of the forces to use, `nv` per sample: measured, not in a filter's transient, not bridged, not saturated, and
+    /// Forces to use, `nv` per sample: measured, not in a filter's transient, not bridged, not saturated, and
     /// not of a joint near standstill.
     pub keep: Vec<bool>,
     /// Samples, one mark each, that are neither bridged nor in a filter's transient: those of `extra` to use.
@@ -62,7 +62,7 @@ pub struct Prepared {
     pub cutoff_hz: Option<f64>,
     /// The low-pass for both sides of equations of these samples, with half the cut-off; none where nothing was filtered.
     pub row_filter: Option<RowFilter>,
-    /// What was repaired and chosen, for people.
+    /// Notes about repairs and choices.
     pub notes: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl Prepared {
         self.t.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.t.is_empty()
     }
@@ -147,7 +147,7 @@ impl PreparedLog {
         Self::watched(mechanism, reader, options, &mut |_| ())
     }
 
-    /// The same; `watch` is told the share of the work that is done, 0 to 1.
+    /// Prepares a log; `watch` is told the share of the work that is done, 0 to 1.
     pub fn watched(
         mechanism: &Mechanism,
         reader: &mut dyn Reader,
@@ -258,12 +258,12 @@ impl PreparedLog {
         self.records.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What was repaired and chosen, for people.
+    /// Notes about repairs and choices.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -345,7 +345,7 @@ impl PreparedLog {
         Ok(out)
     }
 
-    /// All samples at once, with the notes.
+    /// Reads all samples at once, with the notes.
     pub fn whole(&mut self) -> Result<Prepared> {
         let mut out = self.read(0..self.len())?;
         out.notes.clone_from(&self.notes);
@@ -419,7 +419,7 @@ pub fn prepare_columns(log: &Log, motion: &[&str], options: &Options) -> Result<
     PreparedLog::of_columns(&mut LogReader::new(log), motion, options)?.whole()
 }
 
-/// For samples of a rate that passed a filter at the log's rate.
+/// Returns the row filter for samples that passed a filter at the rate of the log.
 fn row_filter(
     (kernel, cutoff_hz): (&Kernel, f64),
     log_rate_hz: f64,

@@ -12,12 +12,12 @@ use crate::columns::layout::Layout;
 use crate::filter::differentiate::Derive;
 use crate::filter::zero_phase::{Kernel, Smoother};
 
-/// What is kept of a sample: states, forces and further columns, filtered and raw, and marks.
+/// Record of a sample: states, forces and further columns, filtered and raw, and marks.
 pub(crate) struct Record {
     pub width: usize,
     /// Velocity coordinates whose force was measured.
     pub measured: Vec<usize>,
-    /// Those whose force saturates, and the values at which it does.
+    /// Columns whose force saturates, and the values at which it does.
     pub saturated: Vec<(usize, [f64; 2])>,
     /// Position and velocity coordinate of joints that do not move, and where they stand: what differs from that is noise, and its
     /// derivatives would be taken for motion.
@@ -78,11 +78,11 @@ pub(crate) struct Recorder<'l> {
     derive: Derive<'l>,
     pub records: Spool,
     row: Vec<f64>,
-    /// For each bit of doubt.
+    /// Marks of each kind of doubt.
     marks: Vec<Marks>,
     /// Greatest speeds.
     pub speeds: Vec<f64>,
-    /// Of velocities and of accelerations.
+    /// Comparisons of velocities and of accelerations with derivatives.
     pub slips: [Vec<Slip>; 2],
 }
 
@@ -181,7 +181,7 @@ impl Marks {
         }
     }
 
-    /// Whether sample `i` is clear of them; asked in order.
+    /// Returns whether sample `i` is clear of them; asked in order.
     fn clear(&mut self, i: usize) -> bool {
         while self.near.front().is_some_and(|near| near.end <= i) {
             self.near.pop_front();

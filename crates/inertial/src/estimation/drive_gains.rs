@@ -26,14 +26,14 @@ const LEAST_OF_OWN: f64 = 1e-6;
 /// Times that a step is halved.
 const HALVINGS: usize = 30;
 
-/// What logs say of a robot with a known payload.
+/// Summary of a robot with a known payload.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownPayload<'a> {
     /// The logs.
     pub summary: &'a Summary,
-    /// Where it is fixed.
+    /// Link that carries it.
     pub link: &'a PayloadLink,
-    /// What it is, in the link's frame.
+    /// Inertia of the payload in the link frame.
     pub payload: Inertia<f64>,
 }
 
@@ -42,13 +42,13 @@ pub struct KnownPayload<'a> {
 pub struct Gains {
     /// Factor of each coordinate's logged force; one where it is not a drive's.
     pub values: Vec<f64>,
-    /// Their standard errors; zero where they are one by definition.
+    /// Standard errors; zero where they are one by definition.
     pub std_errors: Vec<f64>,
-    /// Whether the iteration settled.
+    /// Reason why the iteration ended.
     pub status: SolverStatus,
-    /// What the errors of the gains add to the variance of each unknown.
+    /// Variance that the errors of the gains add to each unknown.
     variance: Vec<f64>,
-    /// What the known payload adds to the unknowns.
+    /// Change of the unknowns by the known payload.
     shift: Option<DVector<f64>>,
 }
 
@@ -108,7 +108,7 @@ impl Gains {
         Ok(Self { values, std_errors, status, variance, shift })
     }
 
-    /// The same logs with these gains, and without the payload where they are those `loaded` with it.
+    /// Applies the gains to a summary, and removes the payload where the logs are `loaded` with it.
     pub fn apply(&self, equations: &Equations<'_>, summary: &Summary, loaded: bool) -> Result<Summary> {
         summary.check(equations)?;
         let shift = self.shift.as_ref().filter(|_| loaded);
@@ -162,7 +162,7 @@ impl Gains {
     }
 }
 
-/// Which forces are those of drives: not the wrench on a base.
+/// Returns which forces are those of drives: not the wrench on a base.
 fn drives(equations: &Equations<'_>) -> Vec<bool> {
     let mechanism = equations.mechanism();
     let driven = |row: usize| {

@@ -32,11 +32,11 @@ pub struct Equations<'m> {
     pub names: Vec<String>,
     /// The forces of the coordinates; where the wrench on a fixed base is measured, its six components after them.
     pub(crate) channels: Vec<Channel>,
-    /// Where there are loops.
+    /// Closed mechanism, where there are loops.
     closed: Option<Arc<ClosedMechanism<'m>>>,
     wrench: bool,
     motors: Vec<Motor>,
-    /// Those of the joints' model, whichever are estimated.
+    /// Terms of the joint model, estimated or not.
     all_terms: Vec<(usize, Term)>,
     model: JointModel,
     snap: f64,
@@ -47,7 +47,7 @@ pub struct Equations<'m> {
 pub(crate) type Channel = crate::unknowns::Channel<(f64, Feature)>;
 
 impl<'m> Equations<'m> {
-    /// The same with all terms, also those that act like base parameters: to predict forces, not to estimate.
+    /// Creates the equations with all terms, also those that act like base parameters: for predicting forces, not for estimation.
     pub fn with_all_terms(mechanism: &'m Mechanism, model: impl Into<JointModel>, snap: f64) -> Result<Self> {
         Self::with_all_terms_measuring(mechanism, model, snap, Measured::JointTorques)
     }
@@ -130,7 +130,7 @@ impl<'m> Equations<'m> {
         self.motors.len()
     }
 
-    /// Whether the wrench on a fixed base is measured: six forces after those of the coordinates.
+    /// Returns whether the wrench on a fixed base is measured: six forces after those of the coordinates.
     pub fn has_base_wrench(&self) -> bool {
         self.wrench
     }
@@ -150,7 +150,7 @@ impl<'m> Equations<'m> {
         self.closed().map_or(row, |c| c.independent()[row])
     }
 
-    /// What is assumed of the joints.
+    /// Joint model.
     pub fn joint_model(&self) -> &JointModel {
         &self.model
     }
@@ -160,7 +160,7 @@ impl<'m> Equations<'m> {
         self.snap
     }
 
-    /// Whether the terms are those from which a model of the joints is to be chosen.
+    /// Returns whether the terms are those from which a model of the joints is to be chosen.
     pub(crate) fn is_wide(&self) -> bool {
         self.wide
     }
@@ -184,7 +184,7 @@ impl<'m> Equations<'m> {
         self.rank() + self.terms.len()
     }
 
-    /// Whether there is nothing to know.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

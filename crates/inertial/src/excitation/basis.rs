@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The highest degree of a B-spline.
 const MOST_DEGREE: usize = 7;
 
-/// How a movement goes from one point to the next.
+/// Profile of a movement from one point to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
@@ -18,7 +18,7 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// Its value and derivatives at the part `s` (0 to 1) of the movement.
+    /// Value and derivatives at the part `s` (0 to 1) of the movement.
     fn at(self, s: f64) -> [f64; 3] {
         match self {
             Self::Cycloid => {
@@ -39,18 +39,18 @@ impl Profile {
 pub enum Basis {
     /// `1, sin ωt, cos ωt, sin 2ωt, cos 2ωt, …` with `ω = 2π/period` (Swevers et al. 1997; paper 002, eq. 40).
     Fourier {
-        /// Of the first harmonic (s).
+        /// Period of the first harmonic (s).
         period: f64,
-        /// How many.
+        /// Number of harmonics.
         harmonics: usize,
     },
     /// A B-spline on equal knots over `0..duration`, clamped at both ends: a coefficient is a control point.
     Spline {
-        /// Of its pieces, 3 to 7.
+        /// Degree of its pieces, 3 to 7.
         degree: usize,
-        /// Where it ends (s).
+        /// End time (s).
         duration: f64,
-        /// How many coefficients.
+        /// Number of coefficients.
         points: usize,
     },
     /// Position at the start, then the velocities at the inner knots; between knots the velocity follows half a cosine
@@ -63,7 +63,7 @@ pub enum Basis {
     PointToPoint {
         /// Times (s), from zero, ascending.
         knots: Vec<f64>,
-        /// Of each movement.
+        /// Profile of each movement.
         profile: Profile,
     },
 }
@@ -112,7 +112,7 @@ impl Basis {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -19,12 +19,12 @@ const WEAK: f64 = 0.3;
 /// Above this inflation of the standard error by the other unknowns, they are the reason.
 const INFLATED: f64 = 5.0;
 
-/// What is expected of one unknown.
+/// Expected accuracy of one unknown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Expectation {
     /// `BODY.NAME` of a base parameter, or `JOINT.TERM`.
     pub name: String,
-    /// Its value according to the model.
+    /// Value according to the model.
     pub value: f64,
     /// Expected standard error; infinite (null in JSON) where the motion does not show it.
     pub std_error: f64,
@@ -54,7 +54,7 @@ pub struct Certificate {
     pub smallest_singular_value: f64,
     /// Condition number of the regressor divided by the noise.
     pub condition: f64,
-    /// The same with columns of equal length.
+    /// Condition number with columns of equal length.
     pub scaled_condition: f64,
     /// The base parameters.
     pub base_parameters: Vec<Expectation>,
@@ -63,7 +63,7 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Of the information (with what was known before, where that counts) in a motion.
+    /// Creates the certificate from the information of a motion (with prior information, where that counts).
     pub fn new(columns: &Columns, information: &DMatrix<f64>) -> Result<Self> {
         let n = columns.len();
         let scaled = unit_diagonal(information);
@@ -119,13 +119,13 @@ impl Certificate {
         })
     }
 
-    /// All unknowns that stay weak.
+    /// Returns all weakly excited unknowns.
     pub fn weak(&self) -> impl Iterator<Item = &Expectation> {
         self.base_parameters.iter().chain(&self.joint_terms).filter(|e| e.weak)
     }
 }
 
-/// What the information shows, in unknowns of unit columns.
+/// Excited and unexcited directions, in unknowns of unit columns.
 pub(super) struct Seen {
     pub rank: usize,
     /// Orthonormal basis of what it does not show.
@@ -140,7 +140,7 @@ impl Seen {
         Ok(Self { rank, hidden: svd.null_space(rank), svd })
     }
 
-    /// Whether an unknown has a part in what is not shown.
+    /// Returns whether an unknown has a part in what is not shown.
     pub fn hides(&self, i: usize) -> bool {
         self.hidden.row(i).norm() > 1e-6
     }

@@ -18,7 +18,7 @@ pub struct Capsule {
     pub radius: f64,
 }
 
-/// What the robot must stay clear of.
+/// Obstacles and self-collision pairs.
 #[derive(Debug, Clone, Default)]
 pub struct Room {
     /// The robot's parts.
@@ -130,7 +130,7 @@ impl Room {
         self.pairs.len() + 2 * planes * self.capsules.len()
     }
 
-    /// What a value is about, for people.
+    /// Returns the name of a constraint.
     pub(super) fn name(&self, index: usize) -> String {
         match index.checked_sub(self.pairs.len()) {
             None => {

@@ -40,7 +40,7 @@ pub enum JointColumn {
     CoulombNegative,
     /// Friction at rest above that of sliding: its force `F`.
     Stribeck(Stribeck),
-    /// Its speed `vₛ`, in which the force is not linear: the derivative by it, about what is believed.
+    /// Speed `vₛ`, in which the force is not linear: the derivative by it, about what is believed.
     StribeckVelocity(Stribeck),
     /// A constant.
     Offset,
@@ -68,7 +68,7 @@ impl JointColumn {
         self.kind().name()
     }
 
-    /// What the unknown multiplies at a velocity and an acceleration.
+    /// Evaluates the column at a velocity and an acceleration.
     pub fn value(self, v: f64, a: f64) -> f64 {
         let sign = if v.abs() < AT_REST { 0.0 } else { v.signum() };
         match self {
@@ -105,12 +105,12 @@ impl JointColumn {
     }
 }
 
-/// Which unknowns act in which measured force, and how well that is measured.
+/// Unknowns of a design, the measured forces they act in, and the noise of these.
 #[derive(Debug, Clone)]
 pub struct Columns {
     /// Names of the unknowns: base parameters, then terms of the joints.
     pub names: Vec<String>,
-    /// How many of them are base parameters.
+    /// Number of base parameters among them.
     pub base: usize,
     /// Velocity coordinate and kind of each term.
     pub terms: Vec<(usize, JointColumn)>,
@@ -132,7 +132,7 @@ pub(super) struct Row {
 }
 
 impl Columns {
-    /// Of base parameters whose effect is known elsewhere: names and values alone.
+    /// Creates columns of base parameters with names and values alone; their effect is computed elsewhere.
     pub(super) fn named(mechanism: &Mechanism, regrouping: &Regrouping) -> Result<Self> {
         Ok(Self {
             names: base_names(mechanism, regrouping),
@@ -149,12 +149,12 @@ impl Columns {
         self.base + self.terms.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What a unit of relative error means for each unknown: its size, but at least a hundredth of the largest of its kind
+    /// Scale of each unknown for relative errors: its size, but at least a hundredth of the largest of its kind
     /// (what is near zero is not known to a part of itself).
     pub fn scales(&self) -> Vec<f64> {
         let kind = |name: &str| {

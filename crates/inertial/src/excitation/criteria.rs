@@ -26,7 +26,7 @@ pub enum Criterion {
     Worst,
     /// Logarithm of the condition number of the regressor.
     Condition,
-    /// The same with columns scaled to equal length.
+    /// Condition number with columns scaled to equal length.
     ScaledCondition,
     /// The condition number plus `weight` over the mean square of velocities (paper 002, eq. 32).
     Paper {
@@ -40,14 +40,14 @@ pub enum Criterion {
 pub struct Value {
     /// The criterion, infinite where the information is singular.
     pub value: f64,
-    /// Its derivative with respect to the information matrix.
+    /// Derivative with respect to the information matrix.
     pub slope: DMatrix<f64>,
-    /// Its derivative with respect to the sum of squared velocities.
+    /// Derivative with respect to the sum of squared velocities.
     pub energy_slope: f64,
 }
 
 impl Criterion {
-    /// Its name.
+    /// Name.
     pub fn name(self) -> &'static str {
         match self {
             Self::D => "d",
@@ -61,7 +61,7 @@ impl Criterion {
         }
     }
 
-    /// At an information matrix; `scales` are the sizes of the unknowns, `energy` the sum of squared velocities and how
+    /// Evaluates the criterion at an information matrix; `scales` are the sizes of the unknowns, `energy` the sum of squared velocities and how
     /// many they are.
     pub fn evaluate(self, information: &DMatrix<f64>, scales: &[f64], energy: (f64, usize)) -> Result<Value> {
         let n = information.nrows();

@@ -16,7 +16,7 @@ const LEAST_RANGE: f64 = 0.02;
 /// Weight of the barrier that holds the ends of all intervals within the joints' limits (eq. 33).
 const BARRIER: f64 = 1e-3;
 
-/// All direction combinations of `n` coordinates, `2^(n−1)` of them: the first keeps its direction, the others count in
+/// Returns all direction combinations of `n` coordinates, `2^(n−1)` of them: the first keeps its direction, the others count in
 /// binary, the last fastest.
 ///
 /// The paper states no order. With this one and the seeds of its table 3 the significant singular values grow as it prints: 11
@@ -47,9 +47,9 @@ pub struct SeededFlight<'m> {
 /// Seeds and what they reach.
 #[derive(Debug, Clone)]
 pub struct Seeds {
-    /// Where each joint starts.
+    /// Start of each joint.
     pub start: Vec<f64>,
-    /// How far it goes in an interval.
+    /// Range of each joint in an interval.
     pub range: Vec<f64>,
     /// Condition number of the regressor.
     pub condition: f64,
@@ -58,7 +58,7 @@ pub struct Seeds {
 }
 
 impl<'m> SeededFlight<'m> {
-    /// For the base parameters in `columns`, sampled `rate` times a second.
+    /// Creates the design for the base parameters in `columns`, sampled `rate` times a second.
     pub fn new(
         mechanism: &'m Mechanism,
         columns: &[usize],
@@ -175,7 +175,7 @@ impl<'m> SeededFlight<'m> {
         Ok((found.cost + barrier, found.condition))
     }
 
-    /// Whether joint `j` stays within its limits.
+    /// Returns whether joint `j` stays within its limits.
     fn fits(&self, x: &[f64], j: usize) -> bool {
         let (limits, range) = (&self.flight.moved[j].limits, self.ranges(x)[j]);
         let inside = |gone: f64| {

@@ -25,35 +25,35 @@ use crate::mechanism::Mechanism;
 use crate::optimize::sqp::{SqpOptions, minimize};
 use crate::{Error, Result};
 
-/// Which functions of time a design is made of.
+/// Family of basis functions of a design.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Family {
     /// A Fourier series whose first period is the duration.
     Fourier {
-        /// How many harmonics.
+        /// Number of harmonics.
         harmonics: usize,
     },
     /// A quintic B-spline.
     Spline {
-        /// How many control points.
+        /// Number of control points.
         points: usize,
     },
     /// Velocities at equally spaced knots.
     VelocityKnots {
-        /// How many intervals.
+        /// Number of intervals.
         intervals: usize,
     },
     /// Movements from rest to rest, equally long.
     PointToPoint {
-        /// How many.
+        /// Number of intervals.
         intervals: usize,
-        /// Of each movement.
+        /// Profile of each movement.
         profile: Profile,
     },
 }
 
 impl Family {
-    /// Its functions over a duration (s).
+    /// Returns the basis over a duration (s).
     pub fn basis(self, duration: f64) -> Basis {
         let knots = |n: usize| (0..=n).map(|k| duration * k as f64 / n.max(1) as f64).collect();
         match self {
@@ -72,7 +72,7 @@ impl Family {
 pub struct Subject<'m> {
     /// The robot.
     pub mechanism: &'m Mechanism,
-    /// Its base parameters for what is measured.
+    /// Base parameters for what is measured.
     pub regrouping: Regrouping,
     /// Terms of its joints' own model.
     pub terms: Vec<(usize, JointColumn)>,
@@ -89,15 +89,15 @@ pub struct Subject<'m> {
 pub struct DesignOptions {
     /// Functions of time.
     pub family: Family,
-    /// In seconds.
+    /// Duration in seconds.
     pub duration: f64,
     /// Samples that will be measured (Hz).
     pub rate: f64,
     /// Rate (Hz) at which all limits are checked in the end.
     pub check_rate: f64,
-    /// What is to be small.
+    /// Criterion to minimize.
     pub criterion: Criterion,
-    /// How several models count.
+    /// Aggregation over several models.
     pub robust: Robust,
     /// Position of each coordinate at the start and, for Fourier series, at the end; the best one where not given.
     pub start: Option<Vec<f64>>,
@@ -105,7 +105,7 @@ pub struct DesignOptions {
     pub starts: usize,
     /// Steps of each search, at most.
     pub iterations: usize,
-    /// Of the random motions: same seed, same design.
+    /// Seed of the random motions: same seed, same design.
     pub seed: u64,
 }
 
@@ -126,7 +126,7 @@ impl Default for DesignOptions {
     }
 }
 
-/// Where a design stands.
+/// Progress of a design.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Steps taken, of all searches together.
@@ -144,9 +144,9 @@ pub struct Design {
     pub criterion: f64,
     /// The criterion that each search reached.
     pub searches: Vec<f64>,
-    /// What the motion shows of the first model.
+    /// Certificate of the motion for the first model.
     pub certificate: Certificate,
-    /// How much of the limits it uses, the fullest first.
+    /// Used parts of the limits, the fullest first.
     pub usage: Vec<Usage>,
     /// Coordinates that the limits hold still.
     pub held: Vec<String>,
@@ -248,7 +248,7 @@ pub fn design(
     })
 }
 
-/// What a given trajectory shows of a robot, by the same rules.
+/// Computes the certificate of a given trajectory.
 pub fn certify(subject: &Subject<'_>, trajectory: &Trajectory, rate: f64) -> Result<Certificate> {
     let model = model(subject, subject.mechanism)?;
     let [q, v, a] = super::Motion::new(subject.mechanism, trajectory)?.sample(rate)?;

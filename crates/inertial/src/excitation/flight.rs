@@ -34,12 +34,12 @@ pub struct Flight<'m> {
     pub moved: Vec<Moved>,
     basis: Basis,
     duration: f64,
-    /// For each sample the functions that are not zero, with their values and derivatives.
+    /// Nonzero basis functions of each sample, with values and derivatives.
     functions: Vec<Vec<(usize, [f64; 3])>>,
 }
 
 impl<'m> Flight<'m> {
-    /// For the base parameters in the given columns of the full parameter vector. Joints of several degrees of freedom rest.
+    /// Creates the flight for the base parameters in the given columns of the full parameter vector. Joints of several degrees of freedom rest.
     pub fn new(
         mechanism: &'m Mechanism,
         columns: &[usize],
@@ -307,7 +307,7 @@ impl<'m> Flight<'m> {
     }
 }
 
-/// What a motion of a free-flying robot may move: joints of one axis, then wheels.
+/// Returns what a motion of a free-flying robot may move: joints of one axis, then wheels.
 pub(super) fn moved(mechanism: &Mechanism) -> Vec<Moved> {
     let joints = mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type.nv() == 1);
     let joint = |j: &crate::mechanism::Joint| Moved {
@@ -320,12 +320,12 @@ pub(super) fn moved(mechanism: &Mechanism) -> Vec<Moved> {
     joints.map(joint).chain(wheels).collect()
 }
 
-/// Of [`Flight::published_cost`].
+/// Terms of [`Flight::published_cost`].
 #[derive(Debug, Clone, Copy)]
 pub struct PublishedCost {
     /// Eq. 32; infinite where the regressor has not full rank.
     pub cost: f64,
-    /// Its first term.
+    /// First term.
     pub condition: f64,
 }
 
@@ -352,12 +352,12 @@ fn whitening(c: &Matrix6<f64>) -> Result<Matrix6<f64>> {
     })
 }
 
-/// The same matrix for products with others of dynamic size, without allocating.
+/// Views the matrix with dynamic size, without allocating.
 fn dynamic(m: &Matrix6<f64>) -> nalgebra::DMatrixView<'_, f64> {
     nalgebra::DMatrixView::from_slice(m.as_slice(), 6, 6)
 }
 
-/// Whether the wheels can give any momentum.
+/// Checks that the wheels span all directions of momentum.
 fn check_wheels(mechanism: &Mechanism) -> Result<()> {
     let wheels = mechanism.wheels();
     if wheels.is_empty() {

@@ -52,11 +52,11 @@ pub struct FlightOptions {
     pub rate: f64,
     /// Standard deviations of the rates, one per velocity coordinate.
     pub noise: Vec<f64>,
-    /// What is made small.
+    /// Criterion to minimize.
     pub criterion: Criterion,
     /// Further guesses of the same robot's parameters, all of which the motion shall suit; forces are those of the first.
     pub others: Vec<Mechanism>,
-    /// How they count.
+    /// Aggregation over the guesses.
     pub robust: Robust,
     /// Limits of joints that the robot's description does not give, and the margin to all; wheels have limits of speed alone.
     pub limits: DefaultLimits,
@@ -155,7 +155,7 @@ pub fn design_flight(
 /// The search's function.
 struct Problem<'a, 'm> {
     flight: &'a Flight<'m>,
-    /// The same motion of the other guesses, with their units.
+    /// Flights of the other guesses, with their scales.
     others: Vec<(Flight<'a>, Vec<f64>)>,
     columns: &'a Columns,
     options: &'a FlightOptions,
@@ -164,7 +164,7 @@ struct Problem<'a, 'm> {
     coordinates: Vec<Coordinate>,
     /// Greatest rate of each coordinate.
     rates: Vec<f64>,
-    /// Where positions must stay at samples, so that they stay within limits between them.
+    /// Bounds of positions at samples, so that they stay within limits between them.
     bounds: Vec<(f64, f64)>,
     /// Forces and room.
     held: FlightLimits,
@@ -441,7 +441,7 @@ impl<'a, 'm> Problem<'a, 'm> {
         Err(Error::Infeasible("the motion does not stay within the limits between its samples".into()))
     }
 
-    /// How much of the limits the motion uses, the fullest first.
+    /// Computes the used parts of the limits, the fullest first.
     fn usage(&self, trajectory: &Trajectory, least: &[f64]) -> Result<Vec<Usage>> {
         let n = self.coordinates.len();
         let (mut q, mut v, mut a) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);

@@ -19,7 +19,7 @@ use crate::mechanism::{JointDynamics, Mechanism};
 /// Step of the differences of forces, which are smooth in positions (rad, m), rates and accelerations: right to some 1e-10.
 const STEP: f64 = 1e-5;
 
-/// What is limited.
+/// Limited quantity.
 #[derive(Debug, Clone, Copy)]
 enum Limit {
     /// Force of a velocity coordinate, at most so high.
@@ -70,7 +70,7 @@ impl FlightLimits {
         Self { dynamics, moved: moved.to_vec(), room: room.clone(), limits, joints, mechanism }
     }
 
-    /// How many there are.
+    /// Number of limits.
     pub fn len(&self) -> usize {
         self.limits.len()
     }
@@ -88,7 +88,7 @@ impl FlightLimits {
         }
     }
 
-    /// Whether a limit is a distance.
+    /// Returns whether a limit is a distance.
     pub fn is_room(&self, index: usize) -> bool {
         matches!(self.limits[index], Limit::Room(_))
     }
@@ -205,7 +205,7 @@ impl<'l> Memory<'l> {
         })
     }
 
-    /// What is left of each limit where every coordinate has a position, rate and acceleration: below zero it is exceeded.
+    /// Computes the margin of each limit at positions, rates and accelerations: below zero it is exceeded.
     pub fn left(&mut self, row: &[[f64; 3]], out: &mut [f64]) -> Result<()> {
         let limits = self.limits;
         if limits.limits.iter().any(|l| !matches!(l, Limit::Room(_))) {

@@ -22,7 +22,7 @@ struct Mode {
     body: usize,
     /// Velocity coordinate.
     v: usize,
-    /// In the base's frame, with the ratio.
+    /// Motion in the base frame, with the ratio.
     motion: Motion<f64>,
 }
 
@@ -51,19 +51,19 @@ pub struct Instant<'m> {
     turned: Vec<Matrix6<f64>>,
 }
 
-/// How a number changes with the motion at one instant.
+/// Gradient of a number with respect to the motion at one instant.
 #[derive(Debug, Clone)]
 pub struct InstantGradient {
-    /// With the displacement along each velocity coordinate (zero for the base's).
+    /// Derivatives by the displacement along each velocity coordinate (zero for the base's).
     pub q: Vec<f64>,
-    /// With each rate (zero for the base's, which follow).
+    /// Derivatives by each rate (zero for the base's, which follow).
     pub v: Vec<f64>,
-    /// With each wheel's rate.
+    /// Derivatives by each wheel's rate.
     pub wheels: Vec<f64>,
 }
 
 impl InstantGradient {
-    /// To be written by [`Instant::pull`].
+    /// Allocates the gradient, to be written by [`Instant::pull`].
     pub fn new(mechanism: &Mechanism) -> Self {
         Self {
             q: vec![0.0; mechanism.nv()],
@@ -74,7 +74,7 @@ impl InstantGradient {
 }
 
 impl<'m> Instant<'m> {
-    /// For the base parameters in the given columns of the full parameter vector.
+    /// Creates the model for the base parameters in the given columns of the full parameter vector.
     pub fn new(mechanism: &'m Mechanism, base_columns: &[usize]) -> Result<Self> {
         if mechanism.base() != Base::Floating || !mechanism.loops().is_empty() {
             return Err(Error::NotApplicable(

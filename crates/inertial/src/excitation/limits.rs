@@ -73,7 +73,7 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
     out
 }
 
-/// How much of a limit a motion uses.
+/// Used part of a limit.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Usage {
     /// The limit, in words.

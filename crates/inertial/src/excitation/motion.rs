@@ -17,7 +17,7 @@ pub const BASE_COORDINATES: [&str; 6] = ["base.x", "base.y", "base.z", "base.rol
 pub struct Motion<'m, 't> {
     mechanism: &'m Mechanism,
     trajectory: &'t Trajectory,
-    /// Where each coordinate of the trajectory goes: `(q, v)`, or the number of a base coordinate.
+    /// Target of each coordinate of the trajectory: `(q, v)`, or the number of a base coordinate.
     targets: Vec<Target>,
     base: bool,
     rest: Vec<f64>,
@@ -86,7 +86,7 @@ impl<'m, 't> Motion<'m, 't> {
         Ok(())
     }
 
-    /// All states at a rate (Hz), one sample after the other: `q`, `v`, `a`.
+    /// Samples all states at a rate (Hz), sample after sample: `q`, `v`, `a`.
     pub fn sample(&mut self, rate: f64) -> Result<[Vec<f64>; 3]> {
         let count = self.trajectory.samples(rate)?;
         let (nq, nv) = (self.mechanism.nq(), self.mechanism.nv());
@@ -195,7 +195,7 @@ impl BasePullback {
         Self(out)
     }
 
-    /// With respect to position, velocity and acceleration of base coordinate `k`.
+    /// Returns the derivatives by position, velocity and acceleration of base coordinate `k`.
     pub fn component(&self, k: usize) -> [f64; 3] {
         [self.0[0][k], self.0[1][k], self.0[2][k]]
     }

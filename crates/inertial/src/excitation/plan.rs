@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// A coordinate that a trajectory moves, with its limits; infinite where there is none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coordinate {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Lowest position.
     pub lower: f64,
@@ -24,7 +24,7 @@ pub struct Coordinate {
 }
 
 impl Coordinate {
-    /// Whether the limits leave it any motion.
+    /// Returns whether the limits leave it any motion.
     pub fn is_free(&self) -> bool {
         self.upper - self.lower > 1e-9 && self.velocity > 1e-9 && self.acceleration > 1e-9
     }
@@ -38,7 +38,7 @@ impl Coordinate {
         }
     }
 
-    /// How far it goes from the middle: half a turn where the range has no end.
+    /// Returns half the range: half a turn where the range has no end.
     pub(super) fn reach(&self) -> f64 {
         let half = (self.upper - self.middle()).min(self.middle() - self.lower).min(std::f64::consts::PI);
         // A range open on one side, with the middle at its end.
@@ -57,7 +57,7 @@ pub(super) struct Plan {
     rest: Vec<Vec<f64>>,
     /// Position of each coordinate at `x = 0`.
     pub middle: Vec<f64>,
-    /// What `x = 1` means, for each coordinate and function.
+    /// Unit of the variables, for each coordinate and function.
     units: Vec<f64>,
     /// Whether positions at the start are given, and no variables.
     pub fixed_start: bool,
@@ -137,7 +137,7 @@ impl Plan {
         Ok(out)
     }
 
-    /// Its length (s).
+    /// Length (s).
     pub fn duration(&self) -> f64 {
         self.duration
     }
@@ -184,7 +184,7 @@ impl Plan {
         Trajectory::new(names, self.duration, self.basis.clone(), &coefficients)
     }
 
-    /// What `x = 1` means.
+    /// Returns the unit of a variable.
     #[inline]
     pub fn unit(&self, j: usize, k: usize) -> f64 {
         if k == 0 && self.fixed_start {

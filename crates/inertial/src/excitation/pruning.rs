@@ -18,12 +18,12 @@ const MOST_PASSES: usize = 20;
 /// Part of the mean information that makes that of the first few intervals regular.
 const REGULAR: f64 = 1e-9;
 
-/// How algorithm 1 is read.
+/// Interpretation of algorithm 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reading {
-    /// As printed: what it compares with is that of the first intervals for ever.
+    /// As printed: compares with the first intervals throughout.
     Printed,
-    /// What it compares with is refreshed when an interval is kept.
+    /// Compares with the intervals kept so far.
     #[default]
     Refreshed,
     /// As the text beside it says of the significant singular values, refreshed: as many are enough "continuously for not
@@ -35,11 +35,11 @@ pub enum Reading {
 /// Algorithm 1's choices.
 #[derive(Debug, Clone, Copy)]
 pub struct PruneOptions {
-    /// How many intervals in a row may change nothing (`u_max`).
+    /// Largest number of intervals in a row that change nothing (`u_max`).
     pub unchanged: usize,
     /// Singular values above this part of the largest are significant (`δ`).
     pub significant: f64,
-    /// How the algorithm is read.
+    /// Interpretation of the algorithm.
     pub reading: Reading,
 }
 

@@ -10,7 +10,7 @@ use crate::mechanism::{DEFAULT_SNAP, Mechanism};
 use crate::{Error, Result};
 
 impl Columns {
-    /// Of the base parameters that `regrouping` names and the given terms; `noise` is the standard deviation of each
+    /// Creates the columns of the base parameters of `regrouping` and the given terms; `noise` is the standard deviation of each
     /// velocity coordinate's measured force, infinite where none is measured.
     pub fn new(
         mechanism: &Mechanism,

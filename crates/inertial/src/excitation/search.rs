@@ -19,7 +19,7 @@ const NEAR: f64 = -0.5;
 /// A violation of this many metres counts like one of a whole limit.
 pub(super) const METRES: f64 = 0.1;
 
-/// How sharply the worst of several models counts: differences of a tenth (10 % of a standard error) decide.
+/// Sharpness of the smooth maximum over several models: differences of a tenth (10 % of a standard error) decide.
 const SHARPNESS: f64 = 30.0;
 
 /// A robot as it may be, with what is to be known of it.
@@ -29,7 +29,7 @@ pub(super) struct Model<'m> {
     pub dynamics: InverseDynamics,
     pub columns: Columns,
     pub scales: Vec<f64>,
-    /// What is known already.
+    /// Prior information.
     pub prior: Option<DMatrix<f64>>,
     /// Highest force of each velocity coordinate.
     pub effort: Vec<f64>,
@@ -37,13 +37,13 @@ pub(super) struct Model<'m> {
     pub friction: Vec<f64>,
 }
 
-/// How several models count.
+/// Aggregation over several models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Robust {
-    /// By the mean of their criteria.
+    /// Mean of the criteria.
     #[default]
     Mean,
-    /// By the worst of them.
+    /// Worst of the criteria.
     Worst,
 }
 
@@ -63,7 +63,7 @@ impl Robust {
     }
 }
 
-/// What a constraint is about.
+/// Limited quantity of a constraint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Limit {
     /// Position (0), velocity (1) or acceleration (2) of a coordinate against its highest (1) or lowest (−1).

@@ -39,7 +39,7 @@ pub(super) fn reachable(model: &Model<'_>, free: &[Coordinate], seed: u64) -> Re
     Err(hidden(columns, &seen, "motion"))
 }
 
-/// What no motion (of some kind) within the limits shows, in words.
+/// Returns the error about unknowns that no motion (of some kind) within the limits excites.
 pub(super) fn hidden(columns: &Columns, seen: &Seen, motion: &str) -> Error {
     let mut names = seen.hidden_names(columns);
     let more = names.len().saturating_sub(8);

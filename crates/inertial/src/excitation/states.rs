@@ -6,7 +6,7 @@ use crate::dynamics::{InverseDynamics, Samples};
 /// States of a mechanism, one sample after the other.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct States {
-    /// How many.
+    /// Number of samples.
     pub count: usize,
     /// Positions.
     pub q: Vec<f64>,
@@ -17,13 +17,13 @@ pub struct States {
 }
 
 impl States {
-    /// As many zeros as `count` samples need.
+    /// Creates states of zeros for `count` samples.
     pub fn new(dynamics: &InverseDynamics, count: usize) -> Self {
         let (nq, nv) = (dynamics.nq(), dynamics.nv());
         Self { count, q: vec![0.0; count * nq], v: vec![0.0; count * nv], a: vec![0.0; count * nv] }
     }
 
-    /// For the kernels of `dynamics`.
+    /// Borrows the states as samples for `dynamics`.
     pub fn samples<'a>(&'a self, dynamics: &InverseDynamics) -> Result<Samples<'a>> {
         Samples::new(dynamics, self.count, &self.q, &self.v, &self.a)
     }

@@ -32,7 +32,7 @@ pub struct Trajectory {
     joints: Vec<String>,
     duration: f64,
     basis: Basis,
-    /// Those of the first function for all joints, then those of the second, …
+    /// Coefficients of the first function for all joints, then of the second, …
     coefficients: Vec<f64>,
 }
 
@@ -129,13 +129,13 @@ impl Trajectory {
         }
     }
 
-    /// As a trajectory file in JSON: what [`Trajectory::read`] reads, to the last bit.
+    /// Writes a trajectory file in JSON that [`Trajectory::read`] reads to the last bit.
     pub fn to_json(&self) -> String {
         // Strings, finite numbers and lists of them: writing these cannot fail.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// The same in TOML.
+    /// Writes a trajectory file in TOML.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).unwrap_or_default()
     }
@@ -145,7 +145,7 @@ impl Trajectory {
         &self.joints
     }
 
-    /// In seconds.
+    /// Duration in seconds.
     pub fn duration(&self) -> f64 {
         self.duration
     }
@@ -194,7 +194,7 @@ impl Trajectory {
     }
 }
 
-/// As written to files.
+/// Representation in files.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     schema: String,

@@ -18,7 +18,7 @@ impl Trajectory {
         Ok(())
     }
 
-    /// As CSV sampled at a rate (Hz): `t`, then `q.J`, `dq.J` and `ddq.J` of all joints.
+    /// Writes CSV sampled at a rate (Hz): `t`, then `q.J`, `dq.J` and `ddq.J` of all joints.
     pub fn to_csv(&self, rate: f64) -> Result<String> {
         let mut out = String::from("t");
         for kind in ["q", "dq", "ddq"] {
@@ -37,7 +37,7 @@ impl Trajectory {
         Ok(out)
     }
 
-    /// As a ROS `trajectory_msgs/JointTrajectory` in YAML, sampled at a rate (Hz).
+    /// Writes a ROS `trajectory_msgs/JointTrajectory` in YAML, sampled at a rate (Hz).
     pub fn to_ros_yaml(&self, rate: f64) -> Result<String> {
         let mut out =
             String::from("header:\n  stamp:\n    sec: 0\n    nanosec: 0\n  frame_id: ''\njoint_names:\n");

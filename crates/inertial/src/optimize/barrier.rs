@@ -30,7 +30,7 @@ const SPENT: f64 = 1e-4;
 const SETTLING: usize = 5;
 const SETTLED: f64 = 1e-10;
 
-/// All that an iteration needs, kept from one to the next.
+/// Memory of the iterations.
 struct Workspace {
     x: DVector<f64>,
     next: DVector<f64>,

@@ -29,7 +29,7 @@ use crate::{Error, Result};
 
 /// Coordinates of possible bodies about one of them.
 pub trait Chart: Clone {
-    /// Of a pseudo-inertia; what rounding has made negative becomes zero.
+    /// Creates the chart of a pseudo-inertia; what rounding has made negative becomes zero.
     fn new(p: &Matrix4<f64>) -> Result<Self>;
     /// The pseudo-inertia.
     fn matrix(&self) -> Matrix4<f64>;
@@ -37,9 +37,9 @@ pub trait Chart: Clone {
     fn log_det(&self) -> f64;
     /// First derivatives of `log det P`, and the diagonal of the second, which has no other entries.
     fn log_det_slope(&self) -> (Ten, Ten);
-    /// How far each coordinate may fall; infinite where it is free.
+    /// Distance of each coordinate to its lower bound; infinite where it is free.
     fn room(&self) -> Ten;
-    /// Whether a coordinate does not move the body at all.
+    /// Returns whether a coordinate does not move the body at all.
     fn is_idle(&self, _coordinate: usize) -> bool {
         false
     }
@@ -49,14 +49,14 @@ pub trait Chart: Clone {
     fn jacobian(&self) -> TenByTen;
     /// Second derivatives of `tr(S P)` by the coordinates.
     fn bend(&self, s: &Matrix4<f64>) -> TenByTen;
-    /// The same body in the coordinates that suit the gradient `S` best, where it has several.
+    /// Returns the chart of the same body that suits the gradient `S` best, where there are several.
     #[must_use]
     fn align(&self, _s: &Matrix4<f64>) -> Self {
         self.clone()
     }
 }
 
-/// Where `−log det` keeps a coordinate from its bound: the part of the way there that a step may take.
+/// Part of the way to a bound that a step may take where `−log det` keeps a coordinate away from it.
 const TOWARDS: f64 = 0.9;
 
 /// Damping: at the start, at least, at most, and its factors after good and bad steps. At least so much that what no
@@ -184,7 +184,7 @@ struct ChartState<C> {
     bodies: Vec<C>,
     x: DVector<f64>,
     cost: f64,
-    /// What is added to the weights of priors, and the cost with it.
+    /// Weight added to those of priors, and the cost with it.
     extra: f64,
     merit: f64,
 }
@@ -310,11 +310,11 @@ fn newton_of_body(p: &Matrix4<f64>, slope: &Ten, gram: &TenByTen, weight: f64) -
 struct Model {
     gradient: DVector<f64>,
     hessian: DMatrix<f64>,
-    /// How far each coordinate may fall.
+    /// Distance of each coordinate to its lower bound.
     room: DVector<f64>,
     /// Coordinates that move nothing.
     idle: Vec<bool>,
-    /// What damping multiplies.
+    /// Scale of the damping.
     scale: DVector<f64>,
     step: DVector<f64>,
     held: Vec<bool>,
@@ -434,7 +434,7 @@ impl Model {
         }
     }
 
-    /// What the step gains if the cost is as the model says.
+    /// Returns the gain of the step according to the model.
     fn expected_gain(&self) -> f64 {
         -self.gradient.dot(&self.step) - 0.5 * self.step.dot(&(&self.hessian * &self.step))
     }

@@ -33,7 +33,7 @@ impl Cone {
         Self { offset, prior_weight: 0.0, prior: Matrix4::zeros() }
     }
 
-    /// Its part of the variables.
+    /// Part of the variables.
     pub(super) fn part<'x>(&self, x: &'x DVector<f64>) -> &'x [f64] {
         &x.as_slice()[self.offset..self.offset + 10]
     }
@@ -59,7 +59,7 @@ impl Inequality {
         self.coefficients.iter().map(|&(j, a)| a * x[j]).sum()
     }
 
-    /// How far `x` is inside; negative outside.
+    /// Returns the slack of `x`; negative outside.
     pub fn slack(&self, x: &DVector<f64>) -> f64 {
         self.form(x) - self.least
     }
@@ -74,7 +74,7 @@ pub struct ConicLeastSquares {
     pub rhs: DVector<f64>,
     /// `½bᵀb`.
     pub constant: f64,
-    /// The same in factors ([`Self::of_rows`]): cost and gradient are then taken from these.
+    /// Data in factors ([`Self::of_rows`]): cost and gradient are then computed from these.
     pub rows: Option<FactoredRows>,
     /// The cones; their variables must not overlap.
     pub cones: Vec<Cone>,
@@ -84,7 +84,7 @@ pub struct ConicLeastSquares {
     pub inequalities: Vec<Inequality>,
 }
 
-/// When to stop.
+/// Stopping criteria.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Gap between cost and lower bound, relative to the cost (plus what rounding leaves uncertain of it).
@@ -175,7 +175,7 @@ impl ConicLeastSquares {
         self.rhs.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.rhs.is_empty()
     }
@@ -217,7 +217,7 @@ impl ConicLeastSquares {
         Err(Error::Dimension { what: "start of the optimization", expected, found })
     }
 
-    /// What rounding leaves uncertain of a cost. Squared data lose digits of `½bᵀb`; in factors, each residual loses digits of
+    /// Returns the rounding error of a cost. Squared data lose digits of `½bᵀb`; in factors, each residual loses digits of
     /// its force, and the cost as many of their products.
     pub(super) fn rounding(&self, cost: f64) -> f64 {
         let size = if self.rows.is_some() {

@@ -21,7 +21,7 @@ impl Default for Options {
     }
 }
 
-/// What was found.
+/// Minimum found.
 #[derive(Debug, Clone)]
 pub struct Minimum {
     /// Where.

@@ -8,7 +8,7 @@ use super::pseudo::{self, Ten, TenByTen};
 use crate::Result;
 use crate::linalg::symmetric_eigen;
 
-/// Where the coordinates stand: mass, centre of mass, rotation, moments.
+/// Offsets of the coordinates: mass, centre of mass, rotation, moments.
 const COM: usize = 1;
 const TURN: usize = 4;
 const MOMENT: usize = 7;

@@ -29,7 +29,7 @@ const NEAR: f64 = 0.25;
 struct Local {
     gradient: DVector<f64>,
     hessian: DMatrix<f64>,
-    /// Of each cone with a prior, the decomposition of its matrix.
+    /// Decomposition of the matrix of each cone with a prior.
     factors: Vec<Option<nalgebra::Cholesky<f64, Const<4>>>>,
 }
 
@@ -39,7 +39,7 @@ struct Newton {
     multipliers: Vec<f64>,
 }
 
-/// How the curvature is decomposed.
+/// Decomposition of the curvature.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     /// From the sum of squares: fast, and enough where data and prior differ by fewer orders than numbers have digits.
@@ -61,7 +61,7 @@ impl ConicLeastSquares {
         bound(By::Squares).or_else(|| bound(By::FactoredRows))
     }
 
-    /// Whether the optimum is inside all cones, and the gradient exact enough to find it there.
+    /// Returns whether the optimum is inside all cones, and the gradient exact enough to find it there.
     pub(super) fn is_polished(&self) -> bool {
         let inside = self.cones.iter().all(|c| c.prior_weight > 0.0);
         inside && self.rows.is_some() && self.inequalities.is_empty()

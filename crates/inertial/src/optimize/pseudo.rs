@@ -13,7 +13,7 @@ pub type TenByTen = SMatrix<f64, 10, 10>;
 
 /// Row and column of the products, in the order `Ixy Ixz Iyz`, and where they stand among the ten.
 const PRODUCTS: [(usize, usize, usize); 3] = [(0, 1, 5), (0, 2, 6), (1, 2, 8)];
-/// Where the moments `Ixx Iyy Izz` stand.
+/// Places of the moments `Ixx Iyy Izz`.
 const MOMENTS: [usize; 3] = [4, 7, 9];
 
 /// `P = [[½ tr(I) 1 − I, h], [hᵀ, m]]` of ten parameters.

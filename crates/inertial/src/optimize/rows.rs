@@ -45,7 +45,7 @@ impl FactoredRows {
         0.5 * (self.residual(x).norm_squared() + pulls)
     }
 
-    /// Its gradient.
+    /// Computes the gradient.
     pub(super) fn gradient(&self, x: &DVector<f64>, out: &mut DVector<f64>) {
         let inner = self.factor.tr_mul(&self.residual(x));
         out.gemv_tr(1.0, &self.map, &inner, 0.0);
@@ -55,7 +55,7 @@ impl FactoredRows {
         }
     }
 
-    /// All rows in the variables, one below the other, with `more` empty ones at the end.
+    /// Stacks all rows in the variables, with `more` empty ones at the end.
     pub(super) fn stacked(&self, more: usize) -> DMatrix<f64> {
         let data = &self.factor * &self.map;
         let pulled: usize = self.pulls.iter().map(|p| p.value.len()).sum();

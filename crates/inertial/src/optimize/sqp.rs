@@ -18,7 +18,7 @@ const BINDING: f64 = 1e-6;
 /// Trust regions smaller than this end the search: no step of that size helps.
 const LEAST_RADIUS: f64 = 1e-9;
 
-/// What is to be minimized. Variables should be of order one: the trust region is a box.
+/// Problem to be minimized. Variables should be of order one: the trust region is a box.
 pub trait Problem {
     /// Number of variables.
     fn dimension(&self) -> usize;
@@ -59,7 +59,7 @@ impl ConstraintRows {
         self.values.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -78,7 +78,7 @@ impl ConstraintRows {
     }
 }
 
-/// When to stop, and how far to go at first.
+/// Stopping criteria and initial trust region.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SqpOptions {
     /// Steps, at most.
@@ -97,7 +97,7 @@ impl Default for SqpOptions {
     }
 }
 
-/// Where a search stands.
+/// Progress of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SqpProgress {
     /// Steps taken.
@@ -111,9 +111,9 @@ pub struct SqpProgress {
 pub struct SqpResult {
     /// The best feasible point; the one of least violation where none was feasible.
     pub x: Vec<f64>,
-    /// Its objective.
+    /// Objective.
     pub objective: f64,
-    /// Its largest constraint value.
+    /// Largest constraint value.
     pub violation: f64,
     /// Steps taken.
     pub iterations: usize,
@@ -126,7 +126,7 @@ impl SqpResult {
         Self { x: x.to_vec(), objective, violation, iterations: 0, status: SolverStatus::StepLimit }
     }
 
-    /// Whether another point is better: feasible and lower, or else nearer to feasible.
+    /// Returns whether another point is better: feasible and lower, or else nearer to feasible.
     fn is_beaten_by(&self, objective: f64, violation: f64, feasibility: f64) -> bool {
         match (self.violation <= feasibility, violation <= feasibility) {
             (true, true) => objective < self.objective,

@@ -43,7 +43,7 @@ pub struct Extrapolation {
 }
 
 impl Extrapolation {
-    /// For `n` unknowns; each step's error is at most `tolerance · (1 + |y|)` in every one of them.
+    /// Creates an integrator of `n` unknowns; each step's error is at most `tolerance · (1 + |y|)` in every one of them.
     pub fn new(n: usize, tolerance: f64) -> Self {
         let zeros = || vec![0.0; n];
         Self {

@@ -8,7 +8,7 @@ use crate::excitation::Trajectory;
 use crate::mechanism::Mechanism;
 use crate::{Error, Result};
 
-/// Where a coordinate of a trajectory goes.
+/// Target of a coordinate of a trajectory.
 #[derive(Debug, Clone, Copy)]
 enum Target {
     Joint { q: usize, v: usize },
@@ -67,12 +67,12 @@ impl FlightSamples {
         self.t.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.t.is_empty()
     }
 
-    /// For an estimate, with the given positions and rates in place of the true ones.
+    /// Returns the samples for an estimate, with the given positions and rates in place of the true ones.
     pub fn samples<'a>(&'a self, q: &'a [f64], v: &'a [f64]) -> MomentumSamples<'a> {
         MomentumSamples { q, v, momentum: &self.momentum }
     }
@@ -111,7 +111,7 @@ pub struct PredictionErrors {
     pub forces: Vec<f64>,
 }
 
-/// How an estimated mechanism predicts base and forces of a flight of the true one, given the joints' motion.
+/// Computes the errors of an estimated mechanism in predicting base motion and forces of a flight of the true one, given the joints' motion.
 pub fn prediction_errors(
     truth: &Mechanism,
     estimated: &Mechanism,

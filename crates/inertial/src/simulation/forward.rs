@@ -39,14 +39,14 @@ pub struct Forward<'c, 'm> {
     start: (f64, Force<f64>),
 }
 
-/// How far energy and momentum are from what the forces account for.
+/// Errors of energy and momentum balance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Balance {
     /// Change of kinetic and potential energy less the work done (J).
     pub energy: f64,
     /// The energies that this is the difference of (J).
     pub energy_scale: f64,
-    /// With a floating base: change of momentum less the impulse of external forces (N s, N m s).
+    /// Momentum balance of a floating base: change of momentum less the impulse of external forces (N s, N m s).
     pub momentum: Option<f64>,
 }
 
@@ -115,7 +115,7 @@ impl<'c, 'm> Forward<'c, 'm> {
         Ok(())
     }
 
-    /// What sensors read now, with the actuators' forces `tau` (one per coordinate of the tree).
+    /// Computes the sensor readings, with the actuators' forces `tau` (one per coordinate of the tree).
     pub fn read(&mut self, tau: &[f64], reading: &mut Reading) -> Result<()> {
         let Self { plant, y, .. } = self;
         let closed = plant.closed;
@@ -135,7 +135,7 @@ impl<'c, 'm> Forward<'c, 'm> {
         Ok(())
     }
 
-    /// How well energy and momentum are kept so far.
+    /// Computes the balance of energy and momentum so far.
     pub fn balance(&mut self) -> Result<Balance> {
         let (energy, momentum, scale) = self.totals()?;
         let at = self.plant.closed.mechanism().nq() + self.plant.closed.dof();

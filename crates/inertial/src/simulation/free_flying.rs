@@ -12,15 +12,15 @@ use crate::{Error, Result};
 const NQ: usize = 7;
 const NV: usize = 6;
 
-/// How the base's pose follows from its twist.
+/// Rule of integration of the base pose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PoseRule {
-    /// To nearly full precision, by [`Extrapolation`].
+    /// Integration to nearly full precision, by [`Extrapolation`].
     #[default]
     Exact,
-    /// With the mean of the twists at both ends of a sample: `X ← X exp(½ Δt (V₀ + V₁))`.
+    /// Trapezoid rule, with the mean of the twists at both ends of a sample: `X ← X exp(½ Δt (V₀ + V₁))`.
     Trapezoid,
-    /// With the twist at the start of a sample (to reproduce what others did): `X ← X exp(Δt V₀)`.
+    /// Euler's rule, with the twist at the start of a sample (to reproduce published results): `X ← X exp(Δt V₀)`.
     Euler,
 }
 
@@ -84,13 +84,13 @@ impl<'m> FreeFlyer<'m> {
         })
     }
 
-    /// The same with a total momentum of robot and wheels, at the world's origin in world axes.
+    /// Sets the total momentum of robot and wheels, at the world's origin in world axes.
     pub fn with_momentum(mut self, total: Force<f64>) -> Self {
         self.momentum = total;
         self
     }
 
-    /// The same with another rule for the pose.
+    /// Sets the rule for the pose.
     pub fn with_rule(mut self, rule: PoseRule) -> Self {
         self.rule = rule;
         self
@@ -234,7 +234,7 @@ impl<'m> FreeFlyer<'m> {
     }
 }
 
-/// Of the implicit trapezoid rule; each gains some digits at the rotations of one sample.
+/// Iterations of the implicit trapezoid rule; each gains some digits at the rotations of one sample.
 const ITERATIONS: usize = 20;
 
 /// The twist of a body of the given inertia and momentum, both in its frame.

@@ -7,7 +7,7 @@ use crate::{Error, Place, Result};
 /// `tanh(v/c)` stands for the sign of the velocity, which no integrator can follow through zero.
 const CREEP: f64 = 0.01;
 
-/// What the joints of a mechanism take from their actuators, by velocity coordinate.
+/// Passive forces of the joints of a mechanism, by velocity coordinate.
 #[derive(Debug, Clone)]
 pub struct JointForces {
     viscous: Vec<f64>,
@@ -25,10 +25,10 @@ struct Spring {
     offset: f64,
 }
 
-/// How Coulomb friction acts near standstill.
+/// Coulomb friction near standstill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standstill {
-    /// By the sign of the velocity (zero at zero).
+    /// Sign of the velocity (zero at zero).
     Sign,
     /// Smoothly, so that motion can be integrated.
     Smooth,
@@ -41,7 +41,7 @@ impl JointForces {
         Self { viscous: zeros.clone(), coulomb: zeros, springs: Vec::new() }
     }
 
-    /// Those that the model describes; what a follower feels acts on its leader's coordinate.
+    /// Creates the forces that the model describes; those of a following joint act on its leader's coordinate.
     pub fn of(mechanism: &Mechanism) -> Result<Self> {
         let mut out = Self::none(mechanism);
         for joint in mechanism.joints() {
@@ -73,7 +73,7 @@ impl JointForces {
         Ok(out)
     }
 
-    /// Whether there are any.
+    /// Returns whether there are any.
     pub fn is_empty(&self) -> bool {
         self.springs.is_empty() && self.viscous.iter().chain(&self.coulomb).all(|x| *x == 0.0)
     }

@@ -26,7 +26,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// All zeros, at the assembled configuration.
+    /// Creates a reading of zeros at the assembled configuration.
     pub fn new(closed: &ClosedMechanism<'_>) -> Self {
         let mechanism = closed.mechanism();
         let zeros = vec![0.0; mechanism.nv()];
@@ -74,7 +74,7 @@ pub struct Prescribed<'c, 'm> {
 }
 
 impl<'c, 'm> Prescribed<'c, 'm> {
-    /// With what acts in the joints besides their actuators.
+    /// Creates the simulation with passive joint forces.
     pub fn new(closed: &'c ClosedMechanism<'m>, forces: JointForces) -> Result<Self> {
         refuse_parts(closed)?;
         let zeros = vec![0.0; closed.dof()];
@@ -127,7 +127,7 @@ impl<'c, 'm> Prescribed<'c, 'm> {
     }
 }
 
-/// As the columns of a log: linear, then angular.
+/// Returns the wrench in the order of log columns: force, then moment.
 pub(super) fn force_first(f: &crate::spatial::Force<f64>) -> [f64; 6] {
     let (l, a) = (&f.linear, &f.angular);
     [l.x, l.y, l.z, a.x, a.y, a.z]

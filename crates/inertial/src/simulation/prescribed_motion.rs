@@ -24,11 +24,11 @@ enum Source<'m, 't> {
 struct Sampled {
     times: Vec<f64>,
     rest: Vec<f64>,
-    /// By joint, the curves of its coordinates.
+    /// Curves of the coordinates, by joint.
     joints: Vec<(usize, Vec<Curve>)>,
-    /// By wheel, its angle or its rate.
+    /// Angle or rate, by wheel.
     wheels: Vec<(usize, Turn)>,
-    /// By velocity coordinate, straight between samples.
+    /// Forces by velocity coordinate, linear between samples.
     forces: Vec<(usize, Vec<f64>)>,
     memory: [Vec<f64>; 2],
 }
@@ -162,7 +162,7 @@ impl<'m, 't> Course<'m, 't> {
         }
     }
 
-    /// When it starts and ends (s).
+    /// Start and end time (s).
     pub fn span(&self) -> (f64, f64) {
         match &self.source {
             Source::Sampled(s) => (s.times[0], s.times[s.times.len() - 1]),

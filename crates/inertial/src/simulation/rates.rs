@@ -78,7 +78,7 @@ pub(super) fn motion(
     }
 }
 
-/// Of a quaternion `s` of any length: `ω = 2 Im(s̄ ⊗ s')/|s|²`.
+/// Computes the angular velocity of a quaternion `s` of any length: `ω = 2 Im(s̄ ⊗ s')/|s|²`.
 fn turned(joint: &JointType, q: &mut [f64], first: &[f64], second: &[f64], w: &mut [f64], dw: &mut [f64]) {
     let (s, ds, dds) = (quaternion(q), quaternion(first), quaternion(second));
     let square = s.norm_squared();

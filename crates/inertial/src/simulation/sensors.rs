@@ -113,7 +113,7 @@ impl Column {
     }
 }
 
-/// Whether a setting is for a column: its name, a part before a dot, or a vector without its component.
+/// Returns whether a setting is for a column: its name, a part before a dot, or a vector without its component.
 fn applies(key: &str, name: &str) -> bool {
     name.strip_prefix(key).is_some_and(|rest| {
         rest.is_empty()
@@ -135,7 +135,7 @@ struct Gaussian {
 }
 
 impl Gaussian {
-    /// Of one column: Fowler, Noll and Vo's hash of its name and the seed.
+    /// Creates the generator of one column, seeded by Fowler, Noll and Vo's hash of its name and the seed.
     fn new(seed: u64, name: &str) -> Self {
         let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let bytes = seed.to_le_bytes().into_iter().chain(name.bytes());

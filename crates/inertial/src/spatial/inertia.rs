@@ -77,7 +77,7 @@ impl<T: Field> Inertia<T> {
         )
     }
 
-    /// The same body seen from the parent of a frame at `pose` (the paper's `ⁱXᵀ I ⁱX`).
+    /// Transforms the inertia to the parent of a frame at `pose` (the paper's `ⁱXᵀ I ⁱX`).
     #[inline]
     pub fn transformed(&self, pose: &Pose<T>) -> Self {
         let p = &pose.translation;
@@ -103,7 +103,7 @@ impl<T: Field> Inertia<T> {
         self.apply(a) + v.cross_force(&self.apply(v))
     }
 
-    /// Its weight under `gravity` (in the body's axes), about the origin of its frame.
+    /// Computes the weight under `gravity` (in the body's axes), about the origin of its frame.
     #[inline]
     pub fn weight(&self, gravity: &Vector3<T>) -> Force<T> {
         Force::new(self.first_moment.cross(gravity), gravity * self.mass)

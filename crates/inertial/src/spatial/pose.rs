@@ -6,7 +6,7 @@ use nalgebra::{Matrix3, Matrix4, Vector3};
 
 use super::{Field, Force, Motion};
 
-/// Where a child frame stands in its parent: `x_parent = rotation · x_child + translation`.
+/// Pose of a child frame in its parent: `x_parent = rotation · x_child + translation`.
 ///
 /// The paper's `ⁱX_p` (parent motion to child coordinates) is [`Pose::pull_motion`].
 #[derive(Debug, Clone, Copy, PartialEq)]

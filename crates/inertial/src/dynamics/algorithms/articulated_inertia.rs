@@ -9,7 +9,7 @@ use crate::spatial::{Force, Inertia, Motion, Pose, skew};
 #[derive(Debug, Clone)]
 pub(crate) struct ArticulatedScratch {
     pub bodies: Vec<ArticulatedBody>,
-    /// For each velocity coordinate, the size of the terms whose difference its articulated inertia is.
+    /// Size of the terms whose difference the articulated inertia of each velocity coordinate is.
     pub scale: Vec<f64>,
     /// Empty until a coupled mechanism needs it.
     pub mass_matrix: Vec<f64>,
@@ -33,9 +33,9 @@ impl ArticulatedScratch {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ArticulatedBody {
-    /// Of the body with its children hanging free from their joints.
+    /// Articulated inertia: the body with its children free to move in their joints.
     pub inertia: ArticulatedInertia,
-    /// Of the inertia along the free modes, `ΦᵀIΦ = L D Lᵀ`.
+    /// Factor of the inertia along the free modes, `ΦᵀIΦ = L D Lᵀ`.
     pub factor: [f64; 36],
 }
 
@@ -77,7 +77,7 @@ impl ArticulatedInertia {
         self.linear -= linear * f.linear.transpose();
     }
 
-    /// The same seen from the parent of a frame at `pose`.
+    /// Transforms the inertia to the parent of a frame at `pose`.
     pub fn pushed(&self, pose: &Pose<f64>) -> Self {
         let (r, p) = (&pose.rotation, skew(&pose.translation));
         let turned = |m: &Matrix3<f64>| r * m * r.transpose();

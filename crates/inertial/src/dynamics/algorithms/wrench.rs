@@ -7,7 +7,7 @@ use crate::dynamics::{Workspace, body_accelerations, expect_len};
 use crate::mechanism::{Base, Mechanism, ParameterBlock};
 use crate::spatial::{Force, Motion, Pose, body_regressor};
 
-/// Where a total of the whole mechanism is taken.
+/// Reference frame of momentum and wrench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
     /// The world's frame.

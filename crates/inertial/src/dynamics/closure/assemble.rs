@@ -10,7 +10,7 @@ use crate::linalg::{self, Number, Rank, SplitMix, Svd};
 use crate::mechanism::{BodyKind, JointType};
 use crate::{Error, Place, Result};
 
-/// How far to go from a singular configuration to a regular one, the first that works.
+/// Step lengths from a singular to a regular configuration, tried in order.
 const LEAVE: [f64; 3] = [0.3, 0.1, PROBE];
 
 /// Independent coordinates are preferred where the others then follow at least this well (ratio of singular values).
@@ -32,7 +32,7 @@ pub(super) struct Assembly {
 pub(super) enum Left {
     /// The independent joints cannot start the motion there.
     DeadPoint,
-    /// It is singular; the motions that meet there, the one that is followed first.
+    /// Singular; holds the motions that meet there, the one that is followed first.
     Singular(Vec<MotionKind>),
 }
 
@@ -242,7 +242,7 @@ fn assemble_near(constraints: &Constraints<'_>, q: &mut Vec<f64>, held: &[usize]
     })
 }
 
-/// Whether the coordinates outside `independent` follow from those inside: their constraints have the full rank.
+/// Returns whether the coordinates outside `independent` follow from those inside: their constraints have the full rank.
 fn follows(jacobian: &DMatrix<f64>, independent: &[usize], rank: usize, tolerance: f64) -> Result<bool> {
     let rest: Vec<usize> = (0..jacobian.ncols()).filter(|k| !independent.contains(k)).collect();
     Ok(linalg::rank(&jacobian.select_columns(&rest), tolerance)?.rank == rank)

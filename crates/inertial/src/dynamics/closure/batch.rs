@@ -46,7 +46,7 @@ impl<'a> ClosedChunk<'a> {
 }
 
 impl ClosedMechanism<'_> {
-    /// Which entries of the torque regressor on the independent coordinates can be other than zero.
+    /// Layout of the nonzero entries of the torque regressor on the independent coordinates.
     pub fn layout(&self) -> &PackedLayout {
         &self.projection.layout
     }

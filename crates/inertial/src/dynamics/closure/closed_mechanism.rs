@@ -13,7 +13,7 @@ use crate::dynamics::{InverseDynamics, Scratch, Workspace};
 use crate::linalg::{PivotedQr, Rank};
 use crate::mechanism::{JointType, Mechanism};
 
-/// With exact geometry loops close to this; rounding makes about 1e-15 per joint.
+/// Largest residual of closed loops with exact geometry; rounding makes about 1e-15 per joint.
 const EXACT_GAP: f64 = 1e-11;
 
 /// A mechanism with its loops closed: the motion of all joints follows from that of the independent ones.
@@ -59,20 +59,20 @@ pub struct ClosedMechanism<'m> {
     pub(super) independent_positions: Vec<usize>,
     pub(super) assembled: Vec<f64>,
     pub(super) motions: Vec<MotionKind>,
-    /// Where the motions are that are not followed.
+    /// Configurations on the motions that are not followed.
     pub(super) others: Vec<Vec<f64>>,
     pub(super) rank: Rank,
     /// The largest residual that counts as closed.
     pub(super) gap: f64,
     pub(super) warnings: Vec<String>,
-    /// Of the tree.
+    /// Inverse dynamics of the tree.
     pub(super) dynamics: InverseDynamics,
     pub(super) projection: Projection,
 }
 
 /// Scratch memory of one thread for one [`ClosedMechanism`].
 pub struct ClosedWorkspace {
-    /// Of the tree.
+    /// Workspace of the tree.
     pub tree: Workspace,
     pub(super) residual: Vec<f64>,
     pub(super) bias: Vec<f64>,
@@ -85,20 +85,20 @@ pub struct ClosedWorkspace {
     pub(super) map: DMatrix<f64>,
     pub(super) step: Vec<f64>,
     pub(super) trial: Vec<f64>,
-    /// Where a continuation stands and where it tries to go.
+    /// Current and trial configuration of a continuation.
     pub(super) path: [Vec<f64>; 2],
     pub(super) difference: Vec<f64>,
     /// Velocities of the tree.
     pub(super) v: Vec<f64>,
-    /// Its accelerations.
+    /// Accelerations.
     pub(super) a: Vec<f64>,
-    /// Its forces.
+    /// Forces.
     pub(super) tau: Vec<f64>,
-    /// Its mass matrix, row-major.
+    /// Mass matrix, row-major.
     pub(super) mass_matrix: Vec<f64>,
     /// The mass matrix of the independent coordinates, row-major.
     pub(super) projected: Vec<f64>,
-    /// Of the tree's inverse dynamics.
+    /// Scratch memory of the tree's inverse dynamics.
     pub(super) scratch: Scratch,
     /// `GᵀY`, row-major.
     pub(super) regressor: Vec<f64>,
@@ -245,7 +245,7 @@ impl<'m> ClosedMechanism<'m> {
         self.rank
     }
 
-    /// What people should know about the assembly.
+    /// Warnings about the assembly.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -283,7 +283,7 @@ impl<'m> ClosedMechanism<'m> {
     }
 }
 
-/// What to say where a singular configuration was left.
+/// Returns the warning about a singular configuration that was left.
 fn left(motions: &[MotionKind]) -> String {
     let singular = "the assembly configuration is singular";
     match motions {

@@ -5,15 +5,15 @@ use nalgebra::DMatrix;
 use super::loops::Loop;
 use crate::mechanism::{LoopJoint, Mechanism};
 
-/// All constraints of a mechanism. Rows are in rad, or m relative to the length of their loop.
+/// Constraints of all loops of a mechanism. Rows are in rad, or m relative to the length of their loop.
 #[derive(Debug, Clone)]
 pub(super) struct Constraints<'m> {
     pub mechanism: &'m Mechanism,
     pub loops: Vec<Loop>,
     pub rows: usize,
-    /// For each velocity coordinate the rate that counts as one: 1 rad, or the loop's length for translations.
+    /// Unit rate of each velocity coordinate: 1 rad, or the loop's length for translations.
     pub scale: Vec<f64>,
-    /// For each velocity coordinate, whether it moves in a loop.
+    /// Whether each velocity coordinate moves in a loop.
     pub on_loop: Vec<bool>,
 }
 

@@ -47,7 +47,7 @@ impl Wrenches {
 /// The pose that a loop joint allows nearest to where its successor frame stands.
 struct Fit {
     pose: Pose<f64>,
-    /// Of universal joints: the first axis as the successor sees it.
+    /// First axis of a universal joint in the successor frame.
     turned_axis: Vector3<f64>,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Loop {
     successor: Vec<usize>,
     /// A typical length of its links: residuals of position are taken relative to it.
     pub length: f64,
-    /// Its first row among the constraints.
+    /// First row among the constraints.
     pub row: usize,
 }
 

@@ -32,7 +32,7 @@ const STRAIGHT: f64 = 0.3;
 /// Starting points for each free direction: most of them find a zero of the forms, and each zero many times.
 const STARTS: usize = 32;
 
-/// At most so many directions are followed.
+/// Largest number of directions that are followed.
 const MOST_DIRECTIONS: usize = 64;
 
 /// Directions nearer to each other than this (rad) are one; entries of velocities that differ by less (of the largest) are equal.
@@ -46,7 +46,7 @@ const TOGETHER: f64 = 1e-3;
 /// is curved like a cone.
 const CONE: usize = 8;
 
-/// What tells one motion from another, whatever the coordinates.
+/// Kind of a motion, independent of coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MotionKind {
     /// Number of its freedoms (of the loops alone).
@@ -58,7 +58,7 @@ pub struct MotionKind {
 }
 
 impl MotionKind {
-    /// What is preferred is less: most freedoms, most moving joints, fewest orientations.
+    /// Returns a sort key; preferred motions come first: most freedoms, most moving joints, fewest orientations.
     fn key(&self) -> [usize; 3] {
         [usize::MAX - self.freedoms, usize::MAX - self.joints, self.orientations]
     }
@@ -84,9 +84,9 @@ pub(super) struct Motion {
     pub at: Candidate,
     pub kind: MotionKind,
     within_limits: bool,
-    /// Its tangent space in the singular configuration: projector on the free directions.
+    /// Tangent space in the singular configuration: projector on the free directions.
     tangent: DMatrix<f64>,
-    /// The same told by the velocities of the links: rows in reduced echelon form.
+    /// Tangent space in velocities of the links: rows in reduced echelon form.
     velocities: Vec<f64>,
 }
 
@@ -156,7 +156,7 @@ struct Fork<'a, 'm> {
     links: Vec<usize>,
     /// The two links at each joint; `None` is the ground.
     joints: Vec<(Option<usize>, Option<usize>)>,
-    /// What lengths are compared with.
+    /// Reference length.
     size: f64,
 }
 
@@ -283,7 +283,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         Ok(moving.map(|(pose, v)| pose.push_motion(v).to_vector().data.0[0]).collect())
     }
 
-    /// Those of the links in the singular configuration, by name.
+    /// Returns the velocities of the links in the singular configuration, by name.
     fn velocities(&self, direction: &DVector<f64>) -> Result<Vec<f64>> {
         let twists = self.twists(&self.start.q, direction)?;
         Ok(self.links.iter().flat_map(|&i| twists[i]).collect())

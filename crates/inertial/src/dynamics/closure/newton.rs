@@ -7,7 +7,7 @@ use super::tolerance::{LARGEST_GAP, RANK_TOLERANCE};
 use crate::Result;
 use crate::linalg::{self, Rank, Svd};
 
-/// How far the coordinates move (rad, or loop lengths) to see whether a configuration is singular: far enough that a
+/// Step of the coordinates (rad, or loop lengths) for the test of singular configurations: long enough that a
 /// vanishing singular value rises well above [`RANK_TOLERANCE`], near enough to stay on the branch.
 pub(super) const PROBE: f64 = 0.05;
 
@@ -16,7 +16,7 @@ pub(super) struct Candidate {
     pub q: Vec<f64>,
     pub jacobian: DMatrix<f64>,
     pub rank: Rank,
-    /// Whether it is another than the model's own.
+    /// Whether it differs from the configuration of the model.
     pub moved: bool,
 }
 
@@ -28,7 +28,7 @@ impl Candidate {
     }
 }
 
-/// Whether all joints of one axis are where their limits allow (by a hair's breadth for those that start at a limit).
+/// Returns whether all joints of one axis are where their limits allow (by a hair's breadth for those that start at a limit).
 pub(super) fn within_limits(constraints: &Constraints<'_>, q: &[f64]) -> bool {
     let mut joints =
         constraints.mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type.nq() == 1);
@@ -41,7 +41,7 @@ pub(super) fn advance(constraints: &Constraints<'_>, q: &mut [f64], x: &DVector<
     constraints.mechanism.integrate(q, &v);
 }
 
-/// By how much each coordinate moves from one configuration to another, in units of its scale.
+/// Returns the displacement of each coordinate between two configurations, in units of its scale.
 pub(super) fn displacement(constraints: &Constraints<'_>, from: &[f64], to: &[f64]) -> DVector<f64> {
     let mut out = DVector::zeros(constraints.mechanism.nv());
     for joint in constraints.mechanism.joints().iter().filter(|j| j.follows.is_none()) {

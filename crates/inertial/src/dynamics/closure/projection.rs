@@ -6,7 +6,7 @@ use super::constraints::Constraints;
 use crate::dynamics::{Four, InverseDynamics, PackedLayout};
 use crate::mechanism::Mechanism;
 
-/// How the blocks of the tree's regressor sum up to those of the independent coordinates.
+/// Map from the blocks of the tree's regressor to those of the independent coordinates.
 #[derive(Debug, Clone)]
 pub(super) struct Projection {
     pub layout: PackedLayout,
@@ -74,7 +74,7 @@ impl Projection {
     }
 }
 
-/// For each velocity coordinate a number that those of connected loops share.
+/// Returns the group of each velocity coordinate; coordinates of connected loops share one.
 fn groups(constraints: &Constraints<'_>) -> Vec<usize> {
     let mechanism: &Mechanism = constraints.mechanism;
     let mut group: Vec<usize> = (0..mechanism.nv()).collect();

@@ -12,7 +12,7 @@ const LARGEST_STEP: f64 = 0.3;
 const SMALLEST_STEP: f64 = 1e-5;
 
 impl ClosedMechanism<'_> {
-    /// How far the loops are from closed at `q` (rad, or relative to the length of the loop).
+    /// Returns the residual of the loops at `q` (rad, or relative to the length of the loop).
     pub fn residual(&self, workspace: &mut ClosedWorkspace, q: &[f64]) -> Result<f64> {
         expect_len("position vector", q.len(), self.mechanism().nq())?;
         Ok(self.constraints.residual(q, &mut workspace.residual))
@@ -144,7 +144,7 @@ impl ClosedMechanism<'_> {
         }
     }
 
-    /// What to say where the branch ends before `target`: the loop that stays open there.
+    /// Returns the error about a branch that ends before `target`: the loop that stays open there.
     fn end_of_motion(&self, workspace: &mut ClosedWorkspace, q: &[f64], target: &[f64]) -> Error {
         let mut beyond = q.to_vec();
         self.set_independent(&mut beyond, target);

@@ -33,7 +33,7 @@ pub struct PackedChunk<'a> {
 }
 
 impl<'a> PackedChunk<'a> {
-    /// Where the entries belong.
+    /// Layout of the entries.
     pub fn layout(&self) -> &'a PackedLayout {
         self.layout
     }
@@ -115,7 +115,7 @@ impl InverseDynamics {
         Ok(())
     }
 
-    /// The same on this thread alone, without allocation.
+    /// Computes the stacked regressor on this thread alone, without allocation.
     pub fn stacked_regressor_with(
         &self,
         scratch: &mut Scratch,

@@ -12,7 +12,7 @@ use crate::dynamics::simd::{Four, Lane, PlainFour, dispatch};
 use crate::spatial::Pose;
 use crate::{Error, Result};
 
-/// What an inertial measurement unit tells of a frame, in its own axes, three numbers per sample each.
+/// Motion of a frame as an inertial measurement unit measures it, in its own axes, three numbers per sample each.
 #[derive(Debug)]
 pub struct FrameMotion<'a> {
     /// Acceleration of the origin, less gravity.
@@ -24,7 +24,7 @@ pub struct FrameMotion<'a> {
 }
 
 impl InverseDynamics {
-    /// How a frame at `pose` on body number `body` moves. Only what carries the body is computed, four samples at a time.
+    /// Computes the motion of a frame at `pose` on body number `body`. Only the chain to the body is computed, four samples at a time.
     pub fn frame_motion(
         &self,
         scratch: &mut Scratch,

@@ -9,7 +9,7 @@ use crate::dynamics::inverse::{regressor_single, rnea};
 use crate::dynamics::simd::{Four, Plain, Single, dispatch};
 use crate::mechanism::Mechanism;
 
-/// Which instructions the kernels may use.
+/// Instructions that the kernels may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Arithmetic {
     /// The fastest of this machine (AVX2 and fused multiply-add where it has them).
@@ -116,7 +116,7 @@ impl InverseDynamics {
         self.tables.parameters
     }
 
-    /// Which entries of the regressor can be other than zero.
+    /// Layout of the nonzero entries of the regressor.
     pub fn layout(&self) -> &PackedLayout {
         &self.tables.layout
     }

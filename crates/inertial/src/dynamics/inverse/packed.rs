@@ -15,14 +15,14 @@ pub struct PackedBlock {
     pub start: usize,
 }
 
-/// Which entries of the torque regressor can be other than zero, and where they lie in packed form.
+/// Layout of the nonzero entries of the torque regressor in packed form.
 ///
 /// Blocks are sorted by row, then by column, so the entries of a row lie together. The structure is a mechanism's: the
 /// same for every sample.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackedLayout {
     blocks: Vec<PackedBlock>,
-    /// For each row, its first block; and the number of blocks.
+    /// First block of each row; and the number of blocks.
     firsts: Vec<usize>,
     /// Blocks that follow each other both packed and in the dense row-major matrix.
     pub(crate) runs: Vec<Run>,
@@ -71,7 +71,7 @@ impl PackedLayout {
         self.len
     }
 
-    /// Whether the regressor is empty.
+    /// Returns whether the regressor is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

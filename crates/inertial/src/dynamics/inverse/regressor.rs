@@ -12,13 +12,13 @@ use crate::dynamics::simd::vector::{
     Mat3, Vec3, add, cross, cross_add, dot, load3, mul, splat3, store3, tr_mul,
 };
 
-/// Where the entries of a pair go.
+/// Consumer of the entries of a pair.
 pub(crate) trait Sink<L: Lane> {
     /// The entries of one pair.
     fn put<const N: usize>(&mut self, pair: &Pair, entries: [L; N]);
 }
 
-/// What the ten columns of a body need of its motion.
+/// Motion quantities of the ten columns of a body.
 pub(crate) struct Columns<L> {
     /// Force of the mass.
     pub d: Vec3<L>,

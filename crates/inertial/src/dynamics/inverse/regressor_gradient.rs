@@ -22,7 +22,7 @@ use crate::dynamics::{Samples, expect_len};
 /// first call, allocates nothing.
 #[derive(Debug, Clone)]
 pub struct RegressorGradient {
-    /// For each node, where its modes lie and how many move it.
+    /// Place and number of the modes that move each node.
     lists: Vec<(usize, usize)>,
     modes: Vec<[[Four; 3]; 2]>,
     mode_gradients: Vec<[[Four; 3]; 2]>,
@@ -30,7 +30,7 @@ pub struct RegressorGradient {
     gradients: [Vec<Four>; 3],
 }
 
-/// What a node remembers on the way out and collects on the way back; the first is the ground.
+/// Memory of a node in the outward and inward pass; the first is the ground.
 #[derive(Debug, Clone, Copy, Default)]
 struct NodeMemory {
     rotation: [[Four; 3]; 3],

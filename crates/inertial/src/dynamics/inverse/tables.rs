@@ -14,7 +14,7 @@ pub(crate) struct Tables {
     pub parameters: usize,
     pub gravity: [f64; 3],
     pub armature: Vec<f64>,
-    /// In an order of the kernels' own: depth first, rotors with their carriers, small subtrees first.
+    /// Nodes in the order of the kernels: depth first, rotors with their carriers, small subtrees first.
     pub nodes: Vec<Node>,
     /// The node of each body.
     pub node_of: Vec<usize>,
@@ -22,11 +22,11 @@ pub(crate) struct Tables {
     pub modes: Vec<[[f64; 3]; 2]>,
     /// The angles whose sines and cosines are needed.
     pub angles: Vec<Angle>,
-    /// For each node with parameters, each coordinate that moves it.
+    /// Pairs of a node with parameters and a coordinate that moves it.
     pub pairs: Vec<Pair>,
     /// Room for the carried modes.
     pub carried: usize,
-    /// Where the pairs lie in packed form.
+    /// Layout of the pairs in packed form.
     pub layout: PackedLayout,
 }
 
@@ -48,16 +48,16 @@ pub(crate) struct Pair {
     pub packed: usize,
 }
 
-/// Which entries of a pair can be other than zero.
+/// Nonzero entries of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Block {
-    /// All ten.
+    /// All ten entries.
     Full,
     /// Mass and first moment: the coordinate only translates the body.
     Linear,
     /// The one of a symmetric rotor.
     Spin,
-    /// None: a symmetric rotor that is only translated.
+    /// No entry: a symmetric rotor that is only translated.
     Empty,
 }
 
@@ -72,18 +72,18 @@ impl Block {
     }
 }
 
-/// How a node's frame turns in its parent.
+/// Rotation of a node in its parent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Turn {
     /// Not at all (or without effect).
     Constant,
-    /// By the angle of that number.
+    /// Rotation by the angle of that number.
     Angle(usize),
-    /// By the quaternion at that coordinate.
+    /// Rotation by the quaternion at that coordinate.
     Quaternion(usize),
 }
 
-/// How a node moves in its parent.
+/// Motion of a node in its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// One pure rotation.
@@ -92,14 +92,14 @@ pub(crate) enum Kind {
     Prismatic,
     /// Freely: linear velocity, then angular.
     Free,
-    /// By its modes, any other.
+    /// General motion, by its modes.
     General,
 }
 
 /// Whether the six rows of a floating base are the wrench in its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rooted {
-    /// In a tree that is bolted to the ground.
+    /// Tree on the ground.
     Ground,
     /// A body that floats in the world.
     Base,
@@ -107,7 +107,7 @@ pub(crate) enum Rooted {
     OnBase,
 }
 
-/// What is constant of a body and its joint.
+/// Constants of a body and its joint.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub kind: Kind,
@@ -115,7 +115,7 @@ pub(crate) struct Node {
     pub parent: usize,
     /// First velocity coordinate.
     pub v: usize,
-    /// Its modes.
+    /// Modes.
     pub modes: std::ops::Range<usize>,
     pub turn: Turn,
     /// Rotation from child to parent: `cos · [0] + sin · [1] + [2]` (`Quaternion`: `[2]` times the quaternion's).
@@ -139,10 +139,10 @@ pub(crate) struct Node {
     /// First of its pairs: the six of its floating base, then those of the carried modes.
     pub pairs: usize,
     pub rooted: Rooted,
-    /// Where the parent's carried modes lie, and how many.
+    /// Place and number of the parent's carried modes.
     pub carried_from: usize,
     pub carried_count: usize,
-    /// Where its own go, where a child needs them.
+    /// Place of its own carried modes, where a child needs them.
     pub carried_to: usize,
     pub carries: bool,
     /// The carried mode that moves with the same coordinate as this node.

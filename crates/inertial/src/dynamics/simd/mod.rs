@@ -22,16 +22,16 @@ pub struct Four(pub [f64; 4]);
 pub(crate) trait Lane:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self>
 {
-    /// How it lies in memory.
+    /// Representation in memory.
     type Memory: Copy;
 
-    /// The same number in every lane.
+    /// Returns the number in every lane.
     fn splat(x: f64) -> Self;
 
     /// From memory.
     fn load(from: &Self::Memory) -> Self;
 
-    /// To memory.
+    /// Stores to memory.
     fn store(self, to: &mut Self::Memory);
 
     /// `self · b + c`, fused where the instructions are.
@@ -50,7 +50,7 @@ pub(crate) trait Lane:
     fn within(self, bound: f64) -> bool;
 }
 
-/// Whether the processor has the instructions of the fused kernels.
+/// Returns whether the processor has the instructions of the fused kernels.
 pub(crate) fn has_fused() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -89,7 +89,7 @@ pub(crate) use dispatch;
 
 /// Four numbers that also move between lanes.
 pub(crate) trait Wide: Lane<Memory = Four> {
-    /// To the first four places of `to`.
+    /// Writes to the first four places of `to`.
     fn write(self, to: &mut [f64]);
 
     /// The first two lanes, to the first two places of `to`.

@@ -76,7 +76,7 @@ pub(crate) fn load3<L: Lane>(a: &[L::Memory; 3]) -> Vec3<L> {
     [L::load(&a[0]), L::load(&a[1]), L::load(&a[2])]
 }
 
-/// To memory.
+/// Stores to memory.
 #[inline(always)]
 pub(crate) fn store3<L: Lane>(a: Vec3<L>, to: &mut [L::Memory; 3]) {
     a[0].store(&mut to[0]);

@@ -16,17 +16,17 @@ use crate::{Error, Result};
 /// data do not show.
 const ROUNDING: f64 = 1e-3;
 
-/// Where the data do not show everything, their curvature in units of the prior's is at most this: the solver's path runs far
+/// Largest curvature of the data in units of the prior's where not all parameters are excited: the solver's path runs far
 /// along what is not shown, where squares of larger numbers would drown it.
 const MOST_WITH_UNSEEN: f64 = 1e7;
 
 /// A body that can exist.
 pub(crate) struct PossibleBody {
     pub parameters: Parameters<f64>,
-    /// As uncertain as data and prior leave them.
+    /// Covariance by data and prior.
     pub covariance: DMatrix<f64>,
     pub gap: f64,
-    /// What people should know of the solve.
+    /// Warning about the solve.
     pub note: Option<String>,
 }
 

@@ -34,16 +34,16 @@ pub struct Span {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ellipsoid {
-    /// Its centre (m).
+    /// Centre (m).
     pub centre: [f64; 3],
-    /// Its semi-axes (m).
+    /// Semi-axes (m).
     pub semi_axes: [f64; 3],
     /// Roll, pitch and yaw of its axes.
     #[serde(default)]
     pub rpy: [f64; 3],
 }
 
-/// What is known of one body beside that it exists.
+/// Bounds of one body.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BodyBounds {
@@ -58,11 +58,11 @@ pub struct BodyBounds {
     pub ellipsoid: Option<Ellipsoid>,
 }
 
-/// What is known of bodies, by name.
+/// Bounds of bodies, by name.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
-    /// By the body's name.
+    /// Bounds by the name of the body.
     #[serde(default)]
     pub bodies: BTreeMap<String, BodyBounds>,
 }
@@ -112,7 +112,7 @@ impl Bounds {
         Self { bodies: sizes(mechanism).into_iter().enumerate().filter_map(bound).collect() }
     }
 
-    /// Whether nothing is bounded.
+    /// Returns whether nothing is bounded.
     pub fn is_empty(&self) -> bool {
         self.bodies.is_empty()
     }

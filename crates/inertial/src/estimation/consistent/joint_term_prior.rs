@@ -116,7 +116,7 @@ fn rotor_widths(mechanism: &Mechanism, prior: &Prior, least: f64) -> Result<Vec<
     Ok((0..n).map(|v| Some(width(v)).filter(|x| *x > 0.0).unwrap_or(1.0)).collect())
 }
 
-/// Whether a velocity coordinate is a length per second.
+/// Returns whether a velocity coordinate is a length per second.
 fn is_slide(mechanism: &Mechanism, v: usize) -> bool {
     let links = mechanism.bodies().iter().filter(|b| matches!(b.kind, BodyKind::Link | BodyKind::Massless));
     links.filter(|b| (b.drive.v..b.drive.v + b.joint_type.nv()).contains(&v)).any(|b| {

@@ -21,7 +21,7 @@ const LEAST_MOMENT: f64 = 1e-3;
 /// Prior bodies, strictly inside the cone of possible ones.
 #[derive(Debug, Clone)]
 pub struct Prior {
-    /// For each body of the mechanism.
+    /// Prior of each body of the mechanism.
     pub bodies: Vec<Inertia<f64>>,
     /// Bodies that the model gives no inertia, guessed from the distances between joints.
     pub guessed: Vec<String>,
@@ -55,7 +55,7 @@ impl Prior {
         Ok(out)
     }
 
-    /// What people should know of it.
+    /// Returns a warning about the prior.
     pub(crate) fn note(&self) -> Option<String> {
         (!self.guessed.is_empty()).then(|| {
             format!(

@@ -45,7 +45,7 @@ use crate::{Error, Result};
 /// Noise is taken as at least so much of a joint's force: the solver's squared factors carry no more digits.
 pub(crate) const LEAST_NOISE: f64 = 1e-6;
 
-/// How far a body is from its prior.
+/// Distance of a body from its prior.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PriorKind {
     /// `tr(P₀⁻¹ P) − log det P`.
@@ -55,7 +55,7 @@ pub enum PriorKind {
     Euclidean,
 }
 
-/// What is asked beside the data.
+/// Options of the consistent estimator.
 #[derive(Debug, Clone)]
 pub struct Consistency<'a> {
     /// Solver to use.
@@ -64,11 +64,11 @@ pub struct Consistency<'a> {
     pub prior: &'a Prior,
     /// Distance to them.
     pub prior_kind: PriorKind,
-    /// Its weight.
+    /// Weight.
     pub prior_weight: f64,
-    /// Where bodies may be; only for [`Solver::Barrier`].
+    /// Bounds on bodies; only for [`Solver::Barrier`].
     pub bounds: Option<&'a Bounds>,
-    /// When to stop.
+    /// Stopping criteria.
     pub options: Options,
 }
 
@@ -83,17 +83,17 @@ impl<'a> Consistency<'a> {
 /// A consistent estimate and what proves it.
 #[derive(Debug, Clone)]
 pub struct ConsistentFit {
-    /// All parameters, in the order of [`crate::mechanism::Mechanism::parameters`]; every body is possible.
+    /// All inertial parameters, in the order of [`crate::mechanism::Mechanism::parameters`]; every body is possible.
     pub parameters: Vec<f64>,
     /// The unknowns of the equations: base parameters, then joint terms.
     pub values: Vec<f64>,
     /// Rotor inertias that the model gives and the data cannot tell from the inertia of links, by row.
     pub rotors: Vec<(usize, f64)>,
-    /// Their covariance: the inverse of the data's information plus the prior's curvature at the estimate. It is that of
+    /// Covariance: the inverse of the data's information plus the prior's curvature at the estimate. It is that of
     /// least squares where the data are strong and as wide as the prior where they are silent. Constraints that hold with
     /// equality would only make it smaller and are not counted.
     pub covariance: DMatrix<f64>,
-    /// The same of all inertial parameters: where only combinations are shown, each alone is as uncertain as the prior leaves it.
+    /// Covariance of all inertial parameters: where only combinations are excited, each alone is as uncertain as the prior leaves it.
     pub parameter_covariance: DMatrix<f64>,
     /// Cost reached.
     pub cost: f64,
@@ -121,7 +121,7 @@ impl ConsistentFit {
         Self::watched(equations, summary, noise, wanted, |_, _| true)
     }
 
-    /// The same; `watch` sees every iterate (all parameters, then joint terms) and its cost, and may stop by returning
+    /// Solves; `watch` sees every iterate (all parameters, then joint terms) and its cost, and may stop by returning
     /// `false`: what is returned then is the best so far, and possible.
     pub fn watched(
         equations: &Equations<'_>,
@@ -169,7 +169,7 @@ pub struct ConsistentProblem {
 }
 
 impl ConsistentProblem {
-    /// Of a log's summary and the noise found by weighted least squares.
+    /// Creates the problem of a summary, with the noise found by weighted least squares.
     pub fn new(
         equations: &Equations<'_>,
         summary: &Summary,
@@ -199,7 +199,7 @@ impl ConsistentProblem {
         Ok(Self { conic, start, to_unknowns })
     }
 
-    /// Of weighted rows `[A | b]` in the base parameters and some further unknowns, on which nothing is asked here.
+    /// Creates the problem of weighted rows `[A | b]` in the base parameters and some further, unconstrained unknowns.
     ///
     /// `rotors` are inertias that the data cannot tell from those of links: their effect on the base parameters and what the model
     /// says, known to about `1/√W` of itself, as bodies are. Were they counted as the link's, that would have to be a body with
@@ -302,12 +302,12 @@ impl ConsistentProblem {
         &self.to_unknowns * x
     }
 
-    /// Of the unknowns, at the estimate `x`.
+    /// Computes the covariance of the unknowns at the estimate `x`.
     pub(crate) fn covariance(&self, x: &DVector<f64>) -> Result<DMatrix<f64>> {
         covariance(&self.conic, x, &self.to_unknowns)
     }
 
-    /// Of the `count` inertial parameters, which come first.
+    /// Computes the covariance of the `count` inertial parameters, which come first.
     pub(crate) fn parameter_covariance(&self, x: &DVector<f64>, count: usize) -> Result<DMatrix<f64>> {
         covariance(&self.conic, x, &DMatrix::identity(count, x.len()))
     }

@@ -27,16 +27,16 @@ use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
 use crate::{Error, Result};
 
-/// What is a robot's own.
+/// Result of one robot of a fleet.
 #[derive(Debug, Clone, Serialize)]
 pub struct Member {
     /// Friction and offsets (least squares given the common parameters); rotor inertias are common.
     pub joints: Vec<JointEstimate>,
-    /// How well its forces are predicted.
+    /// Residuals of its forces.
     pub residuals: Vec<Residual>,
-    /// The same of all coordinates together.
+    /// Relative residual of all coordinates together.
     pub relative_rms: f64,
-    /// What it carries, where it carries something of its own.
+    /// Payload, where it carries one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<FleetPayload>,
 }
@@ -46,13 +46,13 @@ pub struct Member {
 pub struct Fleet {
     /// The object's schema.
     pub schema: &'static str,
-    /// What they have in common: bodies and rotor inertias. Its residuals are those of the robots without payload.
+    /// Common result: bodies and rotor inertias. Its residuals are those of the robots without payload.
     pub common: Identification,
-    /// What is each robot's own, in the order of the summaries.
+    /// Results of the robots, in the order of the summaries.
     pub robots: Vec<Member>,
 }
 
-/// What one coordinate's factor says of a robot's own terms.
+/// Eliminated own terms of a robot in one coordinate.
 struct OwnTerms {
     /// The factor with the own terms first.
     triangle: Triangle,
@@ -167,7 +167,7 @@ pub fn identify_fleet(
     Ok(Fleet { schema: "inertial/fleet/1", common, robots: members })
 }
 
-/// What the robots with payloads say; nothing for the others.
+/// Returns the equations of the robots with payloads; none for the others.
 fn loaded(
     equations: &Equations<'_>,
     shared: &Equations<'_>,
@@ -252,7 +252,7 @@ fn eliminate(
     Ok((owned, out))
 }
 
-/// All unknowns of a robot: the common ones, and its own by back substitution.
+/// Returns all unknowns of a robot: the common ones, and its own by back substitution.
 fn values(
     equations: &Equations<'_>,
     shared: &Equations<'_>,

@@ -30,16 +30,16 @@ use crate::estimation::reduction::summary::Summary;
 use crate::spatial::{Inertia, Parameters};
 use crate::{Error, Result};
 
-/// Which robots of a fleet carry something of their own, all on the same link.
+/// Robots of a fleet that carry payloads, all on the same link.
 #[derive(Debug, Clone, Copy)]
 pub struct Carried<'a> {
     /// The link.
     pub link: &'a PayloadLink,
-    /// For each robot whether it carries something; one at least does not, or links and payloads could not be told apart.
+    /// Whether each robot carries a payload; at least one does not, or links and payloads could not be separated.
     pub carries: &'a [bool],
 }
 
-/// What one robot carries.
+/// Payload of one robot.
 #[derive(Debug, Clone, Serialize)]
 pub struct FleetPayload {
     /// The body, in the frame of the link that carries it.
@@ -66,7 +66,7 @@ impl Carried<'_> {
     }
 }
 
-/// What a robot with a payload says, its own terms eliminated.
+/// Equations of a robot with a payload, its own terms eliminated.
 pub(crate) struct Loaded {
     /// Of the common unknowns, of the payload, and the forces; noise has the variance `spread`.
     a: DMatrix<f64>,
@@ -134,7 +134,7 @@ impl Loaded {
         Ok(Self { a, effect, b, spread, samples: reduced.samples, count, independent })
     }
 
-    /// What it says of the common unknowns, in the last channel of the equations.
+    /// Returns the summary of the common unknowns, in the last channel of the equations.
     pub(crate) fn without_payload(&self, shared: &Equations<'_>) -> Result<Summary> {
         let mut out = Summary::empty(shared);
         out.samples = self.samples;
@@ -155,7 +155,7 @@ impl Loaded {
         Ok(out)
     }
 
-    /// What it carries, given the common unknowns and their covariance.
+    /// Estimates the payload, given the common unknowns and their covariance.
     pub(crate) fn payload(
         &self,
         link: &PayloadLink,
@@ -190,7 +190,7 @@ impl Loaded {
 }
 
 impl Equations<'_> {
-    /// The same with one more channel, in which all unknowns act.
+    /// Adds a channel in which all unknowns act.
     pub(crate) fn with_joint_channel(mut self) -> Self {
         self.channels.push(Channel { unknowns: (0..self.len()).collect(), ..Channel::default() });
         self

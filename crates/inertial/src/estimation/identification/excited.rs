@@ -26,7 +26,7 @@ const LEAST: f64 = 1e4;
 pub(crate) struct Hidden {
     /// A basis, one direction in each column, in units of what was believed before.
     basis: DMatrix<f64>,
-    /// Those units.
+    /// Scales of the unknowns.
     scale: DVector<f64>,
     /// Base parameters, which come first.
     rank: usize,

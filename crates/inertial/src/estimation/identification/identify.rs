@@ -33,15 +33,15 @@ pub struct IdentifyOptions {
     pub solver: Solver,
     /// Prior bodies of the consistent estimator; by default those of the model.
     pub prior: Option<Prior>,
-    /// Their weight, see [`crate::estimation::consistent::problem`].
+    /// Weight of the prior, see [`crate::estimation::consistent`].
     pub prior_weight: f64,
-    /// How far a body is from its prior.
+    /// Distance of a body from its prior.
     pub prior_kind: PriorKind,
-    /// Where bodies may be.
+    /// Bounds on bodies.
     pub bounds: Option<Bounds>,
-    /// Whether to say which unknowns the noise covers; estimators without constraints then take those as zero.
+    /// Whether to determine the essential unknowns; estimators without constraints then take the others as zero.
     pub essential: bool,
-    /// Whether to give the covariance of the base parameters.
+    /// Whether to return the covariance of the base parameters.
     pub covariance: bool,
 }
 
@@ -118,12 +118,12 @@ pub fn identify(
     estimate(equations, summary, validation, options, squares)
 }
 
-/// How joints count in the least squares of an estimator.
+/// Returns the weighting of an estimator.
 pub(crate) fn weighting(options: &IdentifyOptions) -> Weighting {
     if options.estimator == Estimator::Ols { Weighting::Ordinary } else { Weighting::Weighted }
 }
 
-/// The same with less weight on outliers ([`Estimator::Irls`]); `pass` makes a summary of the data for given equations with Huber's
+/// Estimates the parameters with less weight on outliers ([`Estimator::Irls`]); `pass` makes a summary of the data for given equations with Huber's
 /// weights, see [`robust`].
 pub fn identify_robust(
     equations: &Equations<'_>,
@@ -316,7 +316,7 @@ fn implausible(mechanism: &Mechanism, estimated: &Mechanism) -> Result<Option<St
     }))
 }
 
-/// What the motion did not show, by name.
+/// Returns the directions that the motion did not excite, by name.
 fn not_shown(equations: &Equations<'_>, hidden: &Hidden) -> Vec<BTreeMap<String, f64>> {
     let named = |(_, combination): (usize, Vec<(usize, f64)>)| {
         combination.into_iter().map(|(i, x)| (equations.names[i].clone(), x)).collect()

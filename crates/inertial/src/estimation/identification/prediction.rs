@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// Predicted forces, sample after sample: those of the coordinates, and where it is measured the wrench on a fixed base.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Prediction {
-    /// All of it.
+    /// Whole force.
     pub force: Vec<f64>,
     /// The part of it that is friction.
     pub friction: Vec<f64>,
@@ -85,7 +85,7 @@ impl Visitor for Predictor<'_> {
 }
 
 impl Term {
-    /// Whether it is friction: a force that depends on the speed.
+    /// Returns whether it is friction: a force that depends on the speed.
     fn is_friction(self) -> bool {
         matches!(
             self,

@@ -14,7 +14,7 @@ pub struct Residual {
     pub joint: String,
     /// Root mean square of measured less predicted force, in the band of the identification filter.
     pub rms: f64,
-    /// The same over the root mean square of the measured force; zero where nothing was measured.
+    /// Residual relative to the root mean square of the measured force; zero where nothing was measured.
     pub relative_rms: f64,
     /// Root mean square against the unfiltered force.
     pub rms_raw: f64,
@@ -35,14 +35,14 @@ pub struct Residual {
     pub ljung_box_p: Option<f64>,
 }
 
-/// How well a model predicts what was measured; serializes to the object of `validate --json`.
+/// Residuals of a model; serializes to the JSON object of a validation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Validation {
     /// The object's schema.
     pub schema: &'static str,
     /// Number of samples.
     pub samples: usize,
-    /// By coordinate.
+    /// Residuals by coordinate.
     pub joints: Vec<Residual>,
     /// Root of the summed squared residuals over the summed squared forces, all coordinates together.
     pub relative_rms: f64,
@@ -55,7 +55,7 @@ pub(crate) struct Sums {
     pub residual_raw: f64,
 }
 
-/// How white a residual is.
+/// Whiteness of a residual.
 struct Whiteness {
     durbin_watson: f64,
     white: bool,
@@ -63,7 +63,7 @@ struct Whiteness {
 }
 
 impl Factor {
-    /// How white the residual is at the values of this coordinate's own unknowns.
+    /// Computes the whiteness of the residual at the values of this coordinate's own unknowns.
     fn whiteness(&self, x: impl Fn(usize) -> f64, residual: f64) -> Option<Whiteness> {
         if self.lags[0].pairs == 0 || residual <= 0.0 {
             return None;
@@ -97,7 +97,7 @@ impl Factor {
         })
     }
 
-    /// At the values of this coordinate's own unknowns.
+    /// Computes sums of squares at the values of this coordinate's own unknowns.
     pub(crate) fn sums(&self, x: impl Fn(usize) -> f64) -> Sums {
         let n = self.unknowns();
         let (mut out, r) = (Sums { residual: 0.0, tau: 0.0, residual_raw: 0.0 }, &self.triangle);

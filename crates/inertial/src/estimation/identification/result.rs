@@ -17,7 +17,7 @@ use crate::spatial::Inertia;
 /// The mechanism in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelSize {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Number of links that move.
     pub bodies: usize,
@@ -40,7 +40,7 @@ pub struct Tensor {
 /// A body as estimated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BodyEstimate {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Mass (kg).
     pub mass: f64,
@@ -50,7 +50,7 @@ pub struct BodyEstimate {
     /// together with other parameters. Absent where the estimator has no prior.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mass_std_error: Option<f64>,
-    /// Those of the centre of mass, alike.
+    /// Standard errors of the centre of mass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub com_std_error: Option<[f64; 3]>,
     /// Inertia about the centre of mass.
@@ -62,7 +62,7 @@ pub struct BodyEstimate {
 }
 
 impl BodyEstimate {
-    /// With its verdict.
+    /// Creates the estimate of a body, with its verdict of consistency.
     pub fn new(name: &str, inertia: &Inertia<f64>) -> Result<Self> {
         let verdict = judge(inertia, DEFAULT_TOLERANCE)?;
         let t = inertia.about_com();
@@ -85,7 +85,7 @@ impl BodyEstimate {
         })
     }
 
-    /// With standard errors from the covariance of its ten parameters.
+    /// Adds standard errors from the covariance of the ten parameters.
     pub(crate) fn with_errors(mut self, covariance: impl Fn(usize, usize) -> f64) -> Self {
         self.mass_std_error = Some(covariance(0, 0).max(0.0).sqrt());
         // Of c = h/m, to first order.
@@ -103,7 +103,7 @@ impl BodyEstimate {
 /// A joint's own model as estimated; what was not asked for is absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct JointEstimate {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Viscous friction.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,10 +135,10 @@ pub struct JointEstimate {
     /// Factor of the logged torque, where drive gains were to be found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
-    /// Its standard error.
+    /// Standard error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain_std_error: Option<f64>,
-    /// What its drive turns with, where that is not this joint alone.
+    /// Joints that its drive turns with, where that is not this joint alone.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub turns_with: BTreeMap<String, f64>,
     /// The user's own terms.
@@ -154,9 +154,9 @@ pub struct JointEstimate {
 pub struct ParameterEstimate {
     /// `BODY.NAME` of the combination.
     pub name: String,
-    /// Its value.
+    /// Value.
     pub value: f64,
-    /// Its standard error; of consistent estimators with the prior's part, see [`super::ConsistentFit::covariance`].
+    /// Standard error; of consistent estimators with the prior's part, see [`super::ConsistentFit::covariance`].
     pub std_error: f64,
     /// Standard error over the value; absent where that is zero.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,11 +199,11 @@ pub struct Identification {
     pub base_parameters: Vec<ParameterEstimate>,
     /// Residuals of the data that were fitted.
     pub fit: Vec<Residual>,
-    /// The same, all joints together.
+    /// Relative residual of all joints together.
     pub fit_relative_rms: f64,
     /// Residuals of the data kept for validation.
     pub validation: Vec<Residual>,
-    /// The same, all joints together.
+    /// Relative residual of all joints together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_relative_rms: Option<f64>,
     /// Combinations of unknowns that the motion did not show: adding any of them changes no prediction.
@@ -215,18 +215,18 @@ pub struct Identification {
     /// Covariance of the base parameters (least squares), where asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub covariance: Vec<Vec<f64>>,
-    /// Of the consistent estimator: cost less proven lower bound.
+    /// Duality gap of the consistent estimator: cost less proven lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duality_gap: Option<f64>,
-    /// What people should know.
+    /// Warnings.
     pub warnings: Vec<String>,
-    /// All parameters, for computation.
+    /// All inertial parameters, for computation.
     #[serde(skip)]
     pub parameters: Vec<f64>,
     /// The unknowns of the equations, for computation.
     #[serde(skip)]
     pub values: Vec<f64>,
-    /// How well the data show the base parameters, whatever the joints' terms are: singular values of unit columns, the
+    /// Excitation of the base parameters, whatever the joint terms are: singular values of unit columns, the
     /// greatest first.
     #[serde(skip)]
     pub singular_values: Vec<f64>,
@@ -238,7 +238,7 @@ pub struct Identification {
     pub(crate) rotors: Vec<(usize, f64)>,
 }
 
-/// All bodies with mass; with their standard errors where the covariance of the parameters is known.
+/// Returns all bodies with mass, with standard errors where the covariance of the parameters is known.
 pub(crate) fn bodies(mechanism: &Mechanism, covariance: Option<&DMatrix<f64>>) -> Result<Vec<BodyEstimate>> {
     let with_mass = |kind: &BodyKind| matches!(kind, BodyKind::Link | BodyKind::Rotor);
     let one = |(index, body): (usize, &Body)| {
@@ -254,7 +254,7 @@ pub(crate) fn bodies(mechanism: &Mechanism, covariance: Option<&DMatrix<f64>>) -
     mechanism.bodies().iter().enumerate().filter(|(_, b)| with_mass(&b.kind)).map(one).collect()
 }
 
-/// How uncertain a result is.
+/// Uncertainty of a result.
 #[derive(Clone, Copy)]
 pub(crate) struct Errors<'a> {
     /// Standard errors of the unknowns.

@@ -18,13 +18,13 @@ pub enum Variable {
     Q(usize),
     /// Velocity coordinate.
     V(usize),
-    /// The same, accelerated.
+    /// Acceleration coordinate.
     A(usize),
     /// Further column of the log.
     Column(usize),
 }
 
-/// Where a formula is evaluated.
+/// State at which an expression is evaluated.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FormulaState<'s> {
     /// Positions.
@@ -37,7 +37,7 @@ pub struct FormulaState<'s> {
     pub columns: &'s [f64],
 }
 
-/// What a name stands for.
+/// Meaning of a name.
 #[derive(Debug, Clone)]
 pub enum Meaning {
     /// A coordinate.
@@ -139,7 +139,7 @@ impl Expression {
         }
     }
 
-    /// Its value; `stack` is memory to be used again.
+    /// Evaluates the expression; `stack` is reusable memory.
     pub fn value(&self, state: &FormulaState<'_>, stack: &mut Vec<f64>) -> f64 {
         stack.clear();
         for step in &self.steps {
@@ -163,7 +163,7 @@ impl Expression {
 }
 
 impl Expression {
-    /// Whether velocities or accelerations appear.
+    /// Returns whether velocities or accelerations appear.
     pub(crate) fn uses_rates(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Read(Variable::V(_) | Variable::A(_))))
     }

@@ -110,14 +110,14 @@ impl JointModel {
     }
 }
 
-/// What names in formulas stand for.
+/// Meanings of names in expressions.
 struct Names<'f> {
     positions: Vec<String>,
     velocities: Vec<String>,
     define: &'f BTreeMap<String, String>,
     /// Definitions that are being read: one of them may not appear in itself.
     open: RefCell<Vec<String>>,
-    /// What was wrong inside a definition.
+    /// Error inside a definition.
     failed: RefCell<Option<Error>>,
     /// Further columns of the log that were named.
     columns: RefCell<Vec<String>>,

@@ -28,7 +28,7 @@ impl Bend {
         if v == 0.0 { 0.0 } else { v.signum() * (-(v.abs() / self.speed).powf(self.exponent)).exp() }
     }
 
-    /// All whose columns a summary holds.
+    /// Returns all curves whose columns a summary holds.
     pub(crate) fn nodes() -> impl Iterator<Item = Self> {
         EXPONENTS
             .into_iter()

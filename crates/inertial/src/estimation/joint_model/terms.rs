@@ -19,7 +19,7 @@ pub enum Term {
     CoulombPositive,
     /// Coulomb friction of backward motion: −1 where `v < 0`.
     CoulombNegative,
-    /// Friction at rest above that of sliding: `sign(v) exp(−(|v|/vₛ)^δ)`.
+    /// Stribeck friction, at rest above that of sliding: `sign(v) exp(−(|v|/vₛ)^δ)`.
     Stribeck,
     /// A constant force of sensor or drive.
     Offset,
@@ -27,7 +27,7 @@ pub enum Term {
     RotorInertia,
     /// A term of the user's own, by its number in [`JointModel::given`].
     Given {
-        /// Its number.
+        /// Number.
         index: usize,
         /// Whether negative values are impossible.
         nonnegative: bool,
@@ -54,7 +54,7 @@ impl Term {
         self.kind().name()
     }
 
-    /// Whether nature forbids negative values.
+    /// Returns whether negative values are impossible.
     pub fn is_nonnegative(self) -> bool {
         match self {
             Self::Offset => false,
@@ -63,13 +63,13 @@ impl Term {
         }
     }
 
-    /// Whether it acts in the force of its own joint only, whatever the drive turns with.
+    /// Returns whether it acts in the force of its own joint only, whatever the drive turns with.
     fn is_local(self) -> bool {
         matches!(self, Self::Offset | Self::Given { .. })
     }
 }
 
-/// Which terms the joints have.
+/// Joint terms to estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools)]
 pub struct JointTerms {
@@ -97,17 +97,17 @@ pub struct Coupling {
 /// A term of the user's own in the force of one coordinate.
 #[derive(Debug, Clone)]
 pub struct GivenTerm {
-    /// Its name in results.
+    /// Name in results.
     pub name: String,
     /// Velocity coordinate in whose force it acts.
     pub coordinate: usize,
-    /// What its unknown multiplies.
+    /// Expression that its unknown multiplies.
     pub expression: Expression,
     /// Whether negative values are impossible.
     pub nonnegative: bool,
 }
 
-/// All that is assumed of the joints.
+/// Model of the joints.
 #[derive(Debug, Clone, Default)]
 pub struct JointModel {
     /// The usual terms of all joints.
@@ -132,16 +132,16 @@ impl From<JointTerms> for JointModel {
     }
 }
 
-/// What drives a joint.
+/// Drive of a joint.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Motor {
     /// Velocity coordinates that it turns with, in ascending order.
     pub shaft: Vec<(usize, f64)>,
-    /// Its Stribeck friction.
+    /// Stribeck friction.
     pub bend: Option<Bend>,
 }
 
-/// What one unknown multiplies in the force of a coordinate.
+/// Feature: what one unknown multiplies in the force of a coordinate.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Feature {
     pub term: Term,
@@ -150,13 +150,13 @@ pub(crate) struct Feature {
 }
 
 impl Feature {
-    /// Of a term of the motor; without what does not matter to it.
+    /// Creates the feature of a term of a motor.
     pub fn new(term: Term, motor: &Motor) -> Self {
         let shaft = if term.is_local() { Vec::new() } else { motor.shaft.clone() };
         Self { term, shaft, bend: motor.bend.filter(|_| term == Term::Stribeck) }
     }
 
-    /// The same on another shaft.
+    /// Creates the feature of a term on a given shaft.
     pub fn on(term: Term, shaft: &[(usize, f64)]) -> Self {
         Self { term, shaft: shaft.to_vec(), bend: None }
     }

@@ -10,12 +10,12 @@ use crate::estimation::reduction::summary::Summary;
 /// An unknown below so many of its standard errors could as well be zero.
 const COVERED: f64 = 2.0;
 
-/// Which unknowns are essential.
+/// Essential unknowns.
 #[derive(Debug, Clone, Serialize)]
 pub struct Essential {
-    /// Those that stay.
+    /// Essential parameters.
     pub parameters: Vec<String>,
-    /// Those that noise covers, first dropped first.
+    /// Dropped parameters, in the order of dropping.
     pub dropped: Vec<String>,
     #[serde(skip)]
     pub(crate) fit: LeastSquares,

@@ -22,7 +22,7 @@ const ASSUMED: f64 = 0.01;
 const REPEATS: usize = 20;
 const SETTLED: f64 = 1e-6;
 
-/// Whether joints count by their noise.
+/// Weighting of joints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weighting {
     /// Every force counts alike.
@@ -36,7 +36,7 @@ pub enum Weighting {
 pub struct LeastSquares {
     /// The unknowns; of least (scaled) norm in directions that the motion did not show.
     pub values: DVector<f64>,
-    /// Their covariance, in the directions that the motion showed. Noise is taken as independent between joints, and in
+    /// Covariance, in the directions that the motion showed. Noise is taken as independent between joints, and in
     /// time as far as the filter leaves it.
     pub covariance: DMatrix<f64>,
     /// Standard deviation of each coordinate's noise.
@@ -195,7 +195,7 @@ pub(crate) fn information(equations: &Equations<'_>, summary: &Summary, weights:
     stacked(equations, summary, weights, false)
 }
 
-/// The same with the (filtered) forces as the last column.
+/// Stacks the factors of all channels, with the (filtered) forces as the last column.
 pub(crate) fn stacked(
     equations: &Equations<'_>,
     summary: &Summary,
@@ -232,7 +232,7 @@ impl Solution {
         Self::of_factor(&stacked(equations, summary, weights, true)?.matrix(), only)
     }
 
-    /// What is left of each coordinate's rows, less the degrees of freedom that the fit took from them (the trace of their part of
+    /// Computes the residuals of each coordinate's rows, less the degrees of freedom that the fit took from them (the trace of their part of
     /// the hat matrix).
     fn left(&self, equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> Vec<Left> {
         let channels = equations.channels.iter().zip(&summary.factors).zip(weights);
@@ -260,14 +260,14 @@ impl Solution {
     }
 }
 
-/// What a fit leaves of a coordinate's independent rows.
+/// Residuals of a coordinate's independent rows.
 #[derive(Clone, Copy, Default)]
 struct Left {
     /// Rows, independent or not.
     rows: usize,
     /// Independent ones, less those that the unknowns took.
     free: f64,
-    /// Their squared residuals.
+    /// Squared residuals.
     residual: f64,
     /// Mean square of the force.
     force: f64,

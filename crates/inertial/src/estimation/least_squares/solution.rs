@@ -17,7 +17,7 @@ pub(crate) struct Solution {
     pub root: DMatrix<f64>,
     /// Pseudo-inverse of `AᵀA`.
     pub inverse: DMatrix<f64>,
-    /// How many directions were seen.
+    /// Number of excited directions.
     pub seen: usize,
     /// An orthonormal basis (scaled unknowns) of the others.
     pub unseen: DMatrix<f64>,
@@ -26,7 +26,7 @@ pub(crate) struct Solution {
 }
 
 impl Solution {
-    /// Of the factor `[A | b]`; unknowns that `only` leaves out are zero.
+    /// Solves the factor `[A | b]`; unknowns that `only` leaves out are zero.
     pub fn of_factor(all: &DMatrix<f64>, only: Option<&[bool]>) -> Result<Self> {
         let n = all.ncols() - 1;
         let b = all.column(n).into_owned();

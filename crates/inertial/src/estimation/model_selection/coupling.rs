@@ -21,7 +21,7 @@ const EVIDENCE: f64 = 30.0;
 /// could, and is not a small correction of some other shortcoming of the model. (The coupled wrist: nine tenths.)
 const SHARE: f64 = 0.25;
 
-/// What was chosen.
+/// Chosen drives, with notes.
 pub(crate) struct Found {
     pub motors: Vec<Motor>,
     pub notes: Vec<String>,
@@ -111,7 +111,7 @@ fn sum(shaft: &[(usize, f64)], names: &[String]) -> String {
     out
 }
 
-/// What the drives of two joints can turn with, other than each with its own.
+/// Returns the combinations that the drives of two joints can turn with, other than each with its own.
 fn alternatives([a, b]: [usize; 2]) -> Vec<[Vec<(usize, f64)>; 2]> {
     let (own_a, own_b) = (vec![(a, 1.0)], vec![(b, 1.0)]);
     let (sum, difference) = (vec![(a, 1.0), (b, 1.0)], vec![(a, -1.0), (b, 1.0)]);

@@ -21,7 +21,7 @@ pub(crate) struct Projection {
 }
 
 impl Projection {
-    /// To the unknowns of narrower equations.
+    /// Creates the projection onto the unknowns of narrower equations.
     pub fn new(wide: &Equations<'_>, narrow: &Equations<'_>) -> Result<Self> {
         let mut out = Self { unknowns: narrow.rank(), channels: Vec::new() };
         for channel in &wide.channels {
@@ -99,7 +99,7 @@ fn combine(factor: &Triangle, combination: &[(usize, f64)], weight: f64, out: &m
 }
 
 impl Summary {
-    /// What this summary, made for wide equations, says of narrower ones.
+    /// Projects a summary of wide equations onto narrower ones.
     pub(crate) fn project(&self, wide: &Equations<'_>, narrow: &Equations<'_>) -> Result<Self> {
         self.check(wide)?;
         let projection = Projection::new(wide, narrow)?;

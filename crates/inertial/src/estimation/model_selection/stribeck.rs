@@ -83,7 +83,7 @@ fn combined(columns: &DMatrix<f64>, bend: Bend) -> DVector<f64> {
     out
 }
 
-/// What some columns leave of others.
+/// Removes the part of some columns that others explain.
 fn without(some: &[DVector<f64>], others: &DMatrix<f64>) -> Result<DMatrix<f64>> {
     let mut out = others.clone();
     if !some.is_empty() {

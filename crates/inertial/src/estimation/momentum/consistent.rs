@@ -30,7 +30,7 @@ const LEAST_PART: f64 = 1e-3;
 /// A consistent estimate and what proves it.
 #[derive(Debug, Clone)]
 pub struct ConsistentMomentum {
-    /// All parameters; every body is possible.
+    /// All inertial parameters; every body is possible.
     pub parameters: Vec<f64>,
     /// The base parameters. Their covariance is the inverse of the data's information plus the prior's curvature.
     pub fit: MomentumFit,
@@ -151,7 +151,7 @@ fn finished(
     })
 }
 
-/// All parameters, and the base parameters that they make.
+/// All inertial parameters, and their base parameters.
 struct Point {
     all: DVector<f64>,
     values: DVector<f64>,

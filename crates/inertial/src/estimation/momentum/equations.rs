@@ -22,14 +22,14 @@ use crate::{Error, Result};
 /// Standard deviations of what is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateNoise {
-    /// Of the rates, one per velocity coordinate.
+    /// Standard deviation of each rate, one per velocity coordinate.
     pub rates: Vec<f64>,
-    /// Of the momentum, linear first.
+    /// Standard deviation of the momentum, linear first.
     pub momentum: [f64; 6],
 }
 
 impl RateNoise {
-    /// The same for all components of a kind; the momentum is exact.
+    /// Creates the noise with one value for all components of a kind; the momentum is exact.
     pub fn new(mechanism: &Mechanism, linear: f64, angular: f64, joints: f64) -> Self {
         let rates = (0..mechanism.nv()).map(|k| match k {
             0..3 => linear,
@@ -55,7 +55,7 @@ pub struct MomentumEquations<'m> {
 pub struct MomentumFit {
     /// The base parameters; of least (scaled) norm in directions that the motion did not show.
     pub values: DVector<f64>,
-    /// Their covariance, in the directions that the motion showed. Of [`MomentumEquations::least_squares`] it does not hold
+    /// Covariance, in the directions that the motion showed. Of [`MomentumEquations::least_squares`] it does not hold
     /// the bias.
     pub covariance: DMatrix<f64>,
     /// Number of directions that the motion showed.
@@ -79,7 +79,7 @@ impl MomentumFit {
 }
 
 impl<'m> MomentumEquations<'m> {
-    /// Of a floating base with everything that it carries; `snap` is that of the identifiability analysis.
+    /// Creates the momentum equations of a floating base with everything that it carries; `snap` is that of the identifiability analysis.
     pub fn new(mechanism: &'m Mechanism, snap: f64) -> Result<Self> {
         if mechanism.base() != Base::Floating {
             return Err(Error::NotApplicable(
@@ -108,7 +108,7 @@ impl<'m> MomentumEquations<'m> {
         self.regrouping.rank()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.regrouping.base.is_empty()
     }

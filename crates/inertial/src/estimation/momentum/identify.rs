@@ -10,13 +10,13 @@ use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, Mom
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::{Error, Result};
 
-/// How positions follow from rates.
+/// Rule of integration from rates to positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RateRule {
-    /// With the mean of the rates at both ends of a sample.
+    /// Trapezoid rule: the mean of the rates at both ends of a sample.
     #[default]
     Trapezoid,
-    /// With the rate at its start (paper 002, eqs 44–47): late by half a sample.
+    /// Euler's rule: the rate at the start of a sample (paper 002, eqs 44–47), late by half a sample.
     Euler,
 }
 
@@ -56,11 +56,11 @@ pub fn integrate_rates(
 pub struct MomentumParameter {
     /// `BODY.NAME` of the combination.
     pub name: String,
-    /// Its value.
+    /// Value.
     pub value: f64,
-    /// Its standard error: the Cramér–Rao bound for `eiv`, without the bias for `ols`.
+    /// Standard error: the Cramér–Rao bound for `eiv`, without the bias for `ols`.
     pub std_error: f64,
-    /// What the given model says.
+    /// Value of the given model.
     pub model: f64,
     /// The difference from it, in standard errors.
     pub difference_in_std_errors: f64,
@@ -73,7 +73,7 @@ pub struct MomentumResidual {
     pub joint: String,
     /// Root mean square of given less predicted momentum.
     pub rms: f64,
-    /// The same over that of the given momentum; zero where that is zero.
+    /// Residual relative to the root mean square of the given momentum; zero where that is zero.
     pub relative_rms: f64,
 }
 
@@ -84,7 +84,7 @@ pub struct MomentumIdentification {
     pub schema: &'static str,
     /// The mechanism.
     pub model: ModelSize,
-    /// What was measured.
+    /// Measured quantity.
     pub measured: &'static str,
     /// How.
     pub estimator: &'static str,
@@ -108,12 +108,12 @@ pub struct MomentumIdentification {
     /// `Σ eᵀC⁻¹e` over the degrees of freedom: about one where the noise is as stated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reduced_chi_squared: Option<f64>,
-    /// Of a consistent estimator: cost less proven lower bound of the convex problem that it ends with.
+    /// Duality gap of the consistent estimator: cost less proven lower bound of its last convex problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duality_gap: Option<f64>,
-    /// What people should know.
+    /// Warnings.
     pub warnings: Vec<String>,
-    /// All parameters, for computation.
+    /// All inertial parameters, for computation.
     #[serde(skip)]
     pub parameters: Vec<f64>,
 }

@@ -10,7 +10,7 @@ use crate::mechanism::Mechanism;
 use crate::optimize::SolverStatus;
 use crate::{Error, Result};
 
-/// What one sample says; the memory of one thread.
+/// Equations of one sample; the memory of one thread.
 pub(crate) struct Sampled {
     workspace: Workspace,
     /// Columns of the base parameters in the full regressor.

@@ -34,7 +34,7 @@ const DENSITY: f64 = 1000.0;
 /// Samples whose kinematics one thread computes.
 const PART: usize = 512;
 
-/// How a sensor's frame moves: for each sample the proper acceleration of its origin (acceleration less gravity), its
+/// Motion of a sensor frame: for each sample the proper acceleration of its origin (acceleration less gravity), its
 /// angular velocity and its angular acceleration, all in its own axes, three numbers each.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SensorMotion {
@@ -44,7 +44,7 @@ pub struct SensorMotion {
 }
 
 impl SensorMotion {
-    /// As an inertial measurement unit gives it: an accelerometer reads `+9.81` upwards at rest.
+    /// Creates the motion from an inertial measurement unit: an accelerometer reads `+9.81` upwards at rest.
     pub fn from_imu(
         acceleration: Vec<f64>,
         angular_velocity: Vec<f64>,
@@ -63,7 +63,7 @@ impl SensorMotion {
         Ok(Self { acceleration, angular_velocity, angular_acceleration })
     }
 
-    /// Of a sensor on `link`, from the motion of the joints (`nq`, `nv`, `nv` numbers per sample).
+    /// Creates the motion of a sensor on `link`, from the motion of the joints (`nq`, `nv`, `nv` numbers per sample).
     pub fn from_joints(mechanism: &Mechanism, link: &str, q: &[f64], v: &[f64], a: &[f64]) -> Result<Self> {
         let (body, pose) = moving_link(mechanism, link)?;
         let count = q.len() / mechanism.nq().max(1);
@@ -105,7 +105,7 @@ impl SensorMotion {
         self.acceleration.len() / 3
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.acceleration.is_empty()
     }
@@ -124,22 +124,22 @@ pub(crate) fn moving_link(mechanism: &Mechanism, name: &str) -> Result<(usize, P
     Ok((body, *pose))
 }
 
-/// What a sensor measured beside its motion.
+/// Measured wrenches of a sensor.
 #[derive(Debug, Clone, Copy)]
 pub struct Wrenches<'a> {
     /// The wrench that the sensor exerts on the body, at its origin in its axes: force, then moment, six numbers per
     /// sample.
     pub wrench: &'a [f64],
-    /// The same before filtering, where that was kept.
+    /// Wrenches before filtering, where they were kept.
     pub raw: Option<&'a [f64]>,
-    /// Which of them count, six per sample; all where absent.
+    /// Components to use, six per sample; all where absent.
     pub keep: Option<&'a [bool]>,
     /// The part of the samples that is independent, see [`Measurements::independent`].
     pub independent: f64,
 }
 
 impl<'a> Wrenches<'a> {
-    /// All count and are independent.
+    /// Creates wrenches of which all count and are independent.
     pub fn new(wrench: &'a [f64]) -> Self {
         Self { wrench, raw: None, keep: None, independent: 1.0 }
     }
@@ -180,7 +180,7 @@ impl SingleBody {
         Ok(Self { mechanism })
     }
 
-    /// Its equations: ten parameters, then the sensor's six offsets.
+    /// Returns its equations: ten parameters, then the sensor's six offsets.
     pub fn equations(&self) -> Result<Equations<'_>> {
         let mut out = Equations::with_all_terms(&self.mechanism, JointTerms::default(), 0.0)?;
         out.terms = (0..6).map(|v| (v, Term::Offset)).collect();
@@ -192,7 +192,7 @@ impl SingleBody {
         Ok(out)
     }
 
-    /// What a log says of it.
+    /// Reduces measurements to a summary.
     pub fn summary(
         &self,
         equations: &Equations<'_>,

@@ -39,16 +39,16 @@ const SETTLED: f64 = 1e-6;
 /// Weight of a prior that is as good as none.
 pub const TRACE_OF_PRIOR: f64 = 1e-6;
 
-/// What is known of the robot without its payload.
+/// Knowledge of the robot without its payload.
 #[derive(Debug, Clone, Copy)]
 pub enum Unloaded<'a> {
     /// The model's own parameters and joint terms, but for the terms that `free` names (`--friction`, `--offset`): those are
     /// found together with the payload.
     Model {
-        /// For each of [`Equations::terms`].
+        /// Whether each of [`Equations::terms`] is estimated anew.
         free: &'a [bool],
     },
-    /// What another log of the same robot says.
+    /// Summary of another log of the same robot.
     Log(&'a Summary),
 }
 
@@ -241,7 +241,7 @@ impl Problem {
         }
     }
 
-    /// All rows times their weights, reduced.
+    /// Reduces all weighted rows.
     fn reduced(&self, weights: &[f64]) -> Result<DMatrix<f64>> {
         let mut out = Triangle::new(self.common + 11);
         for rows in &self.rows {
@@ -356,7 +356,7 @@ impl Problem {
     }
 }
 
-/// What can be known of a payload, with standard errors.
+/// Returns the identifiable combinations of payload parameters, with standard errors.
 pub(crate) fn combinations(
     link: &PayloadLink,
     payload: &Parameters<f64>,
@@ -402,7 +402,7 @@ impl Scaled {
         Self::with_norms(a, &norms(a))
     }
 
-    /// In units of given sizes: what is small beside them is not seen.
+    /// Scales columns by given sizes: what is small beside them counts as not excited.
     fn with_norms(a: &DMatrix<f64>, norms: &DVector<f64>) -> Result<Self> {
         let largest = norms.iter().copied().fold(0.0, f64::max);
         let scale = norms.map(|s| if s > UNSEEN * largest { s.recip() } else { 0.0 });

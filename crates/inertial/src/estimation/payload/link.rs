@@ -18,12 +18,12 @@ pub struct PayloadLink {
     name: String,
     /// From payload parameters to base parameters.
     pub(crate) effect: DMatrix<f64>,
-    /// Which of the ten parameters the robot's torques can show, and in which combinations.
+    /// Identifiable combinations of the ten parameters.
     pub regrouping: Regrouping,
 }
 
 impl PayloadLink {
-    /// By the link's name.
+    /// Finds a link by its name.
     pub fn new(equations: &Equations<'_>, link: &str) -> Result<Self> {
         let mechanism = equations.mechanism();
         let (body, pose) = moving_link(mechanism, link)?;
@@ -47,7 +47,7 @@ impl PayloadLink {
         Ok(Self { name: link.to_owned(), effect, regrouping })
     }
 
-    /// What a payload (in the link's frame) adds to the unknowns.
+    /// Returns the change of the unknowns by a payload (in the link frame).
     pub(crate) fn shift(&self, equations: &Equations<'_>, payload: &Inertia<f64>) -> DVector<f64> {
         let base = &self.effect * DVector::from_column_slice(payload.parameters().as_slice());
         base.resize_vertically(equations.len(), 0.0)

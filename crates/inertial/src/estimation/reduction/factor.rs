@@ -8,9 +8,9 @@ pub(crate) struct Factor {
     pub triangle: Triangle,
     /// Forces that count.
     pub count: usize,
-    /// Those of them that are independent.
+    /// Independent forces among them.
     pub independent: f64,
-    /// What differences between rows one, two, … independent samples apart say, for how white a residual is.
+    /// Factors of differences between rows one, two, … independent samples apart, for the whiteness of residuals.
     pub lags: [Lag; LAGS],
     /// Sum of squared residuals, each at most Huber's bound: of robust passes only, and not kept in files.
     pub clipped: f64,
@@ -22,11 +22,11 @@ pub(crate) const LAGS: usize = 4;
 /// Differences between rows some distance apart.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Lag {
-    /// Their factor.
+    /// Factor of the differences.
     pub triangle: Triangle,
-    /// Their number.
+    /// Number of differences.
     pub pairs: usize,
-    /// As many independent ones they are worth.
+    /// Number of independent differences.
     pub independent: f64,
     /// Sum of the correlations that the rows of white noise would have.
     pub expected: f64,

@@ -15,7 +15,7 @@ pub struct Measurements<'a> {
     pub(crate) tau: &'a [f64],
     /// The forces as the sensors gave them; those of the fit where they are not kept apart.
     pub tau_raw: Option<&'a [f64]>,
-    /// Which forces count; all where absent.
+    /// Forces to use; all where absent.
     pub keep: Option<&'a [bool]>,
     /// Further columns of the log, those of [`super::JointModel::columns`], sample after sample.
     pub columns: Option<&'a [f64]>,
@@ -63,7 +63,7 @@ impl<'a> Measurements<'a> {
         self.samples.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -44,12 +44,12 @@ pub struct Online<'e, 'm> {
     equations: &'e Equations<'m>,
     forgetting: f64,
     summary: Summary,
-    /// Of each coordinate: the sum of weights, of their squares, and the sum of weights of what is independent.
+    /// Sums of each coordinate: weights, squared weights, and weights of independent samples.
     sums: Vec<[f64; 3]>,
 }
 
 impl<'e, 'm> Online<'e, 'm> {
-    /// Of no samples; `forgetting` is the weight that a sample keeps when the next arrives, above 0 and at most 1.
+    /// Creates a filter without samples; `forgetting` is the weight that a sample keeps when the next arrives, above 0 and at most 1.
     pub fn new(equations: &'e Equations<'m>, forgetting: f64) -> Result<Self> {
         if !(forgetting > 0.0 && forgetting <= 1.0) {
             return Err(Error::invalid_value(
@@ -115,7 +115,7 @@ impl<'e, 'm> Online<'e, 'm> {
         self.summary.samples
     }
 
-    /// What the stream says now.
+    /// Returns the current summary.
     pub fn summary(&self) -> Summary {
         let mut out = self.summary.clone();
         for (factor, &[weight, squares, independent]) in out.factors.iter_mut().zip(&self.sums) {

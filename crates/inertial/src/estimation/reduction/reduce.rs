@@ -28,7 +28,7 @@ pub(crate) struct Reduction<'d> {
     differences: Vec<f64>,
     /// Rows that are so far apart.
     pairs: Vec<(usize, usize)>,
-    /// Where rows are filtered: of each channel, the samples that rows to come need.
+    /// Samples of each channel that later filtered rows need.
     waiting: Vec<Waiting>,
 }
 
@@ -204,7 +204,7 @@ impl<'d> Reduction<'d> {
 }
 
 impl Visitor for Reduction<'_> {
-    /// Those of a channel come in order.
+    /// Takes rows; those of a channel come in order.
     fn rows(&mut self, rows: &RowBlock<'_>, _: &Channel, entry: impl Fn(usize, usize) -> f64) -> Result<()> {
         let (data, all) = (self.data, self.equations.channels.len());
         let keep = |s: &usize| data.keep.is_none_or(|keep| keep[(rows.first + s) * all + rows.row]);

@@ -42,7 +42,7 @@ pub struct RowFilter {
 }
 
 impl RowFilter {
-    /// With gain one half at the cut-off, for samples of a rate: a sinc in a Hann window.
+    /// Creates a filter with gain one half at the cut-off, for samples of a rate: a sinc in a Hann window.
     pub fn new(cutoff_hz: f64, rate_hz: f64) -> Result<Self> {
         if !(cutoff_hz > 0.0 && cutoff_hz < 0.5 * rate_hz && rate_hz.is_finite()) {
             return Err(Error::InvalidOption(format!(
@@ -63,7 +63,7 @@ impl RowFilter {
         Ok(Self { columns: weights.clone(), weights, every, step: 1.0 / rate_hz, sampled: None })
     }
 
-    /// For forces that have passed a filter without phase, of the given gain at a frequency (Hz): columns pass it here.
+    /// Adapts the filter to forces that have passed a zero-phase filter, of the given gain at a frequency (Hz): columns pass it here.
     ///
     /// The window is as long as before; where the gain is smooth below one and a half of the cut-off, it is met to some
     /// ten-thousandths.
@@ -91,7 +91,7 @@ impl RowFilter {
         self
     }
 
-    /// For forces of which a sensor took so many samples in the time from one sample to the next, one of them at each sample.
+    /// Adapts the filter to forces that a sensor sampled so many times as often, one of them at each sample.
     /// A force that jumps with a speed's sign then jumps between two of the sensor's samples, and all that is known of where is
     /// the middle between them.
     pub fn sampled(mut self, times: usize) -> Self {
@@ -111,7 +111,7 @@ impl RowFilter {
         &self.weights
     }
 
-    /// The same for the columns of the regressor.
+    /// Weights for the columns of the regressor.
     pub fn column_weights(&self) -> &[f64] {
         &self.columns
     }
@@ -132,7 +132,7 @@ impl RowFilter {
         (self.every as f64 * self.weights.iter().map(|w| w * w).sum::<f64>()).min(1.0)
     }
 
-    /// Whether a row counts whose samples count as `keep` says.
+    /// Returns whether a row counts whose samples count as `keep` says.
     pub fn keeps(&self, keep: &[bool]) -> bool {
         let lost: f64 = self.weights.iter().zip(keep).filter(|(_, k)| !**k).map(|(w, _)| w.abs()).sum();
         lost <= LOST

@@ -10,7 +10,7 @@ use crate::estimation::reduction::measurements::Measurements;
 /// Samples whose rows are reduced at once: with some fifty columns they stay in a core's cache.
 pub(crate) const BLOCK: usize = 256;
 
-/// What is done with the rows of measurements, whose regressors are at hand only for a moment.
+/// Consumer of the rows of measurements, block by block.
 pub(crate) trait Visitor {
     /// Some rows of a channel; `entry` gives an entry of the packed regressor of one of these samples.
     fn rows(
@@ -77,7 +77,7 @@ impl Measurements<'_> {
         Ok(())
     }
 
-    /// The same for the wrench on a fixed base.
+    /// Visits the rows of the wrench on a fixed base.
     fn visit_wrench(
         &self,
         equations: &Equations<'_>,

@@ -31,7 +31,7 @@ impl Summary {
     /// Samples whose factor one thread builds, at most.
     pub const PART: usize = 8192;
 
-    /// Of no samples.
+    /// Creates an empty summary.
     pub fn empty(equations: &Equations<'_>) -> Self {
         let factor = |c: &Channel| Factor::new(c.unknowns.len() + 2);
         Self {
@@ -42,7 +42,7 @@ impl Summary {
         }
     }
 
-    /// Of measurements, in one pass. The result is the same for any number of threads.
+    /// Reduces measurements to a summary, in one pass. The result is the same for any number of threads.
     pub fn new(equations: &Equations<'_>, data: &Measurements<'_>) -> Result<Self> {
         data.check(equations)?;
         let [before, after] = data.beyond;
@@ -114,7 +114,8 @@ impl Summary {
         Ok(())
     }
 
-    /// A fifth of the size: without what tells how white residuals are. Estimates and residuals stay the same.
+    /// Drops the factors of differences, which only the whiteness of residuals needs: a fifth of the size is left. Estimates and
+    /// residuals stay the same.
     #[must_use]
     pub fn without_differences(mut self) -> Self {
         for factor in &mut self.factors {
@@ -123,7 +124,7 @@ impl Summary {
         self
     }
 
-    /// Of the same log with the opposite sign of all forces.
+    /// Returns the summary with the opposite sign of all forces.
     pub(crate) fn with_forces_reversed(&self) -> Result<Self> {
         let mut out = self.clone();
         for factor in &mut out.factors {
@@ -200,7 +201,7 @@ fn fingerprint(equations: &Equations<'_>) -> u64 {
     hash
 }
 
-/// As written to files.
+/// Representation in files.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     schema: String,
@@ -217,7 +218,7 @@ struct StoredFactor {
     width: usize,
     /// The factor on and above its diagonal, row after row.
     upper: Vec<f64>,
-    /// The same of differences; absent in files of before.
+    /// Factors of differences; absent in old files.
     #[serde(default)]
     lags: Vec<StoredLag>,
 }

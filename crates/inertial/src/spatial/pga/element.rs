@@ -19,7 +19,7 @@ const POSITION: [(usize, bool); 3] = [(0b1101, true), (0b1011, false), (0b0111, 
 
 /// A geometric element: a multivector of one kind.
 pub trait Element<T: Field>: Copy {
-    /// As an element of the whole algebra.
+    /// Converts to a multivector.
     fn to_multivector(&self) -> Multivector<T>;
 
     /// The part of this kind of a multivector.
@@ -100,7 +100,7 @@ impl<T: Field> Line<T> {
         self.direction.dot(&o.moment) + self.moment.dot(&o.direction)
     }
 
-    /// Whether it is a line at all: `L ∧ L = 0`.
+    /// Returns whether it is a line at all: `L ∧ L = 0`.
     pub fn is_simple(&self) -> bool {
         self.direction.dot(&self.moment).is_zero()
     }
@@ -121,12 +121,12 @@ impl<T: Field> Line<T> {
         }
     }
 
-    /// As the twist with angular part on `e23 e31 e12` (eq. 30).
+    /// Converts to the twist with angular part on `e23 e31 e12` (eq. 30).
     pub fn to_motion(&self) -> Motion<T> {
         Motion::new(self.direction, self.moment)
     }
 
-    /// As the wrench with force on `e23 e31 e12` (eq. 20).
+    /// Converts to the wrench with force on `e23 e31 e12` (eq. 20).
     pub fn to_force(&self) -> Force<T> {
         Force::new(self.moment, self.direction)
     }

@@ -37,7 +37,7 @@ pub struct Multivector<T: Field = f64>(pub [T; 16]);
 /// Index of the pseudoscalar `I = e0123`.
 const PSEUDOSCALAR: usize = 15;
 
-/// Whether sorting the factors of `a b` takes an odd number of swaps.
+/// Returns whether sorting the factors of `a b` takes an odd number of swaps.
 const fn odd_swaps(a: usize, b: usize) -> bool {
     let mut swaps = 0;
     let mut rest = a >> 1;
