@@ -56,3 +56,8 @@ pub use prepare::prepared_log::{Prepared, PreparedLog, prepare, prepare_columns}
 fn count(x: f64) -> usize {
     x as usize
 }
+
+// The example of the README needs both crates.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -69,7 +69,3 @@ pub use nalgebra;
 
 mod error;
 pub use error::{Error, Place, Result, nearest_hint};
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

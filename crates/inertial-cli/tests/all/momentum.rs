@@ -327,7 +327,7 @@ fn flights_that_cannot_be_designed_are_told_in_one_line() {
     let cases: [(&str, &[&str], &str); 13] = [
         (&bare, &[], "no reaction wheels"),
         (&flat, &[], "lie in one plane"),
-        (&endless, &[], "wheel1 has no limit of its speed"),
+        (&endless, &[], "wheel1 has no velocity limit"),
         (&stuck, &[], "j_lower may move from 0.1 to 0.1 only"),
         (
             &file,

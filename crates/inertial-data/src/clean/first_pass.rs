@@ -385,7 +385,7 @@ impl<'l> Seen<'l> {
     fn finish(mut self, order: &Order<'_>) -> Result<(Survey, Spool)> {
         let survey = &mut self.survey;
         if order.late > 0 {
-            survey.notes.push(format!("{} rows came late and were put in order of time", order.late));
+            survey.notes.push(format!("{} rows were out of order and were sorted by time", order.late));
         }
         if self.doubles > 0 {
             let (doubles, before) = (self.doubles, order.total);

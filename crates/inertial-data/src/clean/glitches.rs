@@ -174,7 +174,7 @@ pub(crate) fn notes(glitches: &[Glitch], names: &[String]) -> Vec<String> {
             more => format!(" (and {more} more)"),
         };
         let (line, value) = (first.line, significant(first.value, 6));
-        out.push(format!("column {name}: row {line}: {value} stands alone{others}: taken as missing"));
+        out.push(format!("column {name}: row {line}: {value} is an outlier{others}: treated as missing"));
     }
     out
 }

@@ -207,8 +207,7 @@ impl PreparedLog {
         };
         if every > 1 {
             let left = rate / every as f64;
-            notes
-                .push(format!("one sample of {every} is kept after filtering ({} Hz)", significant(left, 6)));
+            notes.push(format!("downsampled to {} Hz (one sample of {every})", significant(left, 6)));
         }
         let filtered = kernel.as_ref().zip(cutoff);
         let row_filter =

@@ -129,7 +129,7 @@ fn the_automatic_cutoff_is_that_of_the_motion_whatever_the_encoder() {
     });
     let [q, v, a, tau] = errors(&p);
     assert!(q < 1e-3 && v < 1e-2 && a < 0.36 && tau < 1e-2, "{q} {v} {a} {tau}");
-    for expected in ["column q1: row 1502: ", "column tau2: row 702: 1e9 stands alone: taken as missing"] {
+    for expected in ["column q1: row 1502: ", "column tau2: row 702: 1e9 is an outlier: treated as missing"] {
         assert!(p.notes.iter().any(|n| n.contains(expected)), "{expected}: {:?}", p.notes);
     }
 }

@@ -99,7 +99,7 @@ impl Gains {
             .clone()
             .try_inverse()
             .map(|inverse| &cross * inverse)
-            .ok_or_else(|| Error::Unobservable("the data say nothing of the gains".into()))?;
+            .ok_or_else(|| Error::Unobservable("the data do not determine the gains".into()))?;
         let variance = (0..n).map(|i| regression.row(i).dot(&cross.row(i)).max(0.0)).collect();
         let values: Vec<f64> = fit.logs.iter().map(|k| k.exp()).collect();
         let error =
@@ -144,7 +144,7 @@ impl Gains {
             parameter.set_std_error((parameter.std_error.powi(2) + variance).sqrt());
         }
         if !self.status.is_converged() {
-            result.warnings.push("the gains have not settled: the logs leave them open".into());
+            result.warnings.push("the gains did not converge: the logs do not determine them".into());
         }
         let open: Vec<String> = equations
             .row_names()

@@ -377,7 +377,7 @@ fn check(mechanism: &Mechanism, model: &JointModel) -> Result<()> {
     let names = mechanism.velocity_names();
     if model.asymmetric && model.terms.offset {
         return Err(Error::Incompatible(
-            "Coulomb friction of each direction apart already contains a constant offset: ask for one of both".into(),
+            "asymmetric Coulomb friction already contains a constant offset: choose one of the two".into(),
         ));
     }
     for (i, coupling) in model.couplings.iter().enumerate() {

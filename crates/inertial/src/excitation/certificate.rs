@@ -86,10 +86,7 @@ impl Certificate {
             let reason = weak.then(|| match &full {
                 _ if std_error.is_infinite() => "this motion does not show it".to_owned(),
                 Some((covariance, _)) if inflation > INFLATED => confusion(columns, covariance, i),
-                _ => format!(
-                    "its effect is small: alone it would still have a standard error of {:.0} % of its size",
-                    100.0 * alone / scales[i]
-                ),
+                _ => format!("±{:.0} % even if everything else were known", 100.0 * alone / scales[i]),
             });
             Expectation {
                 name: columns.names[i].clone(),
@@ -168,5 +165,5 @@ fn confusion(columns: &Columns, covariance: &DMatrix<f64>, i: usize) -> String {
         .take(2)
         .map(|&j| format!("{} (correlation {:.2})", columns.names[j], correlation(j)))
         .collect();
-    format!("this motion hardly tells it from {}", named.join(" and "))
+    format!("strongly correlated with {}", named.join(" and "))
 }

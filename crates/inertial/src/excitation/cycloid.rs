@@ -81,7 +81,7 @@ impl<'m> SeededFlight<'m> {
         }
         if let Some(moved) = flight.moved.iter().find(|m| !m.limits.velocity.is_finite()) {
             return Err(Error::InvalidOption(format!(
-                "{} has no limit of its speed, expected one",
+                "{} has no velocity limit, expected one",
                 moved.name
             )));
         }

@@ -190,7 +190,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             });
             if !(c.velocity > 0.0 && c.velocity.is_finite()) {
                 return Err(Error::InvalidOption(format!(
-                    "{} has no limit of its speed (it is {}): the faster, the better it shows; expected a velocity limit",
+                    "{} has no velocity limit (it is {}), so faster is always better: expected a velocity limit",
                     c.name, c.velocity
                 )));
             }

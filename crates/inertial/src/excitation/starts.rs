@@ -24,7 +24,7 @@ pub(super) fn reachable(model: &Model<'_>, free: &[Coordinate], seed: u64) -> Re
     let columns = &model.columns;
     if columns.is_empty() {
         return Err(Error::Unobservable(
-            "there is nothing to know: no measured force depends on any parameter".into(),
+            "there are no unknowns: no measured force depends on any parameter".into(),
         ));
     }
     let states = random_states(model.mechanism, 3 * columns.len() + 50, Some(free), seed);

@@ -101,7 +101,7 @@ pub fn identify_fleet(
     options: &IdentifyOptions,
 ) -> Result<Fleet> {
     if robots.is_empty() {
-        return Err(Error::InvalidOption("a fleet of no robots: give a summary for each".into()));
+        return Err(Error::InvalidOption("the fleet is empty: give a summary of each robot".into()));
     }
     carried.map_or(Ok(()), |c| c.check(robots.len()))?;
     if equations.is_wide() {

@@ -58,8 +58,7 @@ impl Carried<'_> {
         }
         if self.carries.iter().all(|&carries| carries) {
             return Err(Error::Unobservable(
-                "every robot carries a payload: one that carries nothing is needed to tell links from payloads"
-                    .into(),
+                "every robot carries a payload: one without is needed to separate links from payloads".into(),
             ));
         }
         Ok(())

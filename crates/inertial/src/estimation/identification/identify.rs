@@ -144,7 +144,7 @@ pub fn identify_robust(
     let options = IdentifyOptions { estimator: Estimator::Irls, ..options.clone() };
     let mut out = estimate(equations, summary, validation, &options, squares)?;
     if !settled {
-        out.warnings.push("the weights of outliers have not settled after 60 passes".into());
+        out.warnings.push("the weights of outliers did not converge in 60 passes".into());
     }
     Ok(out)
 }
@@ -163,7 +163,7 @@ fn estimate(
         warnings.extend_from_slice(closed.warnings());
         if !equations.terms.is_empty() && closed.dof() < mechanism.nv() {
             warnings.push(format!(
-                "joint terms are those of the independent joints {}: friction of the others counts there as far as it acts alike",
+                "joint terms are estimated for the independent joints {} only: friction of the other joints is included as far as it acts alike",
                 closed.independent_names().join(", ")
             ));
         }
@@ -176,7 +176,8 @@ fn estimate(
         let known: Vec<usize> = equations.known_rotors().map(|(row, _, _)| row).collect();
         let (given, counted): (Vec<_>, Vec<_>) =
             equations.absorbed.iter().map(|&(row, _)| row).partition(|row| known.contains(row));
-        for (rows, where_to) in [(given, "the model's value tells them apart"), (counted, "counts there")] {
+        for (rows, where_to) in [(given, "the value of the model separates them"), (counted, "counts there")]
+        {
             let joints: Vec<_> = rows.iter().map(|&row| names[row].as_str()).collect();
             if !joints.is_empty() {
                 warnings.push(format!(
@@ -189,8 +190,7 @@ fn estimate(
     if !squares.thin.is_empty() {
         let joints: Vec<_> = squares.thin.iter().map(|&row| names[row].as_str()).collect();
         warnings.push(format!(
-            "too few independent samples tell the noise of {}: that of all joints, relative to their forces, stands in; record a \
-             longer log, or allow a higher --cutoff",
+            "the log is too short to estimate the noise of {}: the average of all joints, relative to their forces, was used; record a longer log or use a higher cut-off",
             joints.join(", ")
         ));
     }

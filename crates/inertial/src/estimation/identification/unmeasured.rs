@@ -53,7 +53,7 @@ pub(crate) fn out_of_reach(equations: &Equations<'_>, summary: &Summary) -> Resu
     }
     Ok((most < equations.rank()).then(|| {
         format!(
-            "without {} no motion shows more than {most} of the {} base parameters",
+            "without {} no motion can excite more than {most} of the {} base parameters",
             missing.join(" and "),
             equations.rank()
         )

@@ -36,7 +36,7 @@ impl Solution {
         let largest = norms.iter().copied().fold(0.0, f64::max);
         if largest == 0.0 {
             return Err(Error::Unobservable(
-                "the log holds no motion and no force that would show a parameter".into(),
+                "the log holds no motion and no force that excite a parameter".into(),
             ));
         }
         let scale = DVector::from_fn(n, |j, _| {

@@ -85,7 +85,7 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
             }
         } else {
             out.notes.push(format!(
-                "perhaps {said}: this would explain {:.0} % of their squared residual; a joint model can say so",
+                "possibly {said}: it would explain {:.0} % of their squared residual; state it in a joint model to use it",
                 100.0 * share
             ));
         }

@@ -64,7 +64,7 @@ impl MomentumEquations<'_> {
         let size = (samples.momentum.iter().map(|x| x * x).sum::<f64>() / (6 * count) as f64).sqrt();
         let sigma = (rows.at(self.len(), self.len()).abs() / free.sqrt()).max(LEAST_NOISE * size);
         if sigma <= 0.0 {
-            return Err(Error::Unobservable("all momenta are zero: nothing shows a parameter".into()));
+            return Err(Error::Unobservable("all momenta are zero: no parameter is excited".into()));
         }
         let problem = self.problem(&(rows.matrix() / sigma), wanted)?;
         let found = problem.solve(wanted, |_, _| true)?;

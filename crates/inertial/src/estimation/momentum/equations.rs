@@ -83,7 +83,7 @@ impl<'m> MomentumEquations<'m> {
     pub fn new(mechanism: &'m Mechanism, snap: f64) -> Result<Self> {
         if mechanism.base() != Base::Floating {
             return Err(Error::NotApplicable(
-                "the momentum is that of a robot with a floating base; this one is bolted down".into(),
+                "momentum needs a robot with a floating base; this one is fixed".into(),
             ));
         }
         if !mechanism.loops().is_empty() {

@@ -214,7 +214,7 @@ fn warnings(
         let impossible: Vec<_> = bodies.iter().filter(|b| !b.consistent).map(|b| b.name.as_str()).collect();
         if !impossible.is_empty() {
             out.push(format!(
-                "no body can have the values of {}: the estimator lmi finds some that bodies can have",
+                "physically impossible: {}; use the consistent estimator",
                 impossible.join(", ")
             ));
         }
@@ -235,11 +235,11 @@ fn warnings(
         ));
     }
     if !fit.status.is_converged() {
-        out.push(format!("the likelihood did not settle in {} steps", fit.steps));
+        out.push(format!("the likelihood did not converge in {} steps", fit.steps));
     }
     if plain && noise.is_some() {
         out.push(
-            "least squares is biased by the noise of the rates: standard errors do not hold that; use eiv"
+            "least squares is biased by the noise of the rates, which standard errors do not include: use eiv"
                 .into(),
         );
     }

@@ -74,7 +74,7 @@ impl MomentumEquations<'_> {
         let s_root = s.columns(0, n) * root;
         let left = DMatrix::identity(solution.seen, solution.seen) - s_root.transpose() * s_root;
         let factor = crate::linalg::Cholesky::new(&left).map_err(|_| {
-            Error::Unobservable("the stated noise is larger than the motion: nothing is left of it".into())
+            Error::Unobservable("the stated noise is larger than the motion: reduce the noise".into())
         })?;
         let right = root.transpose() * (a.transpose() * b);
         let values = root * factor.solve(&right)?;
