@@ -80,10 +80,7 @@ impl<'m> SeededFlight<'m> {
             });
         }
         if let Some(moved) = flight.moved.iter().find(|m| !m.limits.velocity.is_finite()) {
-            return Err(Error::InvalidOption(format!(
-                "{} has no velocity limit, expected one",
-                moved.name
-            )));
+            return Err(Error::InvalidOption(format!("{} has no velocity limit, expected one", moved.name)));
         }
         let greatest = flight.moved.iter().map(|m| 0.5 * m.limits.velocity * interval).collect();
         let joints = flight.moved.iter().filter(|m| m.joint.is_some()).count();

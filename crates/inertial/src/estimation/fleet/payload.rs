@@ -191,7 +191,11 @@ impl Loaded {
 impl Equations<'_> {
     /// Adds a channel in which all unknowns act.
     pub(crate) fn with_joint_channel(mut self) -> Self {
-        self.channels.push(Channel { unknowns: (0..self.len()).collect(), ..Channel::default() });
+        self.channels.push(Channel {
+            unknowns: (0..self.len()).collect(),
+            entries: Vec::new(),
+            features: Vec::new(),
+        });
         self
     }
 }
