@@ -56,6 +56,7 @@ impl fmt::Display for Violation {
 
 /// Verdict of [`judge`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Verdict {
     /// Violated conditions, with the reason in words; empty for a body that can exist.
     pub violations: Vec<(Violation, String)>,

@@ -24,6 +24,7 @@ const WIDEST_HOLE: f64 = 0.25;
 
 /// One smoothed sample.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct StreamSample {
     /// Time of measurement.
     pub t: f64,

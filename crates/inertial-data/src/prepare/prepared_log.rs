@@ -32,6 +32,7 @@ const COUNTED: usize = 1 << 13;
 
 /// States and torques of a log, or of a part of it, on a uniform grid, all filtered alike; sample after sample.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Prepared {
     /// Times.
     pub t: Vec<f64>,

@@ -39,6 +39,7 @@ pub struct KnownPayload<'a> {
 
 /// Gains of all drives.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Gains {
     /// Factor of each coordinate's logged force; one where it is not a drive's.
     pub values: Vec<f64>,

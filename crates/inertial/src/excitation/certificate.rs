@@ -21,6 +21,7 @@ const INFLATED: f64 = 5.0;
 
 /// Expected accuracy of one unknown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Expectation {
     /// `BODY.NAME` of a base parameter, or `JOINT.TERM`.
     pub name: String,
@@ -41,6 +42,7 @@ pub struct Expectation {
 
 /// The certificate of excitation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Certificate {
     /// Number of base parameters that the structure of the mechanism allows to know.
     pub structural_rank: usize,

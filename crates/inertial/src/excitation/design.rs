@@ -128,6 +128,7 @@ impl Default for DesignOptions {
 
 /// Progress of a design.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Steps taken, of all searches together.
     pub steps: usize,
@@ -137,6 +138,7 @@ pub struct Progress {
 
 /// A motion and what it shows.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Design {
     /// The motion.
     pub trajectory: Trajectory,

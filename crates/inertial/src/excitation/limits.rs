@@ -75,6 +75,7 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
 
 /// Used part of a limit.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Usage {
     /// The limit, in words.
     pub limit: String,

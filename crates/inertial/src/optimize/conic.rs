@@ -101,6 +101,7 @@ impl Default for Options {
 
 /// A solution and what proves it.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Solution {
     /// The variables, feasible.
     pub x: DVector<f64>,

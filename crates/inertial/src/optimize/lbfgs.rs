@@ -23,6 +23,7 @@ impl Default for Options {
 
 /// Minimum found.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Minimum {
     /// Where.
     pub x: Vec<f64>,

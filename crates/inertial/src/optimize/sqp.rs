@@ -99,6 +99,7 @@ impl Default for SqpOptions {
 
 /// Progress of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct SqpProgress {
     /// Steps taken.
     pub iteration: usize,
@@ -108,6 +109,7 @@ pub struct SqpProgress {
 
 /// The result of [`minimize`].
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SqpResult {
     /// The best feasible point; the one of least violation where none was feasible.
     pub x: Vec<f64>,

@@ -41,6 +41,7 @@ pub struct Forward<'c, 'm> {
 
 /// Errors of energy and momentum balance.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Balance {
     /// Change of kinetic and potential energy less the work done (J).
     pub energy: f64,

@@ -82,6 +82,7 @@ impl<'a> Consistency<'a> {
 
 /// A consistent estimate and what proves it.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ConsistentFit {
     /// All inertial parameters, in the order of [`crate::mechanism::Mechanism::parameters`]; every body is possible.
     pub parameters: Vec<f64>,

@@ -29,6 +29,7 @@ use crate::{Error, Result};
 
 /// Result of one robot of a fleet.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Member {
     /// Friction and offsets (least squares given the common parameters); rotor inertias are common.
     pub joints: Vec<JointEstimate>,
@@ -43,6 +44,7 @@ pub struct Member {
 
 /// Robots of one type, identified together.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Fleet {
     /// The object's schema.
     pub schema: &'static str,

@@ -41,6 +41,7 @@ pub struct Carried<'a> {
 
 /// Payload of one robot.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct FleetPayload {
     /// The body, in the frame of the link that carries it.
     pub body: BodyEstimate,

@@ -9,6 +9,7 @@ use crate::{Error, Result};
 
 /// Predicted forces, sample after sample: those of the coordinates, and where it is measured the wrench on a fixed base.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Prediction {
     /// Whole force.
     pub force: Vec<f64>,

@@ -9,6 +9,7 @@ use crate::{Error, Result};
 
 /// The residual of one coordinate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Residual {
     /// The coordinate.
     pub joint: String,
@@ -37,6 +38,7 @@ pub struct Residual {
 
 /// Residuals of a model; serializes to the JSON object of a validation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Validation {
     /// The object's schema.
     pub schema: &'static str,

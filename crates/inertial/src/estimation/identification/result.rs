@@ -39,6 +39,7 @@ pub struct Tensor {
 
 /// A body as estimated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct BodyEstimate {
     /// Name.
     pub name: String,
@@ -102,6 +103,7 @@ impl BodyEstimate {
 
 /// A joint's own model as estimated; what was not asked for is absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[non_exhaustive]
 pub struct JointEstimate {
     /// Name.
     pub name: String,
@@ -151,6 +153,7 @@ pub struct JointEstimate {
 
 /// A base parameter as estimated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ParameterEstimate {
     /// `BODY.NAME` of the combination.
     pub name: String,
@@ -178,6 +181,7 @@ impl ParameterEstimate {
 
 /// The result of [`crate::estimation::identification::identify`]; serializes to the object of `identify --json`.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Identification {
     /// The object's schema.
     pub schema: &'static str,

@@ -12,6 +12,7 @@ const COVERED: f64 = 2.0;
 
 /// Essential unknowns.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Essential {
     /// Essential parameters.
     pub parameters: Vec<String>,

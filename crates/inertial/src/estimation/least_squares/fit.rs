@@ -33,6 +33,7 @@ pub enum Weighting {
 
 /// A least-squares estimate.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct LeastSquares {
     /// The unknowns; of least (scaled) norm in directions that the motion did not show.
     pub values: DVector<f64>,

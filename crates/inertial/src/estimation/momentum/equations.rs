@@ -52,6 +52,7 @@ pub struct MomentumEquations<'m> {
 
 /// An estimate of the base parameters.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct MomentumFit {
     /// The base parameters; of least (scaled) norm in directions that the motion did not show.
     pub values: DVector<f64>,

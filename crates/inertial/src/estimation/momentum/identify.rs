@@ -53,6 +53,7 @@ pub fn integrate_rates(
 
 /// A base parameter as estimated, beside the model's value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct MomentumParameter {
     /// `BODY.NAME` of the combination.
     pub name: String,
@@ -68,6 +69,7 @@ pub struct MomentumParameter {
 
 /// The residual of one component of the momentum.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct MomentumResidual {
     /// The component, `momentum.px` and so on.
     pub joint: String,
@@ -79,6 +81,7 @@ pub struct MomentumResidual {
 
 /// The result of [`identify_momentum`]; serializes to the object of `identify --measured momentum --json`.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct MomentumIdentification {
     /// The object's schema.
     pub schema: &'static str,
