@@ -1,5 +1,8 @@
 //! SIMD abstraction of the kernels: one `f64`, or four samples side by side.
 //!
+//! Own code: `wide` chooses instructions at compile time, and `pulp` needs a type for each kernel; here one generic kernel runs with
+//! rounded or fused products, chosen at run time.
+//!
 //! The kernels are written once, generic over [`Lane`]; which instructions they become is decided where they are
 //! instantiated. Everything here must be inlined into the function that enables the instructions, so the kernels use no
 //! closures around arithmetic (closures do not inherit `target_feature`).
