@@ -109,7 +109,7 @@ pub enum Error {
         /// Why, and what to do.
         message: String,
     },
-    /// The values say nothing about the robot.
+    /// The values hold no information about the robot.
     #[error("{place}{}", one_line(message))]
     Content {
         /// Where.

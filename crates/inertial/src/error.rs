@@ -2,12 +2,12 @@
 
 use std::fmt::{self, Write as _};
 
-/// Where in a model text something was found.
+/// Place in a model text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// Line in the text, from 1.
     pub line: Option<u32>,
-    /// The element concerned, for people: `<joint name="elbow">` or `bodies[3].joint`.
+    /// Element concerned: `<joint name="elbow">` or `bodies[3].joint`.
     pub element: String,
 }
 

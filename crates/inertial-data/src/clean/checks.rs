@@ -139,7 +139,7 @@ pub(crate) fn derivative_unit(place: &Place, of: Derivative, slip: &Slip) -> Res
     }))
 }
 
-/// Are joints faster than they can be? Their greatest speeds tell the units of joints without limits of their positions.
+/// Checks the units of joint speeds: joints faster than their limits are probably in degrees.
 pub(crate) fn speed_units(layout: &Layout, speeds: &[f64]) -> Result<()> {
     for joint in layout.joints.iter().filter(|j| j.joint_type.nv() == 1 && layout.angles[j.q]) {
         let (speed, limit) = (speeds[joint.v], joint.fastest);

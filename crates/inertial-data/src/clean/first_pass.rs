@@ -293,7 +293,7 @@ impl<'l> Order<'l> {
     }
 }
 
-/// Gathers what rows in order say.
+/// Collects statistics of rows in order.
 struct Seen<'l> {
     layout: &'l Layout,
     survey: Survey,

@@ -16,7 +16,7 @@ const REST: f64 = 0.01;
 const SHAPE: f64 = 0.15;
 /// A column with more lone values than this share has another kind of noise, and one with more than this many as well.
 const MOST: (f64, usize) = (0.002, 1000);
-/// Bits of a number that tell its size to a quarter of an octave.
+/// Bits of a number that give its size to a quarter of an octave.
 const SIZE: u32 = 50;
 
 /// A value that stands alone.

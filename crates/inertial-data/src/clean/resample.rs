@@ -57,7 +57,7 @@ impl Grid {
         let rounding = if stamps.is_uniform() { None } else { stamps.rounding() };
         let uniform = stamps.is_uniform() || rounding.is_some();
         let steps = if uniform { (n - 1) as f64 } else { stamps.grid_steps() };
-        // More than twice as many steps as samples: the median says nothing about these stamps.
+        // More than twice as many steps as samples: the median does not describe these stamps.
         if steps > 2.0 * n as f64 {
             let message = format!(
                 "time stamps are too irregular: the median step is {:.3e} s, here it is {longest:.3e} s",

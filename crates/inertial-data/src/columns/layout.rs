@@ -30,7 +30,7 @@ pub(crate) struct Layout {
     pub angles: Vec<bool>,
     /// First positions of quaternions.
     pub quaternions: Vec<usize>,
-    /// Unknowns of the mechanism: fewer measurements say nothing.
+    /// Number of unknowns of the mechanism: fewer measurements do not determine them.
     pub parameters: usize,
 }
 

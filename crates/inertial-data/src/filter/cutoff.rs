@@ -19,7 +19,7 @@ const LEAST_BANDWIDTHS: f64 = 2.0;
 const NOISE: f64 = 0.1;
 /// The highest cut-off, in rates: beyond it the filter has nothing left to remove.
 const HIGHEST: f64 = 0.4;
-/// Joints with less than this share of the energy of the fastest of their kind have no say.
+/// Joints with less than this share of the energy of the fastest of their kind are ignored.
 const IDLE: f64 = 1e-4;
 
 /// A cut-off, and why.

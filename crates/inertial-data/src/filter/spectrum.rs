@@ -17,7 +17,7 @@ const QUIET: [f64; 2] = [0.5, 0.9];
 /// The frequency below which 99.9 % of the energy of every signal lies. Bins below −40 dB of the signal's peak are left out,
 /// and those that do not stand out of its noise, which is taken from the upper half of the band as white.
 ///
-/// Signals that stand still or show nothing but noise have no say; zero where all do.
+/// Signals that stand still or hold only noise are ignored; zero where all do.
 ///
 /// ```
 /// let wave: Vec<f64> = (0..2000).map(|k| (2.0 * 3.14159 * 3.0 * k as f64 / 200.0).sin()).collect();

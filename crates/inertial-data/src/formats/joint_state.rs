@@ -11,7 +11,7 @@ pub(crate) struct JointState {
 }
 
 impl JointState {
-    /// Parses a message with its encapsulation header; says what is wrong with it.
+    /// Parses a message with its encapsulation header; returns the cause where it is not valid.
     pub fn parse(message: &[u8]) -> Result<Self, String> {
         let [_, kind, _, _, body @ ..] = message else { return Err("it is too short".into()) };
         // CDR of version 1, big or little endian; everything is aligned to its size, counted from here.

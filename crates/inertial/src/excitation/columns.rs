@@ -9,7 +9,7 @@ use crate::unknowns::{Channel, TermKind, base_channels, base_names};
 /// Speeds (rad/s or m/s) below this are rounding of rest, whose sign means nothing.
 const AT_REST: f64 = 1e-9;
 
-/// Friction at rest above that of sliding, `F sign(v) exp(−(|v|/vₛ)^δ)`, as it is believed to be.
+/// Assumed Stribeck friction, `F sign(v) exp(−(|v|/vₛ)^δ)`: friction at rest above that of sliding.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stribeck {
     /// The force `F`.
@@ -40,7 +40,7 @@ pub enum JointColumn {
     CoulombNegative,
     /// Friction at rest above that of sliding: its force `F`.
     Stribeck(Stribeck),
-    /// Speed `vₛ`, in which the force is not linear: the derivative by it, about what is believed.
+    /// Speed `vₛ`, in which the force is not linear: the derivative by it, at the assumed value.
     StribeckVelocity(Stribeck),
     /// A constant.
     Offset,

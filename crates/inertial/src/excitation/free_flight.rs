@@ -1,7 +1,7 @@
 //! Information of one instant of free flight, and its derivatives.
 //!
 //! With no total momentum the base's twist follows from the joints' positions and rates and the wheels' rates alone,
-//! `Ic ν₀ = −h − Σ Aₖ q̇ₖ`, so an instant needs no history. Measured rates with covariance `Σ` tell
+//! `Ic ν₀ = −h − Σ Aₖ q̇ₖ`, so an instant needs no history. Measured rates with covariance `Σ` give the information
 //! `Kᵀ C⁻¹ K` of the base parameters, `C = A Σ Aᵀ` (their Fisher information, paper 002's regressor with the errors of its
 //! own noise).
 //!

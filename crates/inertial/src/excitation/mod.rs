@@ -2,7 +2,7 @@
 //!
 //! A [`Trajectory`] is linear in its coefficients: a Fourier series, a B-spline, velocities at knots, or a sequence of
 //! movements from point to point, all start and end at rest. [`Motion`] makes of it the states of a mechanism.
-//! [`Columns`] say what is to be known and what is measured, an [`Evaluator`] computes the information in a motion and its
+//! [`Columns`] hold the unknowns and the measured forces, an [`Evaluator`] computes the information in a motion and its
 //! gradient, a [`Criterion`] judges it, and [`design()`] finds the motion that is best within the limits, with its
 //! [`Certificate`]. Robots that fly freely have designs of their own: [`design_flight`].
 

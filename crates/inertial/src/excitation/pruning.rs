@@ -107,7 +107,7 @@ pub fn select(intervals: &[Triangle], count: usize) -> Result<Vec<usize>> {
         })
         .collect();
     let total = grams.iter().fold(DMatrix::zeros(n, n), |sum, g| sum + g);
-    // In units of what all intervals tell of each parameter.
+    // In units of the information of all intervals on each parameter.
     let scale: Vec<f64> =
         (0..n).map(|i| if total[(i, i)] > 0.0 { total[(i, i)].sqrt().recip() } else { 0.0 }).collect();
     let scaled = |g: &DMatrix<f64>| DMatrix::from_fn(n, n, |i, j| g[(i, j)] * scale[i] * scale[j]);

@@ -54,7 +54,7 @@ impl Columns {
         let fixed = |i: &usize| *i < self.base || !rotor(&self.terms[*i - self.base]);
         let mut columns: Vec<usize> = (0..self.len()).filter(fixed).collect();
         if own(&columns).is_none() {
-            // Other unknowns depend on each other already: the certificate will tell.
+            // Other unknowns depend on each other already: the certificate reports it.
             return Ok(());
         }
         let mut keep = vec![true; self.terms.len()];

@@ -122,7 +122,7 @@ impl ConicLeastSquares {
         }
     }
 
-    /// Goes on to the centre: what the data hardly show is flat, and a gap within its goal says little of it. There, the result
+    /// Goes on to the centre: what the data hardly show is flat, and a gap within its goal does not determine it. There, the result
     /// depends on the data alone, not on where the last step ended: data that differ by rounding give results that do.
     /// Where the optimum is inside all cones, [`Self::polish`] does better.
     fn settle(&self, w: &mut Workspace, mu: f64, cost: &mut f64) -> Result<()> {

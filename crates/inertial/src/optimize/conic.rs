@@ -121,7 +121,7 @@ impl Solution {
         self.cost - self.lower_bound
     }
 
-    /// Takes a bound that may be better, and says whether the gap is within its goal. A cost below its bound by more than that:
+    /// Takes a bound that may be better, and updates the status. A cost below its bound by more than that:
     /// rounding has spoilt the bound, and nothing is proven.
     pub(super) fn certify(&mut self, bound: Option<f64>, goal: f64) {
         let best = bound.map_or(self.lower_bound, |b| b.max(self.lower_bound));

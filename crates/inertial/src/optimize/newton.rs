@@ -260,7 +260,7 @@ impl ConicLeastSquares {
     }
 }
 
-/// Solves `AᵀA x = b` but for the variables held, which stay as `b` says.
+/// Solves `AᵀA x = b` but for the variables held, which stay at the values of `b`.
 fn solve_squares_of(a: &DMatrix<f64>, held: &[usize], b: &DVector<f64>) -> Option<DVector<f64>> {
     let (rows, n) = a.shape();
     let mut block = a.clone().insert_rows(rows, held.len(), 0.0);

@@ -89,7 +89,7 @@ impl Extrapolation {
                     } else {
                         1.0
                     };
-                    // A step that the interval cut short says nothing against longer ones.
+                    // A step that the end of the interval cut short does not limit later ones.
                     self.step =
                         if last && factor >= 1.0 { self.step.max(step * factor) } else { step * factor };
                 }
@@ -106,7 +106,7 @@ impl Extrapolation {
         Ok(())
     }
 
-    /// Fills the table until a column agrees with the one before it, and says which; none where that does not happen.
+    /// Fills the table until a column agrees with the one before it, and returns which; none where that does not happen.
     fn attempt(
         &mut self,
         t: f64,

@@ -17,7 +17,7 @@ const TOLERANCE: f64 = 1e-13;
 ///
 /// Positions, velocities, the work of all forces but gravity's and (with a floating base) the impulse of all external
 /// forces are integrated together to nearly full precision; after every sample loops are closed again and quaternions get
-/// unit length. So [`Balance`] tells how well energy and momentum are kept, whatever acts.
+/// unit length. So [`Balance`] measures how well energy and momentum are conserved, whatever acts.
 ///
 /// ```
 /// use inertial::dynamics::ClosedMechanism;

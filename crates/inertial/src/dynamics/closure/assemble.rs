@@ -110,7 +110,7 @@ fn no_candidate() -> Error {
 /// Closed, regular configurations near `q`, the preferred first; `q` itself if it is among them. Where it is singular, one on each of the
 /// motions that meet there, with their kinds.
 ///
-/// The rank of the constraints falls only at singular configurations, so a higher rank near by tells that `q` is one.
+/// The rank of the constraints falls only at singular configurations, so a higher rank near by shows that `q` is one.
 fn regular(
     constraints: &Constraints<'_>,
     q: Vec<f64>,

@@ -5,7 +5,7 @@
 //! constraints can be met to second order: `wᵀ J̇ v = 0` for all `w` with `wᵀ J = 0`, quadratic forms in the free directions. Their zeros are found
 //! from many starting points, and each is followed as far as it is a motion.
 //!
-//! All that decides is told by the velocities of the links, by their names and in the world: so the outcome depends on the mechanism and
+//! All decisions use the velocities of the links, by their names and in the world: so the outcome depends on the mechanism and
 //! its configuration, not on where loops are cut, on the tree or on the order of joints.
 
 use std::fmt;
@@ -238,7 +238,7 @@ impl<'a, 'm> Fork<'a, 'm> {
         Ok(out)
     }
 
-    /// Gauss–Newton on the forms, with `x` kept at length one; says whether it arrived.
+    /// Gauss–Newton on the forms, with `x` kept at length one; returns whether it converged.
     fn vanish(&self, x: &mut DVector<f64>) -> Result<bool> {
         let mut left = f64::INFINITY;
         for _ in 0..60 {

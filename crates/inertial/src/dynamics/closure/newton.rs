@@ -11,7 +11,7 @@ use crate::linalg::{self, Rank, Svd};
 /// vanishing singular value rises well above [`RANK_TOLERANCE`], near enough to stay on the branch.
 pub(super) const PROBE: f64 = 0.05;
 
-/// A closed configuration and what its constraints say.
+/// Closed configuration with the Jacobian and rank of its constraints.
 pub(super) struct Candidate {
     pub q: Vec<f64>,
     pub jacobian: DMatrix<f64>,

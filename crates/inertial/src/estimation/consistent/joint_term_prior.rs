@@ -12,7 +12,7 @@
 //!   robot, because geared wrists turn more rotor than link;
 //! - `τ` over the root mean square of what it multiplies, for terms of the user's own;
 //!
-//! and at least as wide as the model's value, and as what least squares finds where that is clear: it never pulls on what the data say.
+//! and at least as wide as the model's value, and as what least squares finds where that is clear: it never pulls on what the data determine.
 
 use crate::Result;
 use crate::dynamics::{Workspace, mass_matrix};
@@ -26,7 +26,7 @@ use crate::mechanism::{Body, BodyKind, Mechanism};
 /// Forces and rotors of a joint may be this part of the robot's largest, however little its own joint needs or moves.
 const LEAST: f64 = 0.1;
 
-/// Least squares says a term clearly where it finds so many standard errors of it.
+/// Standard errors from which on a term counts as determined by least squares.
 const CLEAR: f64 = 3.0;
 
 /// Widths of the terms' priors, one for each term of the equations.

@@ -88,7 +88,7 @@ pub struct ConsistentFit {
     pub parameters: Vec<f64>,
     /// The unknowns of the equations: base parameters, then joint terms.
     pub values: Vec<f64>,
-    /// Rotor inertias that the model gives and the data cannot tell from the inertia of links, by row.
+    /// Rotor inertias that the model gives and the data cannot separate from the inertia of links, by row.
     pub rotors: Vec<(usize, f64)>,
     /// Covariance: the inverse of the data's information plus the prior's curvature at the estimate. It is that of
     /// least squares where the data are strong and as wide as the prior where they are silent. Constraints that hold with
@@ -202,8 +202,8 @@ impl ConsistentProblem {
 
     /// Creates the problem of weighted rows `[A | b]` in the base parameters and some further, unconstrained unknowns.
     ///
-    /// `rotors` are inertias that the data cannot tell from those of links: their effect on the base parameters and what the model
-    /// says, known to about `1/√W` of itself, as bodies are. Were they counted as the link's, that would have to be a body with
+    /// `rotors` are inertias that the data cannot separate from those of links: their effect on the base parameters and the value of
+    /// the model, known to about `1/√W` of itself, as bodies are. Were they counted as the link's, that would have to be a body with
     /// such moments, and its prior would pull on them.
     pub(crate) fn of_bodies(
         mechanism: &Mechanism,

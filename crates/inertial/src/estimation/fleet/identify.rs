@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! [R₁₁ R₁₂ z₁]      own terms, once the common ones are known: R₁₁ x = z₁ − R₁₂ β
-//! [ 0  R₂₂ z₂]      all that the robot says of the common unknowns β
+//! [ 0  R₂₂ z₂]      equations of the common unknowns β
 //! ```
 //!
 //! The lower blocks of all robots merge into one summary of the common unknowns, for any estimator; the cost of a further robot

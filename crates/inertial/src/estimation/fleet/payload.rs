@@ -1,11 +1,11 @@
 //! Payloads of single robots of a fleet.
 //!
 //! A payload `π` on a robot adds `K π` to the base parameters that it has in common with the others. Its own terms eliminated,
-//! the robot says `A β + B π ≈ b` with `B = A K`, each coordinate's rows divided by its noise. `[Q₁ Q₂]` an orthonormal basis,
+//! the equations of the robot are `A β + B π ≈ b` with `B = A K`, each coordinate's rows divided by its noise. `[Q₁ Q₂]` an orthonormal basis,
 //! `Q₁` of the range of `B`:
 //!
 //! ```text
-//! Q₂ᵀ A β = Q₂ᵀ b                what the robot says of the common unknowns, whatever it carries
+//! Q₂ᵀ A β = Q₂ᵀ b                equations of the common unknowns, whatever the payload
 //! B π = Q₁ Q₁ᵀ (b − A β)         what it carries, once they are known
 //! ```
 //!

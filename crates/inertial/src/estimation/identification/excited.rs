@@ -2,7 +2,7 @@
 //!
 //! A measured motion is never quite still: what a filter leaves of noise moves every joint a little, and as a matter of rank
 //! everything is shown. A direction of the unknowns counts as shown where its standard error by the data alone is less than [`LEAST`]
-//! times as wide as the model's bodies and joint terms would be believed without any data (each body known to about its own size, see
+//! times as wide as the model's bodies and joint terms would be by the prior alone (each body known to about its own size, see
 //! [`crate::estimation::consistent::problem`] and [`crate::estimation::consistent::joint_term_prior`]). That is generous: what is shown may still be covered by noise, which its standard
 //! error tells; what is not shown is nothing but noise.
 
@@ -19,12 +19,12 @@ use crate::optimize::pseudo;
 use crate::spatial::PseudoInertia;
 use crate::{Error, Result};
 
-/// Standard error, in widths of what was believed before, above which nothing is shown.
+/// Standard error, in widths of the prior, above which a direction counts as not excited.
 const LEAST: f64 = 1e4;
 
 /// The directions that a motion did not show.
 pub(crate) struct Hidden {
-    /// A basis, one direction in each column, in units of what was believed before.
+    /// A basis, one direction in each column, in units of the prior.
     basis: DMatrix<f64>,
     /// Scales of the unknowns.
     scale: DVector<f64>,
@@ -93,7 +93,7 @@ impl Hidden {
     }
 }
 
-/// Covariance of the unknowns as believed before.
+/// Computes the prior covariance of the unknowns.
 fn believed(
     equations: &Equations<'_>,
     summary: &Summary,

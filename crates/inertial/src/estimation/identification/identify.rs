@@ -276,7 +276,7 @@ fn excitation(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> 
     Ok(singular_values(&own)?)
 }
 
-/// The model of the joints that the data speak for, among those whose columns the summary holds; and what people should know.
+/// Chooses the joint model from the data, among those whose columns the summary holds; returns it with notes.
 pub(crate) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<(Equations<'m>, Vec<String>)> {
     let mut found = coupling::search(wide, summary)?;
     if wide.joint_model().stribeck {

@@ -112,14 +112,14 @@ impl Binary {
     }
 }
 
-/// Depth of parentheses that a formula may have: enough for people, and the reader cannot run out of stack.
+/// Depth of parentheses that a formula may have: enough for formulas written by hand, and the parser cannot run out of stack.
 const DEEPEST: usize = 100;
 
 /// Steps that a formula may have once its names are written out.
 const LONGEST: usize = 10_000;
 
 impl Expression {
-    /// Reads a formula; `meaning` says what a name stands for.
+    /// Parses an expression; `meaning` resolves names.
     ///
     /// ```
     /// use inertial::estimation::{Expression, Meaning, FormulaState, Variable};

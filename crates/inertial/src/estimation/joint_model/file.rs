@@ -39,7 +39,7 @@ struct TermEntry {
 }
 
 impl JointModel {
-    /// Adds what a TOML text says to the usual `terms`.
+    /// Parses a joint model in TOML and adds it to the usual `terms`.
     ///
     /// ```
     /// use inertial::estimation::{JointModel, JointTerms};

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// noise, and a joint without any force does not count for more than the others.
 pub(crate) const LEAST_NOISE: f64 = 1e-9;
 
-/// Independent rows, beyond those that unknowns took, that tell a coordinate's noise.
+/// Independent rows, beyond the degrees of freedom of the unknowns, that are needed to estimate a coordinate's noise.
 const NEEDED: f64 = 10.0;
 
 /// Noise relative to the force where no coordinate has as many.
@@ -50,7 +50,7 @@ pub struct LeastSquares {
     pub unseen: DMatrix<f64>,
     /// Unknowns are these times the scaled ones; zero where the motion does not show them at all.
     scale: DVector<f64>,
-    /// Coordinates whose own residuals are too few to tell their noise.
+    /// Coordinates with too few residuals to estimate their noise.
     pub(crate) thin: Vec<usize>,
 }
 

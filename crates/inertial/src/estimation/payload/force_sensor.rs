@@ -225,7 +225,7 @@ impl SingleBody {
 
     /// Identifies it; `options.prior` is [`measured_prior`] where it is not given.
     ///
-    /// Sensors differ in whether they tell the wrench on the body or the one on themselves. Mass decides: where plain
+    /// Sensors differ in whether they report the wrench on the body or the one on themselves. Mass decides: where plain
     /// least squares finds it negative, all six readings are taken with the opposite sign, and a warning says so.
     pub fn identify(
         &self,
@@ -302,7 +302,7 @@ fn sign(squares: &LeastSquares) -> f64 {
     if squares.values[0] < 0.0 { -1.0 } else { 1.0 }
 }
 
-/// A prior made of what least squares says for certain: a ball as dense as water with the mass and the centre that were
+/// Creates a prior from the well-determined values of least squares: a ball as dense as water with the mass and the centre that were
 /// found, and wider by what is uncertain of the centre. Of inertia that the motion does not show it gives the order of
 /// magnitude.
 pub fn measured_prior(values: &[f64; 10], std_errors: &[f64; 10]) -> Inertia<f64> {

@@ -98,7 +98,7 @@ pub fn identify_payload(
     let mechanism = equations.mechanism();
     let mut joint_estimates = joints(equations, mechanism, &unknowns, None, &[]);
     if let Unloaded::Model { free } = unloaded {
-        // What the model says and this log was not asked about is no result.
+        // Values of the model that were not estimated are no result.
         for (&(v, term), _) in equations.terms.iter().zip(free).filter(|(_, free)| !**free) {
             let joint = &mut joint_estimates[v];
             match term {

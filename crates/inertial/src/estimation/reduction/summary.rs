@@ -86,7 +86,7 @@ impl Summary {
         Ok(out)
     }
 
-    /// Adds what another summary of the same equations says.
+    /// Merges another summary of the same equations.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if self.names != other.names || self.fingerprint != other.fingerprint {
             return Err(Error::SummaryMismatch(

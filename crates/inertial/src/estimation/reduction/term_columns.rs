@@ -37,7 +37,7 @@ impl Feature {
                 Some(filter) => filter.mean(along(data.v(), s), along(data.a(), s), |v| bend.value(v)),
                 None => bend.value(along(data.v(), s)),
             })),
-            // Without its speed there is nothing to say of it.
+            // Without its speed the column is zero.
             (Term::Stribeck, None) => out.extend(samples.map(|_| 0.0)),
             (Term::Offset, _) => out.extend(samples.map(|_| 1.0)),
             (Term::Given { index, .. }, _) => {
