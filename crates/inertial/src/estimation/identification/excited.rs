@@ -1,10 +1,9 @@
 //! Excited directions: combinations of unknowns that the data determine, compared with the prior.
 //!
-//! A measured motion is never quite still: what a filter leaves of noise moves every joint a little, and as a matter of rank
-//! everything is shown. A direction of the unknowns counts as shown where its standard error by the data alone is less than [`LEAST`]
-//! times as wide as the model's bodies and joint terms would be by the prior alone (each body known to about its own size, see
-//! [`crate::estimation::consistent::problem`] and [`crate::estimation::consistent::joint_term_prior`]). That is generous: what is shown may still be covered by noise, which its standard
-//! error tells; what is not shown is nothing but noise.
+//! A measured motion is never quite still: filtered noise moves every joint a little, so by rank alone every direction is excited.
+//! A direction of the unknowns counts as excited where its standard error by the data alone is less than [`LEAST`] times the width of
+//! the prior (each body known to about its own size, see [`crate::estimation::consistent`]). The limit is generous: an excited
+//! direction may still be uncertain, which its standard error states; one that is not excited holds only noise.
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
