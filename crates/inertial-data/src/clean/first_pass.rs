@@ -398,7 +398,7 @@ impl<'l> Seen<'l> {
         }
         survey.stamps.finish();
         survey.glitches = self.watch.finish();
-        survey.notes.extend(glitch::notes(&survey.glitches, &self.layout.names));
+        survey.notes.extend(glitches::notes(&survey.glitches, &self.layout.names));
         for (k, name) in self.layout.positions.iter().enumerate() {
             let wraps = self.layout.q[k].map_or(0, |place| survey.channels[place].wraps);
             if wraps > 0 {

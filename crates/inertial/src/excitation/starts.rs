@@ -8,9 +8,7 @@ use super::plan::{Coordinate, Table};
 use super::random_states::random_states;
 use super::scaling::unit_diagonal;
 use super::search::{Model, Search, Task};
-use crate::dynamics::InverseDynamics;
 use crate::linalg::{Number, SplitMix};
-use crate::mechanism::Mechanism;
 use crate::{Error, Result};
 
 /// Part of each limit that the search keeps free between its samples; the final check decides.
