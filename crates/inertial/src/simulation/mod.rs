@@ -1,6 +1,6 @@
 //! Simulation of motion and sensors.
 //!
-//! A [`Course`] prescribes motion or forces over time. From it, sample by sample in constant memory, [`Prescribed`] finds
+//! A [`PrescribedMotion`] prescribes motion or forces over time. From it, sample by sample in constant memory, [`Prescribed`] finds
 //! the forces of a given motion, [`Forward`] the motion of given forces, and [`FreeFlyer`] the motion of a floating base
 //! from the conservation of momentum. [`Sensors`] add bias, noise and quantization.
 
@@ -22,5 +22,5 @@ pub use forward::{Balance, Forward};
 pub use free_flying::{FreeFlyer, PoseRule};
 pub use joint_forces::{JointForces, Standstill};
 pub use prescribed::{Prescribed, Reading};
-pub use prescribed_motion::Course;
+pub use prescribed_motion::PrescribedMotion;
 pub use sensors::{Sensors, Settings};

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 ///
 /// Joints that are not prescribed rest where the model assembles them, wheels stand still.
 #[derive(Debug, Clone)]
-pub struct Course<'m, 't> {
+pub struct PrescribedMotion<'m, 't> {
     mechanism: &'m Mechanism,
     source: Source<'m, 't>,
 }
@@ -39,7 +39,7 @@ enum Turn {
     Rate(Curve),
 }
 
-impl<'m, 't> Course<'m, 't> {
+impl<'m, 't> PrescribedMotion<'m, 't> {
     /// Nothing moves yet, from the first to the last of `times` (s), which ascend.
     pub fn sampled(mechanism: &'m Mechanism, times: Vec<f64>) -> Self {
         let zeros = vec![0.0; mechanism.nq()];
