@@ -127,17 +127,17 @@ impl<'a> Measurements<'a> {
     }
 
     /// Refuses numbers that are not finite, or so large that their squares would not be.
-    pub(super) fn check_finite(&self, equations: &Equations<'_>) -> Result<()> {
+    pub(crate) fn check_finite(&self, equations: &Equations<'_>) -> Result<()> {
         let wrong = |x: &f64| !(x.abs() < LARGEST);
         let row = |values: &[f64], width: usize| values.iter().position(wrong).map(|k| k % width.max(1));
         let (joints, rows) = (equations.coordinates(), equations.channels.len());
         let forces = row(self.tau, rows).or_else(|| row(self.tau_raw?, rows));
-        if let Some(row) = forces.or_else(|| row(self.v, joints)).or_else(|| row(self.a, joints)) {
+        if let Some(row) = forces.or_else(|| row(self.v(), joints)).or_else(|| row(self.a(), joints)) {
             let name = &equations.row_names()[row];
-            return Err(Error::Numeric(format!("the measurements of {name} are not finite")));
+            return Err(Error::NotFinite(format!("the measurements of {name} are not finite")));
         }
         if self.q().iter().chain(self.columns.unwrap_or_default()).any(wrong) {
-            return Err(Error::Numeric("the positions of the measurements are not finite".into()));
+            return Err(Error::NotFinite("the positions of the measurements are not finite".into()));
         }
         Ok(())
     }
