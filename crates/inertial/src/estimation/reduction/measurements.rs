@@ -17,7 +17,7 @@ pub struct Measurements<'a> {
     pub tau_raw: Option<&'a [f64]>,
     /// Forces to use; all where absent.
     pub keep: Option<&'a [bool]>,
-    /// Further columns of the log, those of [`super::JointModel::columns`], sample after sample.
+    /// Further columns of the log, those of [`crate::estimation::JointModel::columns`], sample after sample.
     pub columns: Option<&'a [f64]>,
     /// The part of the samples that is independent: filtering to a band of `f` Hz leaves `2 f / rate` of them.
     pub independent: f64,
