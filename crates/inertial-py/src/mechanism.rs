@@ -242,7 +242,7 @@ impl Mechanism {
         let rows = Rows::new(["q", "v"], [q, v], [nq, nv])?;
         let ([q, v], count) = (rows.slices()?, rows.count);
         let mut out = vec![0.0; count * height * columns];
-        py.detach(|| {
+        py.detach(|| -> inertial::Result<()> {
             let mut workspace = Workspace::new(&self.built);
             for (k, out) in out.chunks_exact_mut((height * columns).max(1)).enumerate() {
                 let (q, v) = (&q[k * nq..(k + 1) * nq], &v[k * nv..(k + 1) * nv]);
@@ -257,7 +257,7 @@ impl Mechanism {
             }
             Ok(())
         })
-        .map_err(|e: inertial::Error| wrong(e))?;
+        .map_err(wrong)?;
         out.into_pyarray(py).reshape([count, height, columns])
     }
 

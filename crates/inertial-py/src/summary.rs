@@ -120,12 +120,11 @@ impl Summary {
     }
 
     fn with_problem<T>(&self, work: impl FnOnce(&Equations<'_>) -> PyResult<T>) -> PyResult<T> {
-        let problem = match self.problem.get() {
-            Some(problem) => problem,
-            None => {
-                let made = problem(&self.arguments, &self.label, self.text.as_deref())?;
-                self.problem.get_or_init(|| made)
-            }
+        let problem = if let Some(made) = self.problem.get() {
+            made
+        } else {
+            let made = problem(&self.arguments, &self.label, self.text.as_deref())?;
+            self.problem.get_or_init(|| made)
         };
         work(problem.borrow_dependent())
     }
@@ -152,7 +151,7 @@ impl Summary {
         Ok(Self { label, text, arguments, value: Arc::new(value), problem })
     }
 
-    fn __reduce__<'py>(slf: Bound<'py, Self>) -> PyResult<Pickled<'py>> {
+    fn __reduce__(slf: Bound<'_, Self>) -> PyResult<Pickled<'_>> {
         let own = slf.get();
         let state = own.to_bytes(slf.py(), true)?;
         Ok((slf.get_type(), (own.label.clone(), own.text.clone(), own.arguments.clone(), state)))
