@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Read;
 
 use inertial::estimation::Summary;
-use inertial_data::{Log, Reader, Rows, Source};
+use inertial_data::{Log, LogRows, Reader, Source};
 
 use crate::{Error, Located, Result, ensure};
 
@@ -171,7 +171,7 @@ struct Columns {
     next: usize,
 }
 
-/// Rows that are handed out at once.
+/// LogRows that are handed out at once.
 const BLOCK: usize = 8192;
 
 impl Columns {
@@ -197,7 +197,7 @@ impl Reader for Columns {
         self.selected = columns.to_vec();
     }
 
-    fn next_rows(&mut self) -> inertial_data::Result<Option<Rows>> {
+    fn next_rows(&mut self) -> inertial_data::Result<Option<LogRows>> {
         let range = self.next..(self.next + BLOCK).min(self.log.len());
         if range.is_empty() {
             return Ok(None);
@@ -205,7 +205,7 @@ impl Reader for Columns {
         self.next = range.end;
         let (log, selected) = (&self.log, &self.selected);
         let row = |i: usize| selected.iter().map(move |&c| log.column_at(c)[i]);
-        Ok(Some(Rows {
+        Ok(Some(LogRows {
             width: self.selected.len(),
             values: range.clone().flat_map(row).collect(),
             lines: self.log.rows()[range].to_vec(),

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use anyhow::Result;
 use inertial::consistency::significant;
-use inertial::simulation::{FlightSamples, PredictionErrors, prediction_errors};
 use inertial::estimation::momentum::{MomentumEquations, MomentumFit, RateNoise};
 use inertial::estimation::momentum_identification::{RateRule, integrate_rates};
 use inertial::excitation::cycloid::{SeededFlight, Seeds, direction_combinations};
@@ -19,6 +18,7 @@ use inertial::excitation::{
 use inertial::linalg::{Triangle, singular_values};
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use inertial::simulation::Sensors;
+use inertial::simulation::{FlightSamples, PredictionErrors, prediction_errors};
 use inertial_report::text;
 
 use crate::output::Answer;
@@ -336,7 +336,13 @@ impl<'m> Robot<'m> {
         fit.values.iter().zip(&self.values).map(|(x, y)| ((x - y) / y).abs()).collect()
     }
 
-    fn estimate(&self, flown: &FlightSamples, v: &[f64], rule: RateRule, method: Method) -> Result<MomentumFit> {
+    fn estimate(
+        &self,
+        flown: &FlightSamples,
+        v: &[f64],
+        rule: RateRule,
+        method: Method,
+    ) -> Result<MomentumFit> {
         let start = &flown.q[..self.truth.nq()];
         let q = integrate_rates(self.truth, &flown.t, v, start, rule)?;
         let samples = flown.samples(&q, v);

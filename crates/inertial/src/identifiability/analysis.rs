@@ -14,9 +14,7 @@ use super::rpna::{Regime, Rpna, Scope};
 use super::sampling::{Experiment, Measured};
 use super::topology::Topology;
 use crate::linalg::First;
-use crate::mechanism::{
-    AssumedRelation, Base, BodyKind, DEFAULT_SNAP, ExactGeometry, LoopJoint, Mechanism,
-};
+use crate::mechanism::{AssumedRelation, Base, BodyKind, DEFAULT_SNAP, ExactGeometry, LoopJoint, Mechanism};
 use crate::spatial::PARAMETER_NAMES;
 use crate::{Error, Place, Result, nearest_hint};
 

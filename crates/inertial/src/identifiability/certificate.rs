@@ -4,9 +4,9 @@ use super::base_parameters::{Dependence, Regrouping, Written};
 use super::rpna::{BodySpan, Regime, Rpna};
 use super::sampling::{Experiment, Sampler};
 use super::topology::Topology;
+use crate::Result;
 use crate::linalg::{Echelon, First, Gap, Number, Pivot, Shadow, Svd};
 use crate::mechanism::{ExactGeometry, Mechanism};
-use crate::Result;
 
 /// Exact numbers with their values.
 pub type Real = Shadow<2_305_843_009_213_692_601>;

@@ -156,16 +156,7 @@ impl Question<'_> {
             spans.iter_mut().zip(&moving.bodies).for_each(|(s, m)| s.velocity = m.velocity);
         }
         let (freedoms, transfers) = self.transfers(&found, topology);
-        Finding {
-            method: "rpna",
-            regrouping,
-            certificate,
-            spans,
-            freedoms,
-            null_space,
-            transfers,
-            warnings,
-        }
+        Finding { method: "rpna", regrouping, certificate, spans, freedoms, null_space, transfers, warnings }
     }
 
     /// Base parameters from sparse null vectors, in numbers of another precision.
@@ -273,7 +264,8 @@ impl Question<'_> {
             lower_by:
                 "independent rows of the regressor at random configurations, modulo two primes of 61 bits"
                     .into(),
-            upper_by: "null vectors that hold at fresh random configurations modulo two primes of 61 bits".into(),
+            upper_by: "null vectors that hold at fresh random configurations modulo two primes of 61 bits"
+                .into(),
         };
         let velocities = self.velocities(geometry);
         let uncertain = || Error::Numeric("sampling gives no certain rank: try another seed".into());
@@ -286,12 +278,12 @@ impl Question<'_> {
             self.finish("exact", space, certificate, velocities, 0.0)
         };
         let mut warnings = Vec::new();
-        finding.certificate.exact &= self.check(&finding.regrouping, &[], &geometry.to::<Digits>(), &mut warnings);
+        finding.certificate.exact &=
+            self.check(&finding.regrouping, &[], &geometry.to::<Digits>(), &mut warnings);
         finding.warnings.extend(warnings);
         Ok(finding)
     }
 }
-
 
 /// How far a row is from what the combinations say of it, relative to the terms of each column.
 fn missed_by_combinations(regrouping: &Regrouping, row: &[f64]) -> f64 {

@@ -293,7 +293,8 @@ impl<'a, T: Number> Sampler<'a, T> {
                     virtually += *mode * (body.ratio * factors[body.v + k]);
                 }
             }
-            let moving = if regime == Regime::Static { state.gravity } else { state.velocity + state.gravity };
+            let moving =
+                if regime == Regime::Static { state.gravity } else { state.velocity + state.gravity };
             let mut along = if torques { moving } else { rest };
             if regime != Regime::Static {
                 along += of_world;

@@ -11,8 +11,7 @@ use check::{check_numbers, checked_pose, checked_type, finite, place};
 
 use super::{
     Base, Body, BodyKind, BuildOptions, CollisionShape, Drive, Joint, JointSpec, JointType, Link, LoopEnd,
-    LoopFrame, LoopJoint, Mechanism, MechanismBuilder, ParameterBlock, Rounding,
-    ShapeSpec,
+    LoopFrame, LoopJoint, Mechanism, MechanismBuilder, ParameterBlock, Rounding, ShapeSpec,
 };
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Place, Result};

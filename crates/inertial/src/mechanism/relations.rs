@@ -210,7 +210,11 @@ impl Planner<'_> {
         }
         out[sliders..].reverse();
         let mates = self.driven[body.drive.v].iter().copied();
-        out.extend(mates.filter(|&b| self.plans[b].head == plan.head && self.plans[b].pivoting.has_axis()).map(Along::Body));
+        out.extend(
+            mates
+                .filter(|&b| self.plans[b].head == plan.head && self.plans[b].pivoting.has_axis())
+                .map(Along::Body),
+        );
         out
     }
 
@@ -265,7 +269,14 @@ impl Planner<'_> {
     }
 
     /// Perpendicular and coplanar directions, to within the tolerance.
-    fn near(&self, plan: &JointPlan, company: &[Along], w: &Vector3<Real>, doubt: f64, snap: f64) -> Vec<Near> {
+    fn near(
+        &self,
+        plan: &JointPlan,
+        company: &[Along],
+        w: &Vector3<Real>,
+        doubt: f64,
+        snap: f64,
+    ) -> Vec<Near> {
         let mut out = Vec::new();
         for (k, &a) in company.iter().enumerate() {
             let d = self.axis(plan, a);
@@ -371,7 +382,11 @@ impl Planner<'_> {
             tests.extend(directions[..k].iter().map(|&b| vec![Across::Pair(b, a)]));
         }
         if directions.first() == Some(&Along::Head) {
-            tests.push(vec![if has_axis { Across::Foot(Along::Head, own) } else { Across::One(Along::Head) }]);
+            tests.push(vec![if has_axis {
+                Across::Foot(Along::Head, own)
+            } else {
+                Across::One(Along::Head)
+            }]);
         }
         let mut out = Vec::new();
         let mut exact = true;

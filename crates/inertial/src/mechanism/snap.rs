@@ -8,8 +8,8 @@
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::geometry::{Line, Pivoting, aligned, turns};
 use super::chain::JointPlan;
+use super::geometry::{Line, Pivoting, aligned, turns};
 use super::orientation::{ExactDirection, best_turns};
 use super::relations::{self, AssumedRelation, pivoting};
 use super::{Angle, BodyKind, Mechanism, Surd};

@@ -36,7 +36,8 @@ fn asked(mechanism: &Value, options: &[&str]) -> (Mechanism, AnalyzeOptions) {
             "--static" => out.regime = Regime::Static,
             "--kinetic" => out.regime = Regime::Kinetic,
             "--base" => {
-                build.base = Some(if words.next() == Some(&"floating") { Base::Floating } else { Base::Fixed });
+                build.base =
+                    Some(if words.next() == Some(&"floating") { Base::Floating } else { Base::Fixed });
             }
             "--measured" => {
                 out.measured = Some(match *words.next().unwrap() {
@@ -71,7 +72,8 @@ fn hard_open_chains_are_exact() {
             continue;
         }
         seen += 1;
-        let options: Vec<&str> = case["options"].as_array().unwrap().iter().map(|o| o.as_str().unwrap()).collect();
+        let options: Vec<&str> =
+            case["options"].as_array().unwrap().iter().map(|o| o.as_str().unwrap()).collect();
         let (mechanism, options) = asked(&case["mechanism"], &options);
         let answer = analyze(&mechanism, &options).unwrap();
         assert_eq!(answer.rank as u64, case["rank"].as_u64().unwrap(), "{name}: {:?}", answer.warnings);
@@ -157,7 +159,8 @@ fn reframed(builder: &MechanismBuilder, rng: &mut Rng) -> (MechanismBuilder, Vec
             _ => Vector3::zeros(),
         };
         let own = Pose::new(turn, along);
-        let own = if matches!(joint.joint_type, JointType::Floating | JointType::Spherical | JointType::Fixed) {
+        let own = if matches!(joint.joint_type, JointType::Floating | JointType::Spherical | JointType::Fixed)
+        {
             Pose::new(turn, Vector3::zeros())
         } else {
             own
@@ -177,7 +180,8 @@ fn reframed(builder: &MechanismBuilder, rng: &mut Rng) -> (MechanismBuilder, Vec
         frames.push((joint.child.clone(), own));
     }
     for link in &mut out.links {
-        if let (Some(inertia), Some((_, own))) = (&mut link.inertia, frames.iter().find(|f| f.0 == link.name)) {
+        if let (Some(inertia), Some((_, own))) = (&mut link.inertia, frames.iter().find(|f| f.0 == link.name))
+        {
             *inertia = inertia.transformed(&own.inverse());
         }
     }
@@ -199,7 +203,10 @@ fn assert_same_row_space(a: &Analysis, b: &Analysis, to_b: &dyn Fn(&[f64]) -> Ve
         let [x, y] = [given, other].map(|p| b.regrouping.regroup(&to_b(&p)).unwrap());
         let largest = b.regrouping.combinations.iter().flatten().fold(1.0, |m: f64, c| m.max(c.1.abs()));
         for (x, y) in x.iter().zip(&y) {
-            assert!((x - y).abs() <= 1e-12 * size * largest * a.parameters as f64, "{x} {y} {size} {largest}");
+            assert!(
+                (x - y).abs() <= 1e-12 * size * largest * a.parameters as f64,
+                "{x} {y} {size} {largest}"
+            );
         }
     }
 }
@@ -232,7 +239,8 @@ fn row_spaces_transform_with_link_frames() {
 fn long_chain(bodies: usize) -> Mechanism {
     let mut b = MechanismBuilder::new("chain", "ground");
     for i in 0..bodies {
-        let (name, parent) = (format!("b{i}"), if i == 0 { "ground".to_owned() } else { format!("b{}", i - 1) });
+        let (name, parent) =
+            (format!("b{i}"), if i == 0 { "ground".to_owned() } else { format!("b{}", i - 1) });
         b.links.push(LinkSpec { name: name.clone(), inertia: Some(Inertia::zero()), line: None });
         let mut axis = Vector3::zeros();
         axis[i % 3] = 1.0;
@@ -277,7 +285,8 @@ fn other_sensors_agree_with_sampling() {
         let m = &case.mechanism;
         for measured in [Measured::BaseWrench, Measured::Both] {
             for regime in [Regime::Full, Regime::Static, Regime::Kinetic] {
-                let options = AnalyzeOptions { measured: Some(measured), regime, ..AnalyzeOptions::default() };
+                let options =
+                    AnalyzeOptions { measured: Some(measured), regime, ..AnalyzeOptions::default() };
                 let auto = analyze(m, &options).unwrap();
                 let exact = analyze(m, &AnalyzeOptions { method: Method::Exact, ..options }).unwrap();
                 assert_eq!(auto.rank, exact.rank, "{measured:?} {regime:?} {:?}", auto.warnings);
@@ -295,11 +304,16 @@ fn floating_trees_are_proved_without_chance() {
     for (name, parent) in [("a", "base"), ("b", "a"), ("c", "base")] {
         let hinge = JointType::Revolute { axis: Vector3::y() };
         let at = Pose::from_translation(vector![0.1, 0.2, 0.3]);
-        b = b.link(name, Inertia::zero()).joint(JointSpec::new(format!("j{name}"), hinge, parent, name).at(at));
+        b = b
+            .link(name, Inertia::zero())
+            .joint(JointSpec::new(format!("j{name}"), hinge, parent, name).at(at));
     }
     let answer = analyze(&b.build(&BuildOptions::default()).unwrap(), &AnalyzeOptions::default()).unwrap();
     assert_eq!(answer.rank, 10 + 3 * 7);
-    assert_eq!((answer.certificate.kind, answer.certificate.error_probability), (CertificateKind::Proved, Some(0.0)));
+    assert_eq!(
+        (answer.certificate.kind, answer.certificate.error_probability),
+        (CertificateKind::Proved, Some(0.0))
+    );
 }
 
 /// Integers modulo a small prime.
@@ -396,7 +410,7 @@ impl<const P: u64> Number for Tiny<P> {
 fn shortfall<const P: u64>(m: &Mechanism, rank: usize) {
     let geometry = ExactGeometry::new(m, 1e-4).to::<Tiny<P>>();
     let experiment = Experiment::complete(false, Regime::Full);
-    let (mut short, runs) = (0u32, 400);
+    let (mut short, runs) = (0u32, 400u32);
     let mut degree = 0.0;
     for seed in 0..runs {
         let mut sampler = Sampler::new(m, &geometry, &experiment, u64::from(seed));

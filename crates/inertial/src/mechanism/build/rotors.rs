@@ -44,7 +44,8 @@ impl Build<'_> {
             finite(&here().element, rotor.line, &[drive.ratio, drive.offset])?;
             let joint_type = JointType::Revolute { axis };
             let (kind, inertia) = (BodyKind::Rotor, rotor.inertia);
-            let body = Body { name, kind, parent, placement, joint_type, drive, rounding: None, inertia, joint };
+            let body =
+                Body { name, kind, parent, placement, joint_type, drive, rounding: None, inertia, joint };
             self.add_rotor(model, axis, body);
         }
         Ok(())

@@ -80,10 +80,7 @@ pub(super) fn mark(joints: &mut [JointSpec], numbers: &[Numbers]) {
     let angles = least(numbers.iter().flat_map(|n| &n.angles), 0);
     for (joint, n) in joints.iter_mut().zip(numbers) {
         let axis = if is_exact(&n.axis) { 0.0 } else { unit(&n.axis, LEAST) };
-        joint.rounding = Some(Rounding {
-            angle: unit(&n.angles, angles) + axis,
-            length: unit(&n.lengths, lengths),
-            axis,
-        });
+        joint.rounding =
+            Some(Rounding { angle: unit(&n.angles, angles) + axis, length: unit(&n.lengths, lengths), axis });
     }
 }

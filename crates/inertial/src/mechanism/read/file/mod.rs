@@ -22,11 +22,11 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::MechanismBuilder;
 use super::lines::Lines;
+use crate::mechanism::read::rounding::{Numbers, mark};
 use crate::mechanism::{
     JointDynamics, JointSpec, JointType, Limits, LinkSpec, LoopEnd, LoopSpec, Mimic, RotorSpec, WheelSpec,
     rotation_about,
 };
-use crate::mechanism::read::rounding::{Numbers, mark};
 use crate::spatial::{Inertia, Pose, rotation_from_quaternion, rotation_from_rpy};
 use crate::{Error, Place, Result};
 use places::{EntryPlace, Places};
