@@ -256,7 +256,7 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
         }
         Err(_) => Some(question.sampled_rank::<First>(geometry)),
     };
-    report(&question, options, &geometry, &rank, mechanism.nv(), finding)
+    Ok(report(&question, options, &geometry, &rank, mechanism.nv(), finding))
 }
 
 /// The same for a mechanism with loops.
@@ -285,7 +285,7 @@ fn analyze_closed(
         let literal = Loops::new(question, geometry, 0.0).ok()?;
         question.rank_with_loops(&literal).ok()
     };
-    let mut analysis = report(question, options, geometry, &rank, loops.closed.dof(), finding)?;
+    let mut analysis = report(question, options, geometry, &rank, loops.closed.dof(), finding);
     analysis.null_vectors = explanation.reasons;
     if let Some(moved) = repaired {
         let literal = rank(&ExactGeometry::new(question.mechanism, 0.0));
@@ -333,8 +333,7 @@ fn scope(mechanism: &Mechanism, experiment: &Experiment) -> Option<Scope> {
         return None;
     }
     match (measured, mechanism.base()) {
-        (Measured::JointTorques, Base::Fixed) if all => everything,
-        (Measured::Both, Base::Floating) if all => everything,
+        (Measured::JointTorques, Base::Fixed) | (Measured::Both, Base::Floating) if all => everything,
         (Measured::Momentum | Measured::BaseWrench | Measured::Both, Base::Floating) if moving && single => {
             everything
         }
@@ -425,7 +424,7 @@ fn report(
     rank_of: &dyn Fn(&ExactGeometry) -> Option<usize>,
     dof: usize,
     finding: Finding,
-) -> Result<Analysis> {
+) -> Analysis {
     let mechanism = question.mechanism;
     let regrouping = finding.regrouping;
     let rank = regrouping.rank();
@@ -478,7 +477,7 @@ fn report(
         .map(|(reason, vector)| NullCombination { combination: named(vector), reason: reason.clone() })
         .collect();
     let rotors = mechanism.bodies().len() - mechanism.link_bodies();
-    Ok(Analysis {
+    Analysis {
         schema: "inertial/analysis/1",
         model: ModelSummary {
             name: mechanism.name().to_owned(),
@@ -509,5 +508,5 @@ fn report(
         warnings,
         regrouping,
         transfers: finding.transfers,
-    })
+    }
 }

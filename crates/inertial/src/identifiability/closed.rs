@@ -148,9 +148,10 @@ impl<'m> Loops<'m> {
             }
         }
         let bound = self.bounds(question, &survey);
-        let mut found = Extended::new(question, &site, self.snap, bound.as_ref().ok().map(|b| b.rank))?;
-        if bound.as_ref().is_ok_and(|b| b.rank > found.rank.rank) {
-            found = Extended::new(question, &site, self.snap, None)?;
+        let expected = bound.as_ref().ok().map(|b| b.rank).filter(|_| !unresolved);
+        let mut found = Extended::new(question, &site, self.snap, expected, unresolved)?;
+        if expected.is_some_and(|rank| rank > found.rank.rank) {
+            found = Extended::new(question, &site, self.snap, None, false)?;
         }
         Ok(Sampled { found, views, bound, repaired, unresolved })
     }

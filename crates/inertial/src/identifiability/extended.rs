@@ -70,12 +70,14 @@ impl<const N: usize> Extended<N> {
     /// Samples a mechanism. With a tolerance `snap` of zero the last digit of every number counts; otherwise what it alone reveals does
     /// not.
     ///
-    /// Where an upper bound of the rank is known (`expected`), no more rows are drawn than it takes to reach it.
+    /// Where an upper bound of the rank is known (`expected`), no more rows are drawn than it takes to reach it. Where the geometry is
+    /// known to rounding only (`blurred`), pivots that rounding leaves do not count.
     pub fn new(
         question: &Question<'_>,
         site: &Site<'_, '_, N>,
         snap: f64,
         expected: Option<usize>,
+        blurred: bool,
     ) -> Result<Self> {
         let inquiry = question.inquiry();
         let width = question.mechanism.parameter_count();
@@ -122,9 +124,9 @@ impl<const N: usize> Extended<N> {
         let tolerance = Wide::<N>::TOLERANCE.max(MAGNIFIED * open);
         let samples = matrix.iter().map(|&x| f64::from(x)).collect();
         let mut found = FullPivots::new(matrix, width, tolerance);
-        // Where the loops do not close to the last digit, rounding enters squared too: between its square and itself there is a step,
-        // but no rank that anybody meant.
-        if open > Wide::<N>::TOLERANCE {
+        // Where the loops do not close to the last digit, or relations hold to rounding only, rounding enters squared too: between its
+        // square and itself there is a step, but no rank that anybody meant.
+        if blurred || open > Wide::<N>::TOLERANCE {
             let step = |w: &[f64]| w[1] < snap * snap && w[0] > CLEAR_STEP * w[1] && w[0] * w[0] > w[1];
             if let Some(last) = found.sizes.windows(2).position(step) {
                 found.truncate(last + 1);

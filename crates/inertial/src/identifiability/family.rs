@@ -119,6 +119,9 @@ pub(super) struct Survey<const N: usize> {
     tolerance: f64,
 }
 
+/// Which equations to keep.
+type Keep<'a> = Box<dyn Fn(&Equation) -> bool + 'a>;
+
 type Vectors<const N: usize> = Vec<Vector3<Wide<N>>>;
 
 impl<const N: usize> Survey<N> {
@@ -142,19 +145,22 @@ impl<const N: usize> Survey<N> {
         }
         let poses: Vec<Vec<Pose<Wide<N>>>> = configurations.iter().map(Assembled::world_poses).collect();
         let mut slides = Vec::new();
-        let mut note = |pivoting: Pivoting, axis: Option<Oriented>| {
-            if matches!(pivoting, Pivoting::Prismatic | Pivoting::Planar | Pivoting::Cylindrical) {
-                slides.extend(axis.map(|a| a.class));
-            }
+        let slide = |pivoting: Pivoting, axis: Option<Oriented>| {
+            let slides = matches!(pivoting, Pivoting::Prismatic | Pivoting::Planar | Pivoting::Cylindrical);
+            axis.filter(|_| slides).map(|a| a.class)
         };
         for (i, (body, exact)) in first.bodies.iter().zip(&geometry.bodies).enumerate() {
             let axes = poses.iter().map(|p| p[i].rotation * exact.axis()).collect();
             let axis = exact.pivoting.has_axis().then(|| survey.oriented(axes));
-            note(exact.pivoting, axis);
+            slides.extend(slide(exact.pivoting, axis));
             let bodies = [body.parent.map_or(0, |p| p + 1), i + 1];
             // The second axis of a universal joint stands for its centre.
             let centre = body.parent.is_some_and(|p| first.bodies[p].kind == BodyKind::Massless)
                 && exact.pivoting == Pivoting::Revolute;
+            if centre {
+                slides.extend(axis.map(|a| a.class));
+                slides.extend(body.parent.and_then(|p| survey.items[p].axis).map(|a| a.class));
+            }
             let locus = if centre { Locus::Point } else { locus(exact.pivoting) };
             survey.items.push(Item { locus, axis, second: None, bodies });
             for (view, p) in survey.views.iter_mut().zip(&poses) {
@@ -173,13 +179,15 @@ impl<const N: usize> Survey<N> {
                 Closing::Free(pivoting, frame, _) => {
                     let axes = (0..count).map(|k| ends(l, k)[1].rotation * frame.column(2)).collect();
                     let axis = pivoting.has_axis().then(|| survey.oriented(axes));
-                    note(*pivoting, axis);
+                    slides.extend(slide(*pivoting, axis));
                     (locus(*pivoting), axis, None)
                 }
                 Closing::Universal(axes) => {
                     let first = (0..count).map(|k| ends(l, k)[0].rotation * axes[0]).collect();
                     let second = (0..count).map(|k| ends(l, k)[1].rotation * axes[1]).collect();
-                    (Locus::Point, Some(survey.oriented(first)), Some(survey.oriented(second)))
+                    let axes = [survey.oriented(first), survey.oriented(second)];
+                    slides.extend(axes.map(|a| a.class));
+                    (Locus::Point, Some(axes[0]), Some(axes[1]))
                 }
             };
             let bodies = [joint.predecessor, joint.successor].map(|b| b.map_or(0, |b| b + 1));
@@ -375,7 +383,7 @@ impl<const N: usize> Survey<N> {
         for (n, &([i, j, k], along, straight, value)) in found.iter().enumerate() {
             let alike = |o: &[Wide<N>; 2]| self.zero(o[0] - value[0]) && self.zero(o[1] - value[1]);
             let repeated = found.iter().enumerate().any(|(m, t)| m != n && t.1 == along && alike(&t.3));
-            if !straight && !(repeated && along != Along::Space) {
+            if !straight && (!repeated || along == Along::Space) {
                 continue;
             }
             let known = self.ratios.iter().position(alike);
@@ -422,7 +430,7 @@ impl<const N: usize> Survey<N> {
         let near =
             |a: usize, b: usize| self.items[a].bodies.iter().any(|body| self.items[b].bodies.contains(body));
         let neighbours = move |e: &Equation| e.terms.len() > 2 || near(e.terms[0].0, e.terms[1].0);
-        let keeps: [Box<dyn Fn(&Equation) -> bool + '_>; 4] = [
+        let keeps: [Keep<'_>; 4] = [
             Box::new(|_| true),
             Box::new(|e| e.ratio.is_none()),
             Box::new(move |e| e.ratio.is_none() && neighbours(e)),

@@ -50,7 +50,7 @@ pub fn local_rank<T: Number>(
     most: &[usize],
 ) -> usize {
     let mut sections = sections(geometry, topology);
-    let width = |s: &Section| s.bodies.iter().map(|&b| columns(&geometry.bodies[b].kind)).sum();
+    let width = |s: &Section| s.bodies.iter().map(|&b| columns(geometry.bodies[b].kind)).sum();
     let mut spans: Vec<Echelon<T>> = sections.iter().map(|s| Echelon::new(width(s), Pivot::First)).collect();
     let mut open: Vec<(usize, usize)> = (0..sections.len()).map(|i| (i, 0)).collect();
     let mut row = Vec::new();
@@ -90,7 +90,7 @@ pub(super) struct Attained<T: Number> {
     pub ground: (Motion<T>, Motion<T>),
 }
 
-fn columns(kind: &BodyKind) -> usize {
+fn columns(kind: BodyKind) -> usize {
     match kind {
         BodyKind::Link | BodyKind::Rotor => 10,
         BodyKind::SymmetricRotor => 1,
@@ -99,7 +99,7 @@ fn columns(kind: &BodyKind) -> usize {
 }
 
 fn extend<T: Number>(kind: BodyKind, gradient: &crate::spatial::Parameters<T>, out: &mut Vec<T>) {
-    let width = columns(&kind);
+    let width = columns(kind);
     out.extend_from_slice(&gradient.as_slice()[10 - width..]);
 }
 

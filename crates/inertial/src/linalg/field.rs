@@ -208,7 +208,7 @@ impl<const P: u64> Gf<P> {
         // P − 1 = odd · 2^twos, and a number that is no square.
         let twos = (P - 1).trailing_zeros();
         let odd = (P - 1) >> twos;
-        let other = (2..).map(Self::new).find(|x| x.pow((P - 1) / 2) == minus_one)?;
+        let other = (2..P).map(Self::new).find(|x| x.pow((P - 1) / 2) == minus_one)?;
         let (mut power, mut root, mut rest, mut order) =
             (other.pow(odd), self.pow(odd.div_ceil(2)), self.pow(odd), twos);
         while rest != Self::one() {

@@ -4,6 +4,8 @@
 //! ten times as slow at these sizes, so this small type is written here. Operations are not inlined: they take longer than a call, and
 //! unrolled matrix products of them would multiply the size of the program.
 
+#![allow(clippy::cast_possible_wrap, reason = "numbers of limbs and biased exponents are small")]
+
 use std::cmp::Ordering;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 

@@ -252,18 +252,18 @@ impl Planner<'_> {
             }
         }
         let Some((score, pointing)) = best else { return as_written };
-        if score > 0 {
-            if let Pointing::Polar { from, .. } = pointing {
-                let mut moved = plan.clone();
-                moved.pointing = pointing;
-                let (frame, _) = self.chain.pointed(&moved, self.mechanism.bodies()[index].parent);
-                let apart = value(&w.cross(&frame.column(2).into_owned())).norm();
-                let what = match pointing {
-                    Pointing::Polar { tilt: Angle::Degrees(90), .. } => "perpendicular to",
-                    _ => "in a plane with",
-                };
-                self.assume(index, what, Some((plan, from)), apart, "rad");
-            }
+        if score > 0
+            && let Pointing::Polar { from, .. } = pointing
+        {
+            let mut moved = plan.clone();
+            moved.pointing = pointing;
+            let (frame, _) = self.chain.pointed(&moved, self.mechanism.bodies()[index].parent);
+            let apart = value(&w.cross(&frame.column(2).into_owned())).norm();
+            let what = match pointing {
+                Pointing::Polar { tilt: Angle::Degrees(90), .. } => "perpendicular to",
+                _ => "in a plane with",
+            };
+            self.assume(index, what, Some((plan, from)), apart, "rad");
         }
         pointing
     }
@@ -334,19 +334,17 @@ impl Planner<'_> {
     /// The exact azimuth of one direction about another, where it is known.
     fn azimuth(&self, plan: &JointPlan, about: Along, of: Along) -> Option<Angle> {
         let described = |b: usize| self.plans[b].pointing;
-        if let Along::Body(b) = of {
-            if let Pointing::Polar { from, azimuth, .. } = described(b) {
-                if from == about {
-                    return Some(azimuth);
-                }
-            }
+        if let Along::Body(b) = of
+            && let Pointing::Polar { from, azimuth, .. } = described(b)
+            && from == about
+        {
+            return Some(azimuth);
         }
-        if let Along::Body(b) = about {
-            if let Pointing::Polar { from, .. } = described(b) {
-                if from == of {
-                    return Some(Angle::Degrees(180));
-                }
-            }
+        if let Along::Body(b) = about
+            && let Pointing::Polar { from, .. } = described(b)
+            && from == of
+        {
+            return Some(Angle::Degrees(180));
         }
         let v = self.chain.frame(plan, about).tr_mul(&self.axis(plan, of));
         let rough = value(&v);

@@ -199,23 +199,21 @@ fn estimate(
     if let Some(essential) = essential.as_ref().filter(|_| options.estimator != Estimator::Consistent) {
         squares = essential.fit.clone();
     }
-    let (parameters, values, gap, std_errors, rotors, spread) = match options.estimator {
-        Estimator::Consistent => {
-            warnings.extend(prior.note());
-            let fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
-            warnings.extend(fit.note());
-            let (gap, std_errors) = (fit.cost - fit.lower_bound, fit.std_errors());
-            (fit.parameters, fit.values, Some(gap), std_errors, fit.rotors, Some(fit.parameter_covariance))
-        }
-        _ => {
-            let values = squares.values.as_slice().to_vec();
-            // What the model gives of rotors is not the links'.
-            let mut base = squares.values.rows(0, equations.rank()).into_owned();
-            equations.known_rotors().for_each(|(_, effect, given)| base.axpy(-given, effect, 1.0));
-            let parameters = equations.regrouping.expand(base.as_slice(), &mechanism.parameters())?;
-            let rotors = equations.known_rotors().map(|(row, _, given)| (row, given)).collect();
-            (parameters, values, None, squares.std_errors(), rotors, None)
-        }
+    let (parameters, values, gap, std_errors, rotors, spread) = if options.estimator == Estimator::Consistent
+    {
+        warnings.extend(prior.note());
+        let fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
+        warnings.extend(fit.note());
+        let (gap, std_errors) = (fit.cost - fit.lower_bound, fit.std_errors());
+        (fit.parameters, fit.values, Some(gap), std_errors, fit.rotors, Some(fit.parameter_covariance))
+    } else {
+        let values = squares.values.as_slice().to_vec();
+        // What the model gives of rotors is not the links'.
+        let mut base = squares.values.rows(0, equations.rank()).into_owned();
+        equations.known_rotors().for_each(|(_, effect, given)| base.axpy(-given, effect, 1.0));
+        let parameters = equations.regrouping.expand(base.as_slice(), &mechanism.parameters())?;
+        let rotors = equations.known_rotors().map(|(row, _, given)| (row, given)).collect();
+        (parameters, values, None, squares.std_errors(), rotors, None)
     };
     let fit = validate(equations, summary, &values)?;
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
