@@ -283,6 +283,7 @@ pub(crate) mod optional {
         }
     }
 
+    #[allow(clippy::ref_option, reason = "serde passes the field by reference")]
     pub(crate) fn serialize<T: Choice, S: Serializer>(
         value: &Option<T>,
         serializer: S,

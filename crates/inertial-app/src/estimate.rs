@@ -132,7 +132,6 @@ impl Estimate {
             bounds,
             essential: self.essential,
             covariance: self.covariance,
-            ..IdentifyOptions::default()
         })
     }
 

@@ -171,7 +171,7 @@ struct Columns {
     next: usize,
 }
 
-/// LogRows that are handed out at once.
+/// Number of rows that are handed out at once.
 const BLOCK: usize = 8192;
 
 impl Columns {

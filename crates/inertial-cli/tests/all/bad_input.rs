@@ -19,7 +19,12 @@ fn files_that_are_no_models() {
     let folder = Folder::new();
     says(&folder, "empty.urdf", "", "the model is empty");
     says(&folder, "blank.urdf", " \n\n", "the model is empty");
-    says(&folder, "binary.urdf", [0x7f, b'E', b'L', b'F', 0xff, 0xfe, 0], "is no text: byte 4 is not UTF-8");
+    says(
+        &folder,
+        "binary.urdf",
+        [0x7f, b'E', b'L', b'F', 0xff, 0xfe, 0],
+        "is not a text: byte 4 is not UTF-8",
+    );
     says(&folder, "zeros.urdf", [0_u8; 64], "neither XML nor JSON, and as TOML: ");
     says(&folder, "page.html", "<html><body/></html>", "html");
     says(&folder, "truncated.urdf", &urdf(&inertial("1", "1", "1", "1"))[..200], "line ");
@@ -214,7 +219,7 @@ fn a_file_of_200_megabytes_is_not_read() {
     // A hole: the file takes no space.
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(200 << 20).unwrap();
     let line = refused(&["check", &path]);
-    assert!(line.ends_with("has 200 MB, more than the 64 MB that are read of a model"), "{line}");
+    assert!(line.ends_with("has 200 MB, more than the 64 MB that are read"), "{line}");
 }
 
 #[test]
@@ -225,8 +230,8 @@ fn wrong_calls_get_one_line_and_a_hint() {
         (&["frobnicate"], "unrecognized subcommand 'frobnicate'"),
         (&["check"], "the following required arguments were not provided: <MODEL>..."),
         (&["check", "builtin:scara", "--jsn"], "unexpected argument '--jsn' found"),
-        (&["check", "builtin:scara", "--gravity", "0,0"], "expected three numbers like 0,0,-9.81, not '0,0'"),
-        (&["check", "builtin:scara", "--gravity", "0,0,nan"], "expected three numbers"),
+        (&["check", "builtin:scara", "--gravity", "0,0"], "expected 3 numbers like 0,0,-9.81, not '0,0'"),
+        (&["check", "builtin:scara", "--gravity", "0,0,nan"], "expected 3 numbers"),
         (&["check", "builtin:scara", "--base", "flying"], "invalid value 'flying' for '--base <BASE>'"),
         (&["check", "builtin:scara", "--fix"], "--out"),
         (&["check", "builtin:scara", "--tolerance", "2"], "expected a number from 0 to 1"),

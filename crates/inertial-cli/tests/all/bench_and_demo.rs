@@ -123,5 +123,5 @@ fn tables_need_no_width() {
         return;
     };
     let shown = String::from_utf8(done.stdout).unwrap();
-    assert!(shown.contains("least eigenvalue"), "{shown}");
+    assert!(shown.contains("smallest eigenvalue"), "{shown}");
 }

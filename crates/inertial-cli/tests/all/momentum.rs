@@ -338,7 +338,7 @@ fn flights_that_cannot_be_designed_are_told_in_one_line() {
         (&file, &["--noise", "tau=1"], "there is no column tau"),
         (&file, &["--noise", "dq"], "COLUMN=NUMBER"),
         (&file, &["--trajectory", "fourier"], "free flights are designed with velocity"),
-        (&file, &["--ground", "0"], "--ground is not for free flights"),
+        (&file, &["--ground", "0"], "--ground: is not for free flights"),
         (&file, &["--robust", "builtin:puma560"], "expected the same robot with other values"),
         (&file, &["--criterion", "paper"], "expected another for velocity knots"),
         ("builtin:puma560", &[], "needs a robot that flies"),
@@ -366,8 +366,8 @@ fn wrong_calls_are_refused() {
         start.iter().chain(further).map(|s| (*s).to_owned()).collect()
     };
     for (further, words) in [
-        (&["--estimator", "eiv"][..], "--noise"),
-        (&["--estimator", "wls"], "expected ols, bcls, eiv, lmi, manifold or log-cholesky"),
+        (&["--estimator", "eiv"][..], "needs the noise of the rates"),
+        (&["--estimator", "wls"], "expected ols, bcls, eiv or consistent"),
         (&["--noise", "dq"], "COLUMN=NUMBER"),
         (&["--noise", "torque=1"], "there is no column torque"),
         (&["--noise", "dq=-1"], "standard deviation"),

@@ -328,7 +328,7 @@ fn bad_payload_calls_have_one_line() {
     call(&log, &["--payload", "sensor", "--prior", &model]);
     call(&log, &["--unloaded", &log]);
     let line = call(&log, &["--payload", "sensor", "--estimator", "irls"]);
-    assert!(line.contains("a payload takes ols, wls, lmi"), "{line}");
+    assert!(line.contains("a payload takes ols, wls or consistent"), "{line}");
     let neither = folder.file("neither.csv", "t,q.a,q.b,q.c\n0,0,0,0\n1,1,1,1\n");
     let line = call(&neither, &["--payload", "sensor"]);
     assert!(line.contains("neither ft.fx"), "{line}");

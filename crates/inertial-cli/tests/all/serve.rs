@@ -103,7 +103,7 @@ fn an_upload_becomes_a_report() {
     let server = Server::start(&place, &[]);
     let (status, page) = server.ask("GET", "", b"");
     assert_eq!(status, 200);
-    assert!(page.as_str().unwrap().contains("Weigh a robot"));
+    assert!(page.as_str().unwrap().contains("Identify a robot"));
     let (job, end) = server.job(&robot(), r#"{"command": "analyze"}"#);
     assert_eq!(end["state"], "done", "{end}");
     let (status, report) = server.ask("GET", &format!("jobs/{job}/files/report.html"), b"");
@@ -133,7 +133,7 @@ fn strangers_are_refused() {
         let (status, text) = server.send("GET", path, &headers, b"");
         // Without any host the request itself is malformed.
         assert!(status == 403 || (headers.is_empty() && status == 400), "{path} {headers}: {status} {text}");
-        assert!(!text.contains("Weigh a robot"));
+        assert!(!text.contains("Identify a robot"));
     }
 }
 
@@ -216,7 +216,7 @@ fn logs_become_a_corrected_model() {
     let job = server.ask("POST", "jobs", b"").1["job"].as_str().unwrap().to_owned();
     let put = |what: &str, text: &str| server.ask("PUT", &format!("jobs/{job}/{what}"), text.as_bytes()).0;
     assert_eq!((put("model/robot.urdf", &robot()), put("log/swing.csv", &log(2000))), (200, 200));
-    let request = r#"{"command": "identify", "estimator": "lmi", "holdout": 0.3}"#;
+    let request = r#"{"command": "identify", "estimator": "consistent", "holdout": 0.3}"#;
     assert_eq!(server.ask("POST", &format!("jobs/{job}/run"), request.as_bytes()).0, 200);
     let end = loop {
         let value = server.ask("GET", &format!("jobs/{job}"), b"").1;

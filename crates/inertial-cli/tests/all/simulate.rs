@@ -376,7 +376,7 @@ fn bad_input_is_one_line() {
         (vec!["-".into(), "-".into()], "cannot both come from standard input"),
         (
             vec![two.into(), good.clone(), "--forward".into(), "--measured".into(), "momentum".into()],
-            "--forward gives forces",
+            "--forward: gives forces",
         ),
     ];
     for (args, message) in cases {

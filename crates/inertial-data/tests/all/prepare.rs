@@ -260,7 +260,7 @@ fn jitter_late_rows_doubles_and_gaps_are_repaired() {
     // 6 rad/s adds some (wh)³/100, and the low-pass takes most of that.
     assert!(q < 1e-3 && v < 1e-2 && a < 0.36 && tau < 1e-3, "{q} {v} {a} {tau}");
     for expected in
-        ["put in order", "repeated time stamp", "resampled", "in gaps bridged", "bridged: 4 of q2"]
+        ["sorted by time", "repeated time stamp", "resampled", "in gaps bridged", "bridged: 4 of q2"]
     {
         assert!(p.notes.iter().any(|n| n.contains(expected)), "{expected}: {:?}", p.notes);
     }

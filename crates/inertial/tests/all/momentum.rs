@@ -295,5 +295,5 @@ fn bad_samples_are_refused() {
     broken[3] = f64::NAN;
     says(equations.least_squares(&data.samples(&broken), None), "not finite");
     let arm = builtin::get("puma560").unwrap().build(&BuildOptions::default()).unwrap();
-    assert!(MomentumEquations::new(&arm, 1e-4).unwrap_err().to_string().contains("bolted"));
+    assert!(MomentumEquations::new(&arm, 1e-4).unwrap_err().to_string().contains("this one is fixed"));
 }
