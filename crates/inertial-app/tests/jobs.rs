@@ -26,7 +26,7 @@ fn simulated(model: &Model) -> Vec<u8> {
             let w = 1.0 + 0.37 * j as f64;
             (0.4 * (w * t).sin() + 0.2 * (2.3 * w * t).cos()).to_string()
         });
-        motion += &format!("{t},{}\n", row.collect::<Vec<_>>().join(","));
+        motion.extend([format!("{t},{}\n", row.collect::<Vec<_>>().join(","))]);
     }
     let logs = HashMap::from([("motion".to_owned(), as_log(motion.into_bytes(), "motion"))]);
     let (texts, summaries) = (HashMap::new(), HashMap::new());

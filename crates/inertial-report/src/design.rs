@@ -16,9 +16,9 @@ pub fn text(outcome: &Outcome, style: Style) -> String {
         "{}: {} s at {} Hz excite {} of {} base parameters (measured: {})\n",
         outcome.model.name, outcome.duration, outcome.rate, c.rank, c.structural_rank, outcome.measured
     );
-    out += &match weak.len() {
-        0 => "All unknowns can be estimated well.\n".to_owned(),
-        n => format!("{} stay weak (listed below).\n", plural(n, "unknown", "unknowns")),
+    let _ = match weak.len() {
+        0 => writeln!(out, "All unknowns can be estimated well."),
+        n => writeln!(out, "{} stay weak (listed below).", plural(n, "unknown", "unknowns")),
     };
     let _ = writeln!(
         out,

@@ -10,7 +10,7 @@ pub(super) const SIZE_LIMIT: u64 = 64 << 20;
 
 type Result<T> = std::result::Result<T, Error>;
 
-fn at(place: String, error: &Error) -> Error {
+fn at(place: &str, error: &Error) -> Error {
     Error::Input(format!("{place}: {error}"))
 }
 
@@ -124,8 +124,8 @@ fn text(text: &str) -> Result<Mesh> {
         let mut words = content.split_whitespace();
         let place = || format!("line {}", line + 1);
         match words.next() {
-            Some("vertex" | "v") => out.points.push(point(words).map_err(|e| at(place(), &e))?),
-            Some("f") => polygon(words, &mut out).map_err(|e| at(place(), &e))?,
+            Some("vertex" | "v") => out.points.push(point(words).map_err(|e| at(&place(), &e))?),
+            Some("f") => polygon(words, &mut out).map_err(|e| at(&place(), &e))?,
             _ => {}
         }
     }
@@ -158,7 +158,7 @@ fn polygon<'w>(words: impl Iterator<Item = &'w str>, out: &mut Mesh) -> Result<(
             let all = out.points.len().try_into().or_else(|_| refused("too many points"))?;
             match if number > 0 { number - 1 } else { all + number } {
                 index if number != 0 && (0..all).contains(&index) => Ok(index as usize),
-                _ => return refused(format!("there is no point {number}")),
+                _ => refused(format!("there is no point {number}")),
             }
         })
         .collect::<Result<_>>()?;
