@@ -1,7 +1,7 @@
 //! Mechanisms with loops: from numbers of many digits and random members of the mechanism's family to the certified answer.
 //!
 //! The lower bound of the rank, and the combinations, come from the mechanism itself at random closed configurations ([`Extended`]). The
-//! upper bound comes from random mechanisms over GF(p) with the same geometric relations ([`Family`]). Where both meet the answer is
+//! upper bound comes from random mechanisms over GF(p) with the same geometric relations (`family.rs`). Where both meet the answer is
 //! certain but for the probability that two random members are not generic.
 
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
