@@ -125,23 +125,27 @@ impl<'m> Loops<'m> {
         })
     }
 
-    /// Samples the mechanism, with the relations restored that rounding has spoilt.
+    /// Samples the mechanism, with the relations and the closure restored that rounding has spoilt.
     fn sampled<const N: usize>(&self, question: &Question<'_>) -> Result<Sampled<N>> {
         let base = self.assembly.to::<Wide<N>>();
         let mut site = Site::new(&self.closed, &self.assembly, base, self.closed.assembled().to_vec());
-        let (mut views, q) = site.views(question.seed)?;
-        let mut survey = Survey::new(&views, &site.geometry, RELATED);
+        let (mut views, gap) = site.views(question.seed)?;
+        let mut survey = Survey::new(&views.configurations, &site.geometry, RELATED);
         let mut repaired = None;
         let rounding = self.rounding();
-        let meant = Survey::new(&views, &site.geometry, rounding);
+        let meant = Survey::new(&views.configurations, &site.geometry, rounding);
         let mut unresolved = meant.count() > survey.count();
-        if unresolved && let Some((nearest, moved)) = meant.nearest(&views[0], &site.geometry) {
+        if (unresolved || gap > RELATED)
+            && let Some((nearest, moved)) = meant.nearest(&views.configurations[0], &site.geometry)
+        {
             let base = site.in_file_units(&nearest);
-            let restored = Site::new(&self.closed, &self.assembly, base, q);
-            if let Ok((seen, _)) = restored.views(question.seed) {
-                let again = Survey::new(&seen, &site.geometry, RELATED);
-                if again.count() > survey.count() {
-                    unresolved = Survey::new(&seen, &site.geometry, DOUBLES).count() > again.count();
+            let restored = Site::new(&self.closed, &self.assembly, base, views.q.clone());
+            if let Ok((seen, open)) = restored.views(question.seed) {
+                let again = Survey::new(&seen.configurations, &site.geometry, RELATED);
+                let closed = open <= RELATED && gap > RELATED;
+                if again.count() > survey.count() || closed && again.count() == survey.count() {
+                    let now = Survey::new(&seen.configurations, &site.geometry, DOUBLES);
+                    unresolved = now.count() > again.count();
                     (site, views, survey) = (restored, seen, again);
                     repaired = (rounding > DOUBLES).then_some(moved);
                 }
@@ -149,11 +153,16 @@ impl<'m> Loops<'m> {
         }
         let bound = self.bounds(question, &survey);
         let expected = bound.as_ref().ok().map(|b| b.rank).filter(|_| !unresolved);
+        // Equal angles are not restored at all.
+        let equal = Survey::new(&views.configurations, &site.geometry, DOUBLES).equal_angles();
+        unresolved |= equal > survey.equal_angles();
         let mut found = Extended::new(question, &site, self.snap, expected, unresolved)?;
-        if expected.is_some_and(|rank| rank > found.rank.rank) {
+        // Relations that could not be restored count where the pivots show what rounding made of them.
+        unresolved &= found.truncated;
+        if !unresolved && expected.is_some_and(|rank| rank > found.rank.rank) {
             found = Extended::new(question, &site, self.snap, None, false)?;
         }
-        Ok(Sampled { found, views, bound, repaired, unresolved })
+        Ok(Sampled { found, views: views.configurations, bound, repaired, unresolved })
     }
 
     /// The upper bound of the rank that the relations give: that of two random mechanisms with the same relations.
@@ -203,7 +212,7 @@ impl<'m> Loops<'m> {
         // Each order of a curve solves the constraints once more; each row of a determinant is as good as the last.
         let (rank, order) = (found.rows.rank(), found.order + 1);
         let constraints = member.nv - start.mobility() + 1;
-        let degree = (rank * (2 * order + 1) * constraints * 4 * member.bodies.len()) as f64;
+        let degree = (rank * (2 * order + 1) * constraints) as f64 * family.degree() as f64;
         Ok(Bound { rank, velocities: found.velocities, error_probability: degree / P as f64 })
     }
 }

@@ -56,6 +56,8 @@ pub struct Extended<const N: usize> {
     pub open: f64,
     /// Pivots up to this, relative to the first, counted as zero.
     pub tolerance: f64,
+    /// Whether pivots that rounding of the geometry explains were left out.
+    pub truncated: bool,
     /// Basis of the row space.
     pub rows: Echelon<Wide<N>>,
     /// Dimension of the velocities that each body attains, gravity included.
@@ -87,7 +89,9 @@ impl<const N: usize> Extended<N> {
         let mut matrix: Vec<Wide<N>> = Vec::new();
         let mut span = Echelon::new(width, Pivot::Largest);
         let enough = expected.map(|rank| (rank + SPARE_ROWS) * width);
-        let mut spans = vec![Echelon::<Wide<N>>::new(6, Pivot::Largest); question.mechanism.bodies().len()];
+        let bodies = question.mechanism.bodies().len();
+        let mut spans = vec![Echelon::<Wide<N>>::new(6, Pivot::Largest); bodies];
+        let mut rounded_spans = vec![Echelon::<f64>::new(6, Pivot::Largest); bodies];
         let (mut open, mut quiet) = (0.0f64, 0);
         // More rows than columns, so that no pivot is small by accident.
         for _ in 0..expected.map_or(width, |r| 4 * r) + 30 {
@@ -114,6 +118,7 @@ impl<const N: usize> Extended<N> {
             }
             probe.velocities(|body, v| {
                 spans[body].insert(v.to_vector().as_slice());
+                rounded_spans[body].insert(v.to_vector().map(f64::from).as_slice());
             });
             open = open.max(left).max(probe.slack());
             quiet = if span.rank() > before { 0 } else { quiet + 1 };
@@ -126,10 +131,12 @@ impl<const N: usize> Extended<N> {
         let mut found = FullPivots::new(matrix, width, tolerance);
         // Where the loops do not close to the last digit, or relations hold to rounding only, rounding enters squared too: between its
         // square and itself there is a step, but no rank that anybody meant.
+        let mut truncated = false;
         if blurred || open > Wide::<N>::TOLERANCE {
             let step = |w: &[f64]| w[1] < snap * snap && w[0] > CLEAR_STEP * w[1] && w[0] * w[0] > w[1];
             if let Some(last) = found.sizes.windows(2).position(step) {
                 found.truncate(last + 1);
+                truncated = true;
             }
         }
         let rank = found.rank();
@@ -146,9 +153,13 @@ impl<const N: usize> Extended<N> {
             rows.insert(&done);
         }
         rows.reduce();
-        let velocities = spans.iter().map(Echelon::rank).collect();
+        let velocities = if truncated {
+            rounded_spans.iter().map(Echelon::rank).collect()
+        } else {
+            spans.iter().map(Echelon::rank).collect()
+        };
         let lengths = lengths(question, site.unit);
-        Ok(Self { rank, open, tolerance, rows, velocities, lengths, samples })
+        Ok(Self { rank, open, tolerance, truncated, rows, velocities, lengths, samples })
     }
 
     /// Whether the loops close to the last digit and the last pivot that counts stands clear of rounding.
@@ -186,6 +197,14 @@ fn lengths(question: &Question<'_>, unit: f64) -> Vec<f64> {
         }
     }
     out
+}
+
+/// A few closed configurations.
+pub struct Views<const N: usize> {
+    /// The configurations, with lengths in units of the mechanism's size.
+    pub configurations: Vec<Assembled<Wide<N>>>,
+    /// Coordinates of the first.
+    pub q: Vec<f64>,
 }
 
 /// A mechanism's geometry in many digits, to be set up at any configuration.
@@ -235,19 +254,22 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         Self { closed, geometry, base, q, dependent, columns, size, unit, is_length, shared }
     }
 
-    /// A few closed configurations (lengths in units of the mechanism's size), with the coordinates of the first.
-    pub fn views(&self, seed: u64) -> Result<(Vec<Assembled<Wide<N>>>, Vec<f64>)> {
+    /// A few closed configurations, and the largest gap of the loops there (rad, or relative to the mechanism's size).
+    pub fn views(&self, seed: u64) -> Result<(Views<N>, f64)> {
         let mut walk = Walk::new(self.closed, self.size, seed);
-        let (mut views, mut q) = (Vec::with_capacity(VIEWS), Vec::new());
+        let mut views = Views { configurations: Vec::with_capacity(VIEWS), q: Vec::new() };
+        let mut gap = 0.0f64;
         for _ in 0..VIEWS {
             walk.step()?;
             walk.step()?;
-            views.push(self.in_own_units(&self.refine(&walk.q)?.0));
-            if q.is_empty() {
-                q.clone_from(&walk.q);
+            let (assembled, open) = self.refine(&walk.q)?;
+            views.configurations.push(self.in_own_units(&assembled));
+            gap = gap.max(open);
+            if views.q.is_empty() {
+                views.q.clone_from(&walk.q);
             }
         }
-        Ok((views, q))
+        Ok((views, gap))
     }
 
     /// The same configuration with lengths in units of the mechanism's size.

@@ -69,6 +69,9 @@ impl Experiment {
     }
 }
 
+/// Seed of the robot that flies freely.
+const TRUE_ROBOT: u64 = 0x1ce4_e5b9;
+
 /// A measured force: the row that multiplies the parameters to give it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Probe {
@@ -132,9 +135,10 @@ impl<'a, T: Number> Sampler<'a, T> {
         for block in mechanism.parameter_blocks() {
             offsets[block.body] = block.offset;
         }
-        let mut source = SplitMix::new(seed);
+        // Free flight shows the ratios of one robot's parameters, so every sampler must draw the same robot, in any kind of number.
+        let mut drawn = SplitMix::new(TRUE_ROBOT);
         let truth = geometry.bodies.iter().map(|body| {
-            let mut p = Parameters::from_fn(|_, _| T::random(&mut source));
+            let mut p = Parameters::from_fn(|_, _| short_fraction(&mut drawn));
             match body.kind {
                 BodyKind::Massless => p.fill(T::zero()),
                 BodyKind::SymmetricRotor => p.as_mut_slice()[..9].fill(T::zero()),
@@ -143,6 +147,7 @@ impl<'a, T: Number> Sampler<'a, T> {
             Inertia::from_parameters(&p)
         });
         let truth = if experiment.ballistic { truth.collect() } else { Vec::new() };
+        let source = SplitMix::new(seed);
         let floating = mechanism.base() == Base::Floating;
         Self {
             geometry,
@@ -426,6 +431,12 @@ fn probes(experiment: &Experiment, floating: bool, nv: usize) -> Vec<Probe> {
         out.extend(sensed.map(Probe::Coordinate));
     }
     out
+}
+
+/// A random number between −1 and 1 that every kind of number holds exactly.
+fn short_fraction<T: Number>(source: &mut SplitMix) -> T {
+    let n = (source.next_u64() >> 40).cast_signed() - (1 << 23);
+    T::from_decimal(n, 1 << 23, 0)
 }
 
 /// Cosine and sine of a random angle divided by `parts`.

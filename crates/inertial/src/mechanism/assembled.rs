@@ -3,7 +3,7 @@
 use nalgebra::{Matrix3, Vector3};
 
 use super::geometry::{aligned, modes, turn, turns};
-use super::snap::{Turns, inclination, recognise_rotation, slack};
+use super::snap::{ROUNDING, Turns, inclination, recognise_rotation, slack};
 use super::{Angle, BodyKind, Closing, ExactGeometry, JointType, LoopFrame, Mechanism, Pivoting, Surd};
 use crate::linalg::{Echelon, Number, Pivot};
 use crate::spatial::{Force, Motion, Pose, rotation_from_quaternion};
@@ -137,7 +137,7 @@ impl ExactAssembly {
             .map(|l| {
                 let exact = |x: f64| Surd::recognise_within(x, slack);
                 let end = |end: &LoopFrame| EndPlan {
-                    turns: recognise_rotation(&end.pose.rotation, snap),
+                    turns: recognise_rotation(&end.pose.rotation, ROUNDING, snap),
                     offset: end.pose.translation.data.0[0].map(exact),
                 };
                 LoopPlan {
@@ -181,7 +181,7 @@ impl ExactAssembly {
 }
 
 fn loop_kind(joint: &JointType, snap: f64) -> LoopKind {
-    let along = |axis: &Vector3<f64>| inclination(axis, snap);
+    let along = |axis: &Vector3<f64>| inclination(axis, ROUNDING, snap);
     let free = |pivoting, axis: &Vector3<f64>| LoopKind::Free(pivoting, along(axis), Surd::ZERO);
     match joint {
         JointType::Fixed => LoopKind::Fixed,

@@ -64,6 +64,8 @@ struct Build<'a> {
     links: Vec<Link>,
     /// For each link how its pose in its body was rounded.
     roundings: Vec<Option<Rounding>>,
+    /// For each link the lengths that its pose in its body was composed of, summed up.
+    paths: Vec<f64>,
     bodies: Vec<Body>,
     joints: Vec<Joint>,
     joint_index: HashMap<String, usize>,
@@ -139,6 +141,7 @@ impl<'a> Build<'a> {
             root,
             link_index,
             roundings: vec![Some(Rounding::default()); links.len()],
+            paths: vec![0.0; links.len()],
             links,
             bodies: Vec::new(),
             joints: Vec::new(),
@@ -234,7 +237,9 @@ impl<'a> Build<'a> {
         let here = || place(joint.line, format!("joint \"{}\"", joint.name));
         let parent = &self.links[self.link_index[&joint.parent]];
         let (parent_body, origin) = (parent.body, parent.pose * checked_pose(&joint.origin, here())?);
-        let rounding = carried(self.roundings[self.link_index[&joint.parent]], joint.rounding, &joint.origin);
+        let parent = self.link_index[&joint.parent];
+        let rounding = carried(self.roundings[parent], joint.rounding, &joint.origin);
+        let path = self.paths[parent] + joint.origin.translation.norm();
         let joint_type = checked_type(&joint.joint_type, here())?;
         check_numbers(joint)?;
         if joint.mimic.is_some() && joint_type.nv() != 1 {
@@ -247,7 +252,7 @@ impl<'a> Build<'a> {
         if joint_type == JointType::Fixed {
             self.links[child].body = parent_body;
             self.links[child].pose = origin;
-            self.roundings[child] = rounding;
+            (self.roundings[child], self.paths[child]) = (rounding, path);
             if let (Some(body), Some(inertia)) = (parent_body, inertia) {
                 self.bodies[body].inertia += inertia.transformed(&origin);
             }
@@ -267,6 +272,7 @@ impl<'a> Build<'a> {
             joint_type,
             drive: Drive { q: q + shift, v: v + shift, ratio: 1.0, offset: 0.0 },
             rounding,
+            path,
             inertia,
             joint: index,
         };

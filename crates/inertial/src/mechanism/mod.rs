@@ -92,6 +92,8 @@ pub struct Body {
     pub drive: Drive,
     /// How its placement and axis were rounded; `None` where nobody knows.
     pub rounding: Option<Rounding>,
+    /// Sum of the lengths that its placement was composed of (fixed joints included): the scale of its rounding.
+    pub path: f64,
     /// Inertia as the model gives it, about the body's frame.
     pub inertia: Inertia<f64>,
     /// Index in [`Mechanism::joints`] of the joint it belongs to (of a rotor: the joint it drives).

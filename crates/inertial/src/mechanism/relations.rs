@@ -67,8 +67,8 @@ pub(super) fn decide(mechanism: &Mechanism, snap: impl Fn(usize) -> f64) -> Deci
     let bodies = mechanism.bodies();
     let overall = (0..bodies.len()).map(&snap).fold(0.0, f64::max);
     let g = mechanism.gravity();
-    let gravity = (g.norm() > 0.0)
-        .then(|| ExactDirection::recognise(&g.normalize(), overall.max(SAME_DIRECTION), overall));
+    let gravity =
+        (g.norm() > 0.0).then(|| ExactDirection::recognise(&g.normalize(), SAME_DIRECTION, overall));
     let chain = Chain { ground: Placed::ground(gravity), bodies: Vec::with_capacity(bodies.len()) };
     let mut planner = Planner {
         mechanism,
@@ -135,14 +135,16 @@ impl Planner<'_> {
         };
         let (pivoting, axis, pitch) = pivoting(&body.joint_type);
         let mut doubt = self.doubt(body, head, snap);
-        let tolerance = doubt.angle.clamp(SAME_DIRECTION, snap.max(SAME_DIRECTION));
+        // Angles of a frame are whatever the author chose: only what its numbers leave open is special.
+        let open = body.rounding.map_or(0.0, |r| r.angle);
+        let tolerance = open.clamp(SAME_DIRECTION, snap.max(SAME_DIRECTION));
         let offset = body.drive.offset;
         let mut plan = JointPlan {
             pivoting,
             head,
             axis: ExactDirection::recognise(&axis, tolerance, snap),
             rotation: ExactRotation::recognise(&body.placement.rotation, tolerance, snap),
-            translation: translation(&body.placement.translation),
+            translation: translation(&body.placement.translation, body.path),
             pointing: Pointing::AsWritten(false),
             parallel: false,
             across: Vec::new(),
@@ -173,7 +175,7 @@ impl Planner<'_> {
     fn doubt(&self, body: &Body, head: Option<usize>, snap: f64) -> Doubt {
         let before = body.parent.filter(|_| body.parent != head).map(|p| self.doubts[p]).unwrap_or_default();
         let step = body.placement.translation.norm();
-        let path = before.path + step;
+        let path = before.path + step.max(body.path);
         let (angle, length) = match body.rounding {
             Some(r) => (r.angle, r.length),
             None => (snap, snap * step),
@@ -449,7 +451,7 @@ impl Planner<'_> {
 }
 
 /// The offset in exact numbers; what rounding leaves of a zero is zero.
-fn translation(t: &Vector3<f64>) -> [Surd; 3] {
-    let size = t.amax();
+fn translation(t: &Vector3<f64>, path: f64) -> [Surd; 3] {
+    let size = t.amax().max(path);
     t.data.0[0].map(|x| if x.abs() <= SAME_POINT * size { Surd::ZERO } else { Surd::recognise(x) })
 }

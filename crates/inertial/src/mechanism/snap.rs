@@ -131,7 +131,7 @@ impl ExactGeometry {
         }
         let overall = (0..mechanism.bodies().len()).map(&snap).fold(ROUNDING, f64::max);
         let gravity = mechanism.gravity();
-        let gravity = (gravity.norm() > 0.0).then(|| inclination(&gravity, overall));
+        let gravity = (gravity.norm() > 0.0).then(|| inclination(&gravity, ROUNDING, overall));
         let mut planner =
             Planner { mechanism, size, ground: Line::ground(gravity), lines: Vec::new(), bodies: Vec::new() };
         for body in 0..mechanism.bodies().len() {
@@ -188,20 +188,20 @@ fn size(mechanism: &Mechanism) -> f64 {
     }
 }
 
-/// Azimuth and inclination of a direction.
-pub(super) fn inclination(v: &Vector3<f64>, tolerance: f64) -> [Angle; 2] {
+/// Azimuth and inclination of a direction; angles are recognised as [`Angle::recognise_rounded`] does.
+pub(super) fn inclination(v: &Vector3<f64>, tolerance: f64, rounded: f64) -> [Angle; 2] {
     let across = v.x.hypot(v.y);
-    let tilt = Angle::recognise(across.atan2(v.z), tolerance);
+    let tilt = Angle::recognise_rounded(across.atan2(v.z), tolerance, rounded);
     // Along z there is no azimuth.
     let azimuth = match tilt {
         Angle::Degrees(0 | 180) => Angle::ZERO,
-        _ => Angle::recognise(v.y.atan2(v.x), tolerance),
+        _ => Angle::recognise_rounded(v.y.atan2(v.x), tolerance, rounded),
     };
     [azimuth, tilt]
 }
 
-pub(super) fn recognise_rotation(r: &Matrix3<f64>, tolerance: f64) -> Turns {
-    best_turns(r, |a| Angle::recognise(a, tolerance)).1
+pub(super) fn recognise_rotation(r: &Matrix3<f64>, tolerance: f64, rounded: f64) -> Turns {
+    best_turns(r, |a| Angle::recognise_rounded(a, tolerance, rounded)).1
 }
 
 struct Planner<'a> {
@@ -216,15 +216,20 @@ impl Planner<'_> {
     fn add(&mut self, index: usize, tolerance: f64) {
         let body = &self.mechanism.bodies()[index];
         let (pivoting, axis, pitch) = pivoting(&body.joint_type);
+        // Angles of a frame are whatever the author chose: only what its numbers leave open is special.
+        let open = body.rounding.map_or(ROUNDING, |r| r.angle.clamp(ROUNDING, tolerance));
         let mut plan = BodyPlan {
             pivoting,
-            axis: inclination(&axis, tolerance),
-            turns: recognise_rotation(&body.placement.rotation, tolerance),
+            axis: inclination(&axis, open, tolerance),
+            turns: recognise_rotation(&body.placement.rotation, open, tolerance),
             align: Align::No,
             offset: Offset::Plain([Surd::ZERO; 3]),
             pitch: Surd::recognise(pitch),
             ratio: Surd::recognise(body.drive.ratio),
-            rest: (Angle::recognise(body.drive.offset, tolerance), Surd::recognise(body.drive.offset)),
+            rest: (
+                Angle::recognise_rounded(body.drive.offset, ROUNDING, tolerance),
+                Surd::recognise(body.drive.offset),
+            ),
         };
         plan.align = self.align(index, &plan, tolerance);
         // Small features of machines with loops count; what rounding spoils there is restored by the analysis of loops.

@@ -25,6 +25,7 @@ mod invariance;
 mod joint_models;
 mod loops_catalogue;
 mod loops_identifiability;
+mod loops_invariance;
 mod mechanism;
 mod mechanism_file;
 mod mechanism_file_write;

@@ -2,8 +2,15 @@
 
 use super::{Contact, Graph, NullVector, Points, Principle, null_vectors};
 use crate::identifiability::base_parameters::Written;
-use crate::linalg::{Echelon, Pivot};
+use crate::linalg::{Echelon, Number, Pivot};
 use crate::mechanism::{Assembled, Mechanism};
+
+/// How far (relative to its size) a proposed vector must stand out from those before it: geometry that holds to rounding proposes the
+/// same vector several times, each a little different.
+const CLEARLY_NEW: f64 = 1e-7;
+
+/// How far computed null vectors must stand out, the clearest first; the last accepts all that arithmetic tells apart.
+const STANDING_OUT: [f64; 4] = [1e-2, 1e-5, 1e-8, 0.0];
 
 /// One independent null vector and its reason.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -59,7 +66,7 @@ pub fn explain<T: Written>(
 ) -> Explanation {
     let width = mechanism.parameter_count();
     let span = Echelon::new(width, Pivot::Largest);
-    let mut work = Work { mechanism, holds, span, out: Explanation::default() };
+    let mut work = Work { mechanism, nullity: null_space.len(), holds, span, out: Explanation::default() };
     let mut graph = Graph::new(assembled);
     work.accept(&graph, &null_vectors(&graph));
     if work.span.rank() < null_space.len() {
@@ -72,14 +79,24 @@ pub fn explain<T: Written>(
         work.accept(&graph, &null_vectors(&graph));
     }
     work.out.explained = work.out.reasons.len();
-    for vector in null_space {
-        work.add(Principle::Computation, vector);
+    for least in STANDING_OUT {
+        if work.span.rank() == null_space.len() {
+            break;
+        }
+        for vector in null_space {
+            work.add(Principle::Computation, vector, least);
+        }
     }
     work.out
 }
 
+fn weight<T: Number>(vector: &[T]) -> f64 {
+    vector.iter().map(|x| x.weight()).fold(0.0, f64::max)
+}
+
 struct Work<'a, T, H> {
     mechanism: &'a Mechanism,
+    nullity: usize,
     holds: H,
     span: Echelon<T>,
     out: Explanation,
@@ -90,21 +107,22 @@ impl<T: Written, H: Fn(&[T]) -> bool> Work<'_, T, H> {
         let blocks = self.mechanism.parameter_blocks();
         for vector in vectors {
             if let Some(p) = vector.parameters(graph, blocks, self.mechanism.parameter_count()) {
-                self.add(vector.principle, &p);
+                self.add(vector.principle, &p, CLEARLY_NEW);
             }
         }
     }
 
-    /// Takes a vector that is null and new.
-    fn add(&mut self, principle: Principle, vector: &[T]) {
+    /// Takes a vector that is null and new: at least the part `least` of it lies outside the span of those before.
+    fn add(&mut self, principle: Principle, vector: &[T], least: f64) {
         if !(self.holds)(vector) {
             self.out.unsound += 1;
             return;
         }
-        if !self.span.insert(vector) {
+        let size = weight(vector);
+        let new = self.span.rank() < self.nullity && weight(&self.span.remainder(vector)) > least * size;
+        if !new || !self.span.insert(vector) {
             return;
         }
-        let size = vector.iter().map(|x| x.weight()).fold(0.0, f64::max);
         let entries = vector.iter().enumerate().filter(|(_, x)| x.weight() > T::TOLERANCE * size);
         let vector: Vec<(usize, f64)> = entries.map(|(c, x)| (c, x.written())).collect();
         let blocks = self.mechanism.parameter_blocks().iter();

@@ -44,7 +44,10 @@ impl<T: Number> Points<T> {
         let mut planes = Self::none();
         for map in maps {
             for row in map.row_iter() {
-                planes.insert(row.transpose());
+                // Rows of rounding alone (maps are of order one) are no rows.
+                if row.iter().any(|x| x.weight() > T::TOLERANCE) {
+                    planes.insert(row.transpose());
+                }
             }
         }
         planes.annihilator()

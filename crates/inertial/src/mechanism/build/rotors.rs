@@ -23,12 +23,14 @@ impl Build<'_> {
                 .joint_index
                 .get(&rotor.joint)
                 .ok_or_else(|| Error::model(here(), "there is no moving joint of that name"))?;
-            let carrier = self.link_index.get(&rotor.carrier).map(|&l| &self.links[l]).ok_or_else(|| {
+            let carrier = self.link_index.get(&rotor.carrier).copied().ok_or_else(|| {
                 Error::model(here(), format!("its carrier \"{}\" does not exist", rotor.carrier))
             })?;
             if self.joints[joint].joint_type.nv() != 1 {
                 return Err(Error::model(here(), "a rotor drives a joint of one degree of freedom only"));
             }
+            let path = self.paths[carrier] + origin.translation.norm();
+            let carrier = &self.links[carrier];
             let (parent, placement) = (carrier.body, carrier.pose * origin);
             let model = self.options.rotors.unwrap_or(if rotor.symmetric {
                 RotorModel::Symmetric
@@ -44,8 +46,18 @@ impl Build<'_> {
             finite(&here().element, rotor.line, &[drive.ratio, drive.offset])?;
             let joint_type = JointType::Revolute { axis };
             let (kind, inertia) = (BodyKind::Rotor, rotor.inertia);
-            let body =
-                Body { name, kind, parent, placement, joint_type, drive, rounding: None, inertia, joint };
+            let body = Body {
+                name,
+                kind,
+                parent,
+                placement,
+                joint_type,
+                drive,
+                rounding: None,
+                path,
+                inertia,
+                joint,
+            };
             self.add_rotor(model, axis, body);
         }
         Ok(())

@@ -1,0 +1,212 @@
+//! The member of a family nearest to a mechanism whose relations rounding has spoilt.
+
+use nalgebra::{Matrix3, Vector3};
+use num_traits::{One, Zero};
+
+use super::survey::{Link, Survey, Vectors};
+use super::{Along, Family, Oriented, Values};
+use crate::identifiability::lifting::inverse;
+use crate::linalg::{Echelon, Number, Pivot, Wide};
+use crate::mechanism::{Assembled, AssembledLoop, Closing, Geometry};
+use crate::spatial::{Field, Pose, skew};
+
+/// An equation whose new part is smaller than this, relative to its size, follows from those before it.
+const NOISE: f64 = 1e-5;
+
+/// A mechanism that would have to move farther than so many tolerances was not meant.
+const MOST_MOVED: f64 = 100.0;
+
+/// Lengths are made equal by so many steps, each of which doubles the digits.
+const NEWTON_STEPS: usize = 8;
+impl<const N: usize> Survey<N> {
+    /// The member of the family nearest to the mechanism in the first configuration `at`, and how far it moved.
+    pub fn nearest(
+        &self,
+        at: &Assembled<Wide<N>>,
+        geometry: &Geometry<Wide<N>>,
+    ) -> Option<(Assembled<Wide<N>>, f64)> {
+        self.nearest_with(at, geometry, &self.equal_lengths())
+            .filter(|(_, moved)| *moved <= MOST_MOVED * self.tolerance)
+            .or_else(|| self.nearest_with(at, geometry, &[]))
+            .filter(|(_, moved)| *moved <= MOST_MOVED * self.tolerance)
+    }
+
+    fn nearest_with(
+        &self,
+        at: &Assembled<Wide<N>>,
+        geometry: &Geometry<Wide<N>>,
+        lengths: &[[Link; 2]],
+    ) -> Option<(Assembled<Wide<N>>, f64)> {
+        // Ratios are known to rounding only, and what they say of rigid bodies need not be restored.
+        let plain = self.equations.iter().filter(|e| e.is_plain());
+        let (family, view) = (self.without_equations(), self.views.first()?);
+        let frames = family.nearest_frames(&view.directions);
+        let values = Values { frames: frames.clone(), ratios: Vec::new(), turns: Vec::new() };
+        let mut linear = Echelon::new(3 * self.items.len(), Pivot::Largest);
+        let mut linear_rows: Vec<Vec<Wide<N>>> = Vec::new();
+        for row in plain.flat_map(|e| family.rows(e, &values)) {
+            if independent(&mut linear, &row, NOISE) {
+                linear_rows.push(row);
+            }
+        }
+        let own: Vec<Wide<N>> = view.points.iter().flat_map(|p| p.iter().copied()).collect();
+        let mut points = own.clone();
+        // Newton's method: one step suffices for the linear equations, a few for the lengths.
+        for _ in 0..if lengths.is_empty() { 1 } else { NEWTON_STEPS } {
+            let mut equations = linear.clone();
+            let mut rows: Vec<(Vec<Wide<N>>, Wide<N>)> = Vec::new();
+            for pair in lengths {
+                let mut row = vec![Wide::zero(); own.len()];
+                let mut value = Wide::zero();
+                for (&Link { from: a, to: b, along }, sign) in pair.iter().zip([Wide::one(), -Wide::one()]) {
+                    let at = |i: usize| Vector3::new(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
+                    let difference = at(b) - at(a);
+                    let v = match along {
+                        Along::Across(c) => {
+                            let u = frames[c].column(2).into_owned();
+                            difference - u * u.dot(&difference)
+                        }
+                        _ => difference,
+                    };
+                    value += v.dot(&v).scaled(-1) * sign;
+                    for k in 0..3 {
+                        row[3 * b + k] += v[k] * sign;
+                        row[3 * a + k] -= v[k] * sign;
+                    }
+                }
+                // What depends on the equations before, to rounding, is no equation of its own.
+                if independent(&mut equations, &row, NOISE) {
+                    rows.push((row, value));
+                }
+            }
+            let all: Vec<&[Wide<N>]> = linear_rows
+                .iter()
+                .map(Vec::as_slice)
+                .chain(rows.iter().map(|(row, _)| row.as_slice()))
+                .collect();
+            let gram = all.iter().flat_map(|a| all.iter().map(move |b| dot(a, b))).collect();
+            let inverse = inverse(gram, all.len())?;
+            let mut defect: Vec<Wide<N>> = linear_rows.iter().map(|a| dot(a, &points)).collect();
+            defect.extend(rows.iter().map(|&(_, value)| value));
+            for (i, row) in all.iter().enumerate() {
+                let factor = dot(&inverse[i * all.len()..(i + 1) * all.len()], &defect);
+                for (x, &r) in points.iter_mut().zip(*row) {
+                    *x -= r * factor;
+                }
+            }
+        }
+        let moved = points.iter().zip(&own).map(|(&a, &b)| (a - b).weight()).fold(0.0, f64::max);
+        let points: Vectors<N> = points.chunks_exact(3).map(|p| Vector3::new(p[0], p[1], p[2])).collect();
+        let axis = |o: Oriented| {
+            let u = frames[o.class].column(2).into_owned();
+            if o.against { -u } else { u }
+        };
+        let poses = at.world_poses();
+        let mut turned = 0.0f64;
+        let mut aligned = |rotation: Matrix3<Wide<N>>, from: Vector3<Wide<N>>, to: Option<Oriented>| {
+            let Some(to) = to.map(&axis) else { return rotation };
+            turned = turned.max((from - to).iter().map(|x| x.weight()).fold(0.0, f64::max));
+            between(&from, &to) * rotation
+        };
+        let mut world: Vec<Pose<Wide<N>>> = Vec::with_capacity(poses.len());
+        let mut out = at.clone();
+        for (i, (body, exact)) in out.bodies.iter_mut().zip(&geometry.bodies).enumerate() {
+            let from = poses[i].rotation * exact.axis();
+            let rotation = orthonormal(aligned(poses[i].rotation, from, self.items[i].axis));
+            let pose = Pose::new(rotation, points[i]);
+            body.pose = body.parent.map_or(pose, |p: usize| world[p].inverse() * pose);
+            world.push(pose);
+        }
+        if let Some(gravity) = self.gravity {
+            out.gravity = axis(gravity);
+        }
+        let of = |list: &[Pose<Wide<N>>], body: Option<usize>| body.map_or_else(Pose::identity, |i| list[i]);
+        for (l, joint) in out.loops.iter_mut().enumerate() {
+            let item = &self.items[world.len() + l];
+            let sides = [joint.predecessor, joint.successor];
+            let olds = [of(&poses, sides[0]) * joint.ends[0], of(&poses, sides[1]) * joint.ends[1]];
+            let old = olds[1].rotation;
+            let (rotation, closing) = match joint.closing {
+                Closing::Fixed => (old, Closing::Fixed),
+                Closing::Free(pivoting, frame, pitch) => {
+                    (aligned(old, old * frame.column(2), item.axis), Closing::Free(pivoting, frame, pitch))
+                }
+                Closing::Universal(axes) => {
+                    let rotation = aligned(old, old * axes[1], item.second);
+                    let first = item.axis.map_or(old * axes[0], &axis);
+                    (rotation, Closing::Universal([rotation.tr_mul(&first), axes[1]]))
+                }
+            };
+            let at = Pose::new(orthonormal(rotation), points[world.len() + l]);
+            let ends = sides.map(|side| of(&world, side).inverse() * at);
+            *joint = AssembledLoop::new(sides[0], sides[1], ends, closing);
+        }
+        Some((out, moved.max(turned)))
+    }
+}
+
+fn dot<const N: usize>(a: &[Wide<N>], b: &[Wide<N>]) -> Wide<N> {
+    a.iter().zip(b).fold(Wide::zero(), |sum, (&x, &y)| if x.weight() == 0.0 { sum } else { sum + x * y })
+}
+
+/// Adds a row to a span unless what is new in it is smaller than `tolerance`, relative to the row.
+fn independent<const N: usize>(span: &mut Echelon<Wide<N>>, row: &[Wide<N>], tolerance: f64) -> bool {
+    let size = row.iter().map(|x| x.weight()).fold(0.0, f64::max);
+    let left = span.remainder(row);
+    if left.iter().all(|x| x.weight() <= tolerance * size) {
+        return false;
+    }
+    span.insert(&left)
+}
+/// A rotation matrix without the rounding of its entries (Newton's method for the polar factor).
+fn orthonormal<const N: usize>(mut r: Matrix3<Wide<N>>) -> Matrix3<Wide<N>> {
+    let (half, three) = (Wide::one().scaled(-1), Wide::from_i64(3));
+    // Each step doubles the digits, from fifteen (or the few of a rounded file).
+    for _ in 0..10 {
+        r = r * (Matrix3::identity() * three - r.tr_mul(&r)) * half;
+    }
+    r
+}
+
+/// The smallest rotation from one unit vector to another that is near.
+fn between<T: Number>(from: &Vector3<T>, to: &Vector3<T>) -> Matrix3<T> {
+    let w = skew(&from.cross(to));
+    let scale = (T::one() + from.dot(to)).inverse().unwrap_or_else(T::zero);
+    Matrix3::identity() + w + w * w * scale
+}
+
+impl Family {
+    /// Orthonormal frames along the directions nearest to the given ones that are at right angles where they should be.
+    pub(super) fn nearest_frames<const N: usize>(
+        &self,
+        directions: &[Vector3<Wide<N>>],
+    ) -> Vec<Matrix3<Wide<N>>> {
+        let unit = |v: Vector3<Wide<N>>| {
+            let scale = v.dot(&v).sqrt().inverse().unwrap_or_else(Wide::one);
+            v * scale
+        };
+        let mut placed: Vec<Option<Vector3<Wide<N>>>> = vec![None; directions.len()];
+        for &class in &self.order {
+            let across: Vectors<N> = self.across(class).filter_map(|other| placed[other]).take(2).collect();
+            let own = unit(directions[class]);
+            placed[class] = Some(match across.as_slice() {
+                [] => own,
+                [one] => unit(own - one * one.dot(&own)),
+                [one, two, ..] => {
+                    let normal = unit(one.cross(two));
+                    if f64::from(normal.dot(&own)) < 0.0 { -normal } else { normal }
+                }
+            });
+        }
+        placed.into_iter().zip(directions).map(|(u, &d)| frame_about(&u.unwrap_or(d))).collect()
+    }
+}
+/// An orthonormal frame whose third axis is a given unit vector.
+fn frame_about<T: Number>(axis: &Vector3<T>) -> Matrix3<T> {
+    // The coordinate axis least along it.
+    let least = (0..3).min_by(|&i, &j| axis[i].weight().total_cmp(&axis[j].weight())).unwrap_or(0);
+    let side = Vector3::ith(least, T::one());
+    // Across the axis; its length does not matter, but the two must be independent.
+    let x = side - axis * axis.dot(&side);
+    Matrix3::from_columns(&[x, axis.cross(&x), *axis])
+}

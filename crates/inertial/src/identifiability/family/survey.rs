@@ -1,0 +1,591 @@
+//! The relations that hold in several closed configurations of a mechanism.
+
+use nalgebra::{Matrix3, Vector3};
+use num_traits::{One, Zero};
+
+use super::{
+    Along, Equation, Factor, Family, Item, Locus, Oriented, Turning, Values, drawing_order, level_turn,
+};
+use crate::linalg::{Echelon, First, Number, Pivot, SplitMix, Wide};
+use crate::mechanism::{Assembled, BodyKind, Closing, Geometry, Pivoting};
+use crate::spatial::{Field, Pose};
+
+/// A row of an equation is independent of others where more than this part of it is new; rounding of double precision stays far below.
+const CLEARLY_NEW: f64 = 1e-8;
+
+/// Places farther apart (in units of the mechanism's size) do not coincide.
+const CLEARLY_APART: f64 = 1e-6;
+
+/// A mechanism's directions and points in one closed configuration.
+#[derive(Debug, Clone)]
+pub(super) struct View<T: Number> {
+    /// One unit vector for each class of parallel directions: that of its first member.
+    pub directions: Vec<Vector3<T>>,
+    /// One for each item.
+    pub points: Vec<Vector3<T>>,
+}
+
+/// The relations that hold in several closed configurations, with the mechanism's own directions and points there.
+#[derive(Debug, Clone)]
+pub(in crate::identifiability) struct Survey<const N: usize> {
+    pub(super) views: Vec<View<Wide<N>>>,
+    /// The first of them, rounded.
+    rounded: View<f64>,
+    pub(super) items: Vec<Item>,
+    pub(super) gravity: Option<Oriented>,
+    pub(super) equations: Vec<Equation>,
+    ratios: Vec<[Wide<N>; 2]>,
+    /// Rotations between links of equal length.
+    turns: Vec<(Turning, Matrix3<Wide<N>>)>,
+    /// What counts as zero.
+    pub(super) tolerance: f64,
+}
+
+/// Two places on one body.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Link {
+    pub from: usize,
+    pub to: usize,
+    pub along: Along,
+}
+
+/// Which equations to keep.
+type Keep<'a> = Box<dyn Fn(&Equation) -> bool + 'a>;
+
+pub(super) type Vectors<const N: usize> = Vec<Vector3<Wide<N>>>;
+
+impl<const N: usize> Survey<N> {
+    /// The relations of a mechanism that hold in all of some closed configurations (lengths in units of its size), to `tolerance`.
+    pub fn new(configurations: &[Assembled<Wide<N>>], geometry: &Geometry<Wide<N>>, tolerance: f64) -> Self {
+        let mut survey = Self {
+            views: configurations.iter().map(|_| View::empty()).collect(),
+            rounded: View::empty(),
+            items: Vec::new(),
+            gravity: None,
+            equations: Vec::new(),
+            ratios: Vec::new(),
+            turns: Vec::new(),
+            tolerance,
+        };
+        let Some(first) = configurations.first() else { return survey };
+        if !first.gravity.iter().all(Zero::is_zero) {
+            let directions = configurations.iter().map(|at| at.gravity).collect();
+            survey.gravity = Some(survey.oriented(directions));
+        }
+        let poses: Vec<Vec<Pose<Wide<N>>>> = configurations.iter().map(Assembled::world_poses).collect();
+        for (i, (body, exact)) in first.bodies.iter().zip(&geometry.bodies).enumerate() {
+            let axes = poses.iter().map(|p| p[i].rotation * exact.axis()).collect();
+            let axis = exact.pivoting.has_axis().then(|| survey.oriented(axes));
+            let bodies = [body.parent.map_or(0, |p| p + 1), i + 1];
+            // The second axis of a universal joint stands for its centre.
+            let centre = body.parent.is_some_and(|p| first.bodies[p].kind == BodyKind::Massless)
+                && exact.pivoting == Pivoting::Revolute;
+            let locus = if centre { Locus::Point } else { locus(exact.pivoting) };
+            survey.items.push(Item { locus, axis, second: None, bodies });
+            for (view, p) in survey.views.iter_mut().zip(&poses) {
+                view.points.push(p[i].translation);
+            }
+        }
+        let ends = |l: usize, k: usize| {
+            let joint = &configurations[k].loops[l];
+            let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[k][i]);
+            [world(joint.predecessor) * joint.ends[0], world(joint.successor) * joint.ends[1]]
+        };
+        let count = configurations.len();
+        for (l, joint) in first.loops.iter().enumerate() {
+            let (locus, axis, second) = match &joint.closing {
+                Closing::Fixed => (Locus::Nowhere, None, None),
+                Closing::Free(pivoting, frame, _) => {
+                    let axes = (0..count).map(|k| ends(l, k)[1].rotation * frame.column(2)).collect();
+                    let axis = pivoting.has_axis().then(|| survey.oriented(axes));
+                    (locus(*pivoting), axis, None)
+                }
+                Closing::Universal(axes) => {
+                    let first = (0..count).map(|k| ends(l, k)[0].rotation * axes[0]).collect();
+                    let second = (0..count).map(|k| ends(l, k)[1].rotation * axes[1]).collect();
+                    let axes = [survey.oriented(first), survey.oriented(second)];
+                    (Locus::Point, Some(axes[0]), Some(axes[1]))
+                }
+            };
+            let bodies = [joint.predecessor, joint.successor].map(|b| b.map_or(0, |b| b + 1));
+            survey.items.push(Item { locus, axis, second, bodies });
+            for (k, view) in survey.views.iter_mut().enumerate() {
+                view.points.push(ends(l, k)[1].translation);
+            }
+        }
+        survey.round();
+        survey.incidences();
+        survey.parallelograms();
+        survey.ratios();
+        survey.turns();
+        survey
+    }
+
+    fn zero(&self, x: Wide<N>) -> bool {
+        x.weight() <= self.tolerance
+    }
+
+    fn vanishes(&self, v: &Vector3<Wide<N>>) -> bool {
+        v.iter().all(|&x| self.zero(x))
+    }
+
+    /// The class of a unit direction, given in every configuration.
+    fn oriented(&mut self, directions: Vectors<N>) -> Oriented {
+        let classes = self.views.first().map_or(0, |v| v.directions.len());
+        for class in 0..classes {
+            let mut all = self.views.iter().zip(&directions);
+            if all.all(|(view, d)| self.vanishes(&view.directions[class].cross(d))) {
+                let against = f64::from(self.views[0].directions[class].dot(&directions[0])) < 0.0;
+                return Oriented { class, against };
+            }
+        }
+        for (view, direction) in self.views.iter_mut().zip(directions) {
+            view.directions.push(direction);
+        }
+        Oriented { class: classes, against: false }
+    }
+
+    fn class(&self, item: usize) -> usize {
+        self.items[item].axis.map_or(usize::MAX, |a| a.class)
+    }
+
+    fn at_right_angles(&self, a: usize, b: usize) -> bool {
+        self.views.iter().all(|v| self.zero(v.directions[a].dot(&v.directions[b])))
+    }
+
+    /// How two items of one kind on one body are compared; `None` where they are of different kinds.
+    fn common(&self, a: usize, b: usize) -> Option<Along> {
+        match (self.items[a].locus, self.items[b].locus) {
+            (Locus::Point, Locus::Point) => Some(Along::Space),
+            (Locus::Line, Locus::Line) if self.class(a) == self.class(b) => {
+                Some(Along::Across(self.class(a)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Keeps the first view in double precision too, where most relations are seen not to hold.
+    fn round(&mut self) {
+        if let Some(view) = self.views.first() {
+            let rounded = |v: &Vector3<Wide<N>>| v.map(f64::from);
+            self.rounded = View {
+                directions: view.directions.iter().map(rounded).collect(),
+                points: view.points.iter().map(rounded).collect(),
+            };
+        }
+    }
+
+    fn coincide(&self, along: Along, a: usize, b: usize) -> bool {
+        // Far above the rounding of a few operations, and of any file that is read as special.
+        let rough = self.rounded.difference(along, a, b);
+        if rough.amax() > CLEARLY_APART.max(2.0 * self.tolerance) {
+            return false;
+        }
+        self.views.iter().all(|view| self.vanishes(&view.difference(along, a, b)))
+    }
+
+    /// Axes and points that coincide or meet.
+    fn incidences(&mut self) {
+        for b in 0..self.items.len() {
+            for a in 0..b {
+                let along = match (self.items[a].locus, self.items[b].locus) {
+                    (Locus::Nowhere, _) | (_, Locus::Nowhere) => continue,
+                    (Locus::Point, Locus::Point) => Along::Space,
+                    (Locus::Line, Locus::Point) => Along::Across(self.class(a)),
+                    (Locus::Point, Locus::Line) => Along::Across(self.class(b)),
+                    (Locus::Line, Locus::Line) if self.class(a) == self.class(b) => {
+                        Along::Across(self.class(a))
+                    }
+                    (Locus::Line, Locus::Line) => Along::Normal(self.class(a), self.class(b)),
+                };
+                if self.coincide(along, a, b) {
+                    self.equate(a, b, along);
+                } else if !matches!(along, Along::Normal(..)) {
+                    self.level(a, b);
+                }
+            }
+        }
+    }
+
+    fn equate(&mut self, a: usize, b: usize, along: Along) {
+        let terms = vec![(a, Factor::Sign(1)), (b, Factor::Sign(-1))];
+        self.equations.push(Equation { terms, along });
+    }
+
+    /// Two places that differ along the direction of an axis only, or not at all along it.
+    fn level(&mut self, a: usize, b: usize) {
+        let line = [a, b].into_iter().find(|&i| self.items[i].locus == Locus::Line).map(|i| self.class(i));
+        for slide in 0..self.views.first().map_or(0, |v| v.directions.len()) {
+            let directions = match line {
+                None => vec![Along::Axis(slide), Along::Across(slide)],
+                Some(axis) if axis == slide => continue,
+                Some(axis) if self.at_right_angles(axis, slide) => {
+                    vec![Along::Axis(slide), Along::Normal(axis, slide)]
+                }
+                Some(axis) => vec![Along::Normal(axis, slide)],
+            };
+            for along in directions {
+                if self.coincide(along, a, b) {
+                    self.equate(a, b, along);
+                }
+            }
+        }
+    }
+
+    fn last_body(&self) -> usize {
+        self.items.iter().flat_map(|i| i.bodies).max().unwrap_or(0)
+    }
+
+    /// Pairs of items on one body that can be compared.
+    fn links(&self) -> Vec<(usize, usize, usize, Along)> {
+        let mut out = Vec::new();
+        for body in 0..=self.last_body() {
+            let on: Vec<usize> =
+                (0..self.items.len()).filter(|&i| self.items[i].bodies.contains(&body)).collect();
+            for (n, &b) in on.iter().enumerate() {
+                for &a in &on[..n] {
+                    if let Some(along) = self.common(a, b) {
+                        out.push((body, a, b, along));
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// Links that are equal as vectors: the sides of parallelograms.
+    fn parallelograms(&mut self) {
+        let mut links: Vec<_> = self.links();
+        links.retain(|&(_, a, b, along)| !self.coincide(along, a, b));
+        let vectors: Vec<Vectors<N>> = links
+            .iter()
+            .map(|&(_, a, b, along)| self.views.iter().map(|view| view.difference(along, a, b)).collect())
+            .collect();
+        let mut found = Vec::new();
+        for (n, &(body, a, b, along)) in links.iter().enumerate() {
+            for (m, &(other, c, d, as_well)) in links[..n].iter().enumerate() {
+                if along != as_well || body == other || (a == c && b == d) {
+                    continue;
+                }
+                for (sign, factor) in [(1, -Wide::one()), (-1, Wide::one())] {
+                    if vectors[n].iter().zip(&vectors[m]).all(|(v, w)| self.vanishes(&(v + w * factor))) {
+                        let terms = [(b, 1), (a, -1), (d, -sign), (c, sign)];
+                        let terms = terms.map(|(item, sign)| (item, Factor::Sign(sign))).to_vec();
+                        found.push(Equation { terms, along });
+                    }
+                }
+            }
+        }
+        self.equations.extend(found);
+    }
+
+    /// The ratio of `P_j − P_i` to `P_k − P_i` in one configuration, along and across, and whether they lie on one line.
+    fn ratio(
+        &self,
+        view: &View<Wide<N>>,
+        along: Along,
+        [i, j, k]: [usize; 3],
+    ) -> Option<([Wide<N>; 2], bool)> {
+        let (v, w) = (view.difference(along, i, j), view.difference(along, i, k));
+        let scale = w.dot(&w).inverse()?;
+        let straight = self.vanishes(&v.cross(&w));
+        let turned = match along {
+            Along::Across(c) if !straight => view.directions[c].cross(&w).dot(&v) * scale,
+            _ => Wide::zero(),
+        };
+        Some(([v.dot(&w) * scale, turned], straight))
+    }
+
+    /// Items on one line, and items that stand alike on several bodies.
+    fn ratios(&mut self) {
+        let links = self.links();
+        // On each body, items are compared with the first two of their kind.
+        let mut found: Vec<([usize; 3], Along, bool, [Wide<N>; 2])> = Vec::new();
+        let mut pair: Option<(usize, usize, usize, Along)> = None;
+        for &(body, a, b, along) in &links {
+            if self.coincide(along, a, b) {
+                continue;
+            }
+            match pair {
+                Some((on, first, last, of)) if on == body && of == along && first == a => {
+                    let mut all = self.views.iter().map(|view| self.ratio(view, along, [a, b, last]));
+                    let apart = !self.coincide(along, b, last);
+                    if let (Some(Some((value, straight))), true) = (all.next(), apart) {
+                        found.push((
+                            [a, b, last],
+                            along,
+                            straight && all.all(|r| r.is_some_and(|r| r.1)),
+                            value,
+                        ));
+                    }
+                }
+                Some((on, _, _, of)) if on == body && of == along => {}
+                _ => pair = Some((body, a, b, along)),
+            }
+        }
+        for (n, &([i, j, k], along, straight, value)) in found.iter().enumerate() {
+            let alike = |o: &[Wide<N>; 2]| self.zero(o[0] - value[0]) && self.zero(o[1] - value[1]);
+            let repeated = found.iter().enumerate().any(|(m, t)| m != n && t.1 == along && alike(&t.3));
+            if !straight && (!repeated || along == Along::Space) {
+                continue;
+            }
+            let known = self.ratios.iter().position(alike);
+            let ratio = known.unwrap_or(self.ratios.len());
+            if known.is_none() {
+                self.ratios.push(value);
+            }
+            let signs = [(j, Factor::Sign(1)), (i, Factor::Sign(-1))];
+            let terms = [signs, [(i, Factor::Ratio(1, ratio)), (k, Factor::Ratio(-1, ratio))]].concat();
+            self.equations.push(Equation { terms, along });
+        }
+    }
+
+    /// Pairs of links of equal length: the first of each group with the others.
+    pub(super) fn equal_lengths(&self) -> Vec<[Link; 2]> {
+        let Some(view) = self.views.first() else { return Vec::new() };
+        let mut links: Vec<(f64, Link, Wide<N>)> = Vec::new();
+        for (_, from, to, along) in self.links() {
+            let v = view.difference(along, from, to);
+            let square = v.dot(&v);
+            if f64::from(square).sqrt() > self.tolerance {
+                links.push((f64::from(square), Link { from, to, along }, square));
+            }
+        }
+        links.sort_by(|x, y| x.0.total_cmp(&y.0));
+        let mut out = Vec::new();
+        let mut head = 0;
+        for k in 1..links.len() {
+            let (first, this) = (&links[head], &links[k]);
+            // The difference of squares is twice the length times that of the lengths.
+            if (this.2 - first.2).weight() <= 2.0 * self.tolerance * first.0.sqrt().max(self.tolerance) {
+                if (first.1.from, first.1.to) != (this.1.from, this.1.to) {
+                    out.push([first.1, this.1]);
+                }
+            } else {
+                head = k;
+            }
+        }
+        out
+    }
+
+    /// Number of equal angles between axes of one body, right angles aside.
+    pub fn equal_angles(&self) -> usize {
+        let Some(view) = self.views.first() else { return 0 };
+        let mut cosines: Vec<Wide<N>> = Vec::new();
+        for body in 0..=self.last_body() {
+            let on = self.items.iter().filter(|item| item.bodies.contains(&body));
+            let mut classes: Vec<usize> =
+                on.flat_map(|i| [i.axis, i.second]).flatten().map(|a| a.class).collect();
+            classes.sort_unstable();
+            classes.dedup();
+            for (n, &b) in classes.iter().enumerate() {
+                cosines
+                    .extend(classes[..n].iter().map(|&a| view.directions[a].dot(&view.directions[b]).abs()));
+            }
+        }
+        cosines.retain(|&x| !self.zero(x));
+        cosines.sort_by(|a, b| f64::from(*a).total_cmp(&f64::from(*b)));
+        cosines.windows(2).filter(|pair| self.zero(pair[1] - pair[0])).count()
+    }
+
+    /// Links of equal length that are not parallel: a rotation takes one to the other.
+    fn turns(&mut self) {
+        for [first, second] in self.equal_lengths() {
+            let vectors =
+                |link: Link| self.views.iter().map(move |v| v.difference(link.along, link.from, link.to));
+            let pairs: Vec<_> = vectors(first).zip(vectors(second)).map(|(v, w)| [v, w]).collect();
+            let parallel = |sign: Wide<N>| pairs.iter().all(|[v, w]| self.vanishes(&(v - w * sign)));
+            if parallel(Wide::one()) || parallel(-Wide::one()) {
+                continue;
+            }
+            let (Some([v, w]), Some(view)) = (pairs.first(), self.views.first()) else { continue };
+            let (turning, matrix) = match [first.along, second.along] {
+                [Along::Across(a), Along::Across(b)] => {
+                    let axes = (&view.directions[a], &view.directions[b]);
+                    match self.signs([a, b], &pairs) {
+                        Some(signs) => (Turning::Level([a, b], signs), level_turn(axes.0, axes.1, signs)),
+                        None => (Turning::Planes([a, b]), turn_in_planes((v, axes.0), (w, axes.1))),
+                    }
+                }
+                [Along::Space, Along::Space] => (Turning::Space, turn_in_space(v, w)),
+                _ => continue,
+            };
+            let Some(matrix) = matrix else { continue };
+            let turn = self.turns.len();
+            self.turns.push((turning, matrix));
+            let signs = [(second.to, Factor::Sign(1)), (second.from, Factor::Sign(-1))];
+            let turned = [(first.to, Factor::Turn(-1, turn)), (first.from, Factor::Turn(1, turn))];
+            self.equations.push(Equation { terms: [signs, turned].concat(), along: second.along });
+        }
+    }
+
+    /// The signs with which components along and across the common normal of two planes agree in every configuration.
+    fn signs(&self, [a, b]: [usize; 2], pairs: &[[Vector3<Wide<N>>; 2]]) -> Option<[i64; 2]> {
+        if a == b {
+            return None;
+        }
+        let mut out = [0; 2];
+        for (k, sign) in out.iter_mut().enumerate() {
+            *sign = [1, -1].into_iter().find(|&sign| {
+                self.views.iter().zip(pairs).all(|(view, [v, w])| {
+                    let (from, onto) = (&view.directions[a], &view.directions[b]);
+                    let n = from.cross(onto);
+                    let (x, y) = if k == 0 { (n, n) } else { (from.cross(&n), onto.cross(&n)) };
+                    self.zero(w.dot(&y) - v.dot(&x) * Wide::from_i64(sign))
+                })
+            })?;
+        }
+        Some(out)
+    }
+
+    /// Families that the mechanism belongs to, the smallest first: with all relations, with fewer and fewer kinds of them, and with those
+    /// of neighbouring joints only.
+    pub fn families(&self) -> impl Iterator<Item = Family> + '_ {
+        let near =
+            |a: usize, b: usize| self.items[a].bodies.iter().any(|body| self.items[b].bodies.contains(body));
+        let neighbours = move |e: &Equation| e.terms.len() > 2 || near(e.terms[0].0, e.terms[1].0);
+        let keeps: [Keep<'_>; 6] = [
+            Box::new(|_| true),
+            Box::new(|e| e.is_plain() || e.has_turn()),
+            Box::new(|e| !e.has_turn()),
+            Box::new(Equation::is_plain),
+            Box::new(move |e| e.is_plain() && neighbours(e)),
+            Box::new(move |e| e.is_plain() && neighbours(e) && e.terms.len() == 2),
+        ];
+        let mut last = usize::MAX;
+        keeps.into_iter().filter_map(move |keep| {
+            let kept: Vec<Equation> = self.equations.iter().filter(|e| keep(e)).cloned().collect();
+            let repeated = kept.len() == last;
+            last = kept.len();
+            (!repeated).then(|| self.family_of(kept))
+        })
+    }
+
+    /// The family of all mechanisms with these relations, but for those that random directions and factors do not share.
+    fn family_of(&self, equations: Vec<Equation>) -> Family {
+        let mut out = self.without_equations();
+        out.freedoms = 3 * out.items.len();
+        let own = self.own_values(&out);
+        let mut source = SplitMix::new(1);
+        let Some(random) = out.draw::<{ First::PRIME }>(&mut source) else {
+            out.equations = equations;
+            return out;
+        };
+        let width = 3 * out.items.len();
+        let mut spans =
+            (Echelon::<f64>::new(width, Pivot::Largest), Echelon::<First>::new(width, Pivot::Largest));
+        for equation in equations {
+            let before = spans.clone();
+            let own_rows = out.rows(&equation, &own).into_iter();
+            let gained = own_rows.filter(|row| clearly_new(&mut spans.0, row)).count();
+            let random_rows = out.rows(&equation, &random).into_iter();
+            // With the mechanism's own directions the points must be as free as with random ones, so that it is a limit of members.
+            if gained == random_rows.filter(|row| spans.1.insert(row)).count() {
+                out.freedoms -= gained;
+                out.equations.push(equation);
+            } else {
+                spans = before;
+            }
+        }
+        out
+    }
+
+    /// The family without relations between points.
+    pub(super) fn without_equations(&self) -> Family {
+        let classes = self.views.first().map_or(0, |v| v.directions.len());
+        let pairs = (0..classes).flat_map(|b| (0..b).map(move |a| (a, b)));
+        let perpendicular: Vec<(usize, usize)> = pairs.filter(|&(a, b)| self.at_right_angles(a, b)).collect();
+        Family {
+            items: self.items.clone(),
+            gravity: self.gravity,
+            classes,
+            order: drawing_order(classes, &perpendicular),
+            perpendicular,
+            equations: Vec::new(),
+            ratios: self.ratios.iter().map(|r| self.zero(r[1])).collect(),
+            turns: self.turns.iter().map(|t| t.0).collect(),
+            freedoms: 0,
+        }
+    }
+
+    /// The mechanism's own directions and factors, in double precision.
+    fn own_values(&self, family: &Family) -> Values<f64> {
+        let frames =
+            self.views.first().map(|view| family.nearest_frames(&view.directions)).unwrap_or_default();
+        let rounded = |m: &Matrix3<Wide<N>>| m.map(f64::from);
+        Values {
+            frames: frames.iter().map(rounded).collect(),
+            ratios: self.ratios.iter().map(|r| r.map(f64::from)).collect(),
+            turns: self.turns.iter().map(|t| rounded(&t.1)).collect(),
+        }
+    }
+
+    /// Number of relations: the fewer classes and the more equations, the more.
+    pub fn count(&self) -> usize {
+        let family = self.without_equations();
+        let values = self.own_values(&family);
+        let mut span = Echelon::new(3 * self.items.len(), Pivot::Largest);
+        for equation in self.equations.iter().filter(|e| !e.has_turn()) {
+            for row in family.rows(equation, &values) {
+                clearly_new(&mut span, &row);
+            }
+        }
+        let directions: usize = self.items.iter().map(|i| usize::from(i.axis.is_some())).sum();
+        let parallel = 2 * (directions - family.classes.min(directions));
+        parallel + family.perpendicular.len() + span.rank() + self.equal_lengths().len()
+    }
+}
+impl<T: Number> View<T> {
+    fn empty() -> Self {
+        Self { directions: Vec::new(), points: Vec::new() }
+    }
+
+    /// The difference of two places, as far as `along` sees it.
+    fn difference(&self, along: Along, from: usize, to: usize) -> Vector3<T> {
+        let v = self.points[to] - self.points[from];
+        match along {
+            Along::Space => v,
+            Along::Axis(c) => self.directions[c] * self.directions[c].dot(&v),
+            Along::Across(c) => v - self.directions[c] * self.directions[c].dot(&v),
+            Along::Normal(a, b) => {
+                let normal = self.directions[a].cross(&self.directions[b]);
+                normal * normal.dot(&v)
+            }
+        }
+    }
+}
+fn locus(pivoting: Pivoting) -> Locus {
+    match pivoting {
+        Pivoting::Revolute | Pivoting::Helical | Pivoting::Cylindrical => Locus::Line,
+        Pivoting::Spherical => Locus::Point,
+        Pivoting::Prismatic | Pivoting::Planar | Pivoting::Floating => Locus::Nowhere,
+    }
+}
+
+/// Adds a row to a span where it is clearly new.
+fn clearly_new(span: &mut Echelon<f64>, row: &[f64]) -> bool {
+    let size = |row: &[f64]| row.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    let left = span.remainder(row);
+    size(&left) > CLEARLY_NEW * size(row) && span.insert(&left)
+}
+
+/// The rotation that takes a vector across an axis to one of equal length across another, and the axis along.
+fn turn_in_planes<T: Number>(
+    (v, axis): (&Vector3<T>, &Vector3<T>),
+    (w, onto): (&Vector3<T>, &Vector3<T>),
+) -> Option<Matrix3<T>> {
+    let scale = v.dot(v).inverse()?;
+    let plane = w * v.transpose() + onto.cross(w) * axis.cross(v).transpose();
+    Some(plane * scale + onto * axis.transpose())
+}
+
+/// A rotation that takes a vector to another of equal length: two reflections.
+fn turn_in_space<T: Number>(v: &Vector3<T>, w: &Vector3<T>) -> Option<Matrix3<T>> {
+    let reflection = |n: Vector3<T>| {
+        let scale = n.dot(&n).inverse()?;
+        Some(Matrix3::identity() - n * n.transpose() * (scale + scale))
+    };
+    let least = (0..3).min_by(|&i, &j| v[i].weight().total_cmp(&v[j].weight()))?;
+    // The first reflection keeps v, the second takes it to w.
+    Some(reflection(v - w)? * reflection(v.cross(&Vector3::ith(least, T::one())))?)
+}
