@@ -3,12 +3,13 @@
 use inertial::consistency::{self, DEFAULT_TOLERANCE, Verdict, Violation};
 use inertial::mechanism::write;
 use inertial::spatial::Inertia;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Located, Model, Result, ensure, ensure_option};
 
 /// Options of the check.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Whether links without inertial parameters are listed too.

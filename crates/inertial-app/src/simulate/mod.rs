@@ -2,15 +2,15 @@
 
 mod ros;
 mod run;
+mod sink;
 mod table;
 mod trajectory;
-
-use std::io::Write;
 
 use inertial::dynamics::ClosedMechanism;
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, Mechanism};
 use inertial::simulation::{JointForces, PoseRule, Sensors};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, JointForcesOf};
@@ -19,11 +19,12 @@ use crate::note::as_flag;
 use crate::progress::Unit;
 use crate::setting::Setting;
 use crate::{Context, Located, Model, Note, Result, ensure_option};
+pub use sink::{Csv, RowSink};
 use table::Table;
 use trajectory::Source;
 
 /// Options of a simulation.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Name of the trajectory: CSV, a ROS `JointTrajectory` in YAML, or coefficients in JSON or TOML.
@@ -34,6 +35,7 @@ pub struct Options {
     pub waypoints: bool,
     /// What the sensors give; by default joint torques, with a floating base both.
     #[serde(with = "choice::optional")]
+    #[schemars(with = "Option<choice::Words<Measured>>")]
     pub measured: Option<Measured>,
     /// Joints that have a torque sensor; empty for all.
     pub joints: Vec<String>,
@@ -49,11 +51,13 @@ pub struct Options {
     pub seed: u64,
     /// Friction, damping and springs of the joints.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<JointForcesOf>")]
     pub friction: JointForcesOf,
     /// Total momentum of a free flight, world frame (N s, N m s); zero where absent.
     pub momentum: Option<[f64; 6]>,
     /// How the pose of a free flight follows from its twist.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<PoseRule>")]
     pub pose: PoseRule,
     /// Whether motion beyond the limits of the joints is simulated too.
     pub ignore_limits: bool,
@@ -129,12 +133,12 @@ pub struct Outcome {
     pub warnings: Vec<String>,
 }
 
-/// Simulates; the log goes to `out` as CSV.
+/// Simulates; the samples go to `out`.
 pub fn run(
     model: &Model,
     options: &Options,
     context: &Context<'_>,
-    out: Option<&mut dyn Write>,
+    out: Option<&mut dyn RowSink>,
 ) -> Result<Outcome> {
     options.check()?;
     let mechanism = &model.mechanism;

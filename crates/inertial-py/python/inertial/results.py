@@ -214,10 +214,11 @@ class BaseParameter(Result):
     """A combination of parameters that can be known."""
 
     name: str
-    combination: dict[str, float]
+    #: Absent where the combinations of a model are too many to list.
+    combination: dict[str, float] | None
 
     def _headline(self) -> str:
-        return combination(self.combination)
+        return combination(self.combination) if self.combination else self.name
 
 
 #: Parameters of a body.
@@ -259,7 +260,7 @@ class Analysis(Result):
 
         rows = [[body.name, *(mark(body, p) for p in shown)] for body in self.bodies]
         legend = ["★ alone  ● in combination with others  ○ only as part of another's combination  ✕ not"]
-        sums = [[p._headline()] for p in self.base_parameters if len(p.combination) > 1]
+        sums = [[p._headline()] for p in self.base_parameters if len(p.combination or ()) > 1]
         return [Table(["body", *shown], rows, legend), Table(["combinations"], sums)]
 
     def to_pandas(self, part: str | None = None) -> Any:
