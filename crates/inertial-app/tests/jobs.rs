@@ -37,9 +37,9 @@ fn simulated(model: &Model) -> Vec<u8> {
         ignore_limits: true,
         ..simulate::Options::default()
     };
-    let mut out = Vec::new();
+    let mut out = simulate::Csv::new(Vec::new());
     simulate::run(model, &options, &Context { inputs: &inputs, progress: &Silent }, Some(&mut out)).unwrap();
-    out
+    out.into_inner()
 }
 
 fn as_log(csv: Vec<u8>, name: &str) -> Log {

@@ -20,6 +20,7 @@ pub struct Shell {
     stop: Arc<AtomicBool>,
     bar: Mutex<Option<Bar>>,
     start: Instant,
+    style: Style,
     /// The call, as it can be repeated.
     command: String,
 }
@@ -32,6 +33,7 @@ impl Shell {
             stop: Arc::default(),
             bar: Mutex::default(),
             start: Instant::now(),
+            style: style(),
             command: format!("inertial {}", words.join(" ")),
         }
     }
@@ -48,8 +50,7 @@ impl Shell {
 
     /// Width and colours of text on standard output.
     pub fn style(&self) -> Style {
-        let forbidden = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-        Style { width: terminal_width(), colour: io::stdout().is_terminal() && !forbidden }
+        self.style
     }
 
     /// The same for curves, whose width the environment may give.
@@ -61,10 +62,21 @@ impl Shell {
 
     /// Writes to standard output; a reader that went away is no error.
     pub fn print(&self, text: &str) -> Result<()> {
-        let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        let written = self.beside_bar(|| {
+            let mut out = io::stdout().lock();
+            out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        });
+        match written {
             Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e).context("standard output"),
             _ => Ok(()),
+        }
+    }
+
+    /// Writes something while the bar is hidden.
+    fn beside_bar<T>(&self, write: impl FnOnce() -> T) -> T {
+        match lock(&self.bar).as_ref() {
+            Some(bar) => bar.suspend(write),
+            None => write(),
         }
     }
 
@@ -75,7 +87,7 @@ impl Shell {
 
     /// Copies what waits for standard output to it.
     pub fn print_sink(&self, sink: Sink) -> Result<()> {
-        Ok(sink.copy_to(&mut io::stdout().lock())?)
+        Ok(self.beside_bar(|| sink.copy_to(&mut io::stdout().lock()))?)
     }
 
     /// One line on standard error; nothing can be done where that fails.
@@ -84,13 +96,9 @@ impl Shell {
         // Control characters of an input must not reach the terminal.
         let line: String =
             line.join(" ").chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-        let write = || {
+        self.beside_bar(|| {
             let _ = writeln!(io::stderr().lock(), "inertial: {line}");
-        };
-        match lock(&self.bar).as_ref() {
-            Some(bar) => bar.suspend(write),
-            None => write(),
-        }
+        });
     }
 
     /// Puts files in their places and says which they are; with `json` a program reads the answer, which knows what it asked
@@ -135,6 +143,12 @@ impl Shell {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Every change is one step: a panic while it was held leaves a whole value.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Width and colours of text on standard output.
+fn style() -> Style {
+    let forbidden = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+    Style { width: terminal_width(), colour: io::stdout().is_terminal() && !forbidden }
 }
 
 /// Columns of the terminal that standard output is; none where it is not a terminal.

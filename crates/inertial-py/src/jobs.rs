@@ -12,6 +12,7 @@ use inertial_app::{
     Error, Located as _, Result, analyze as analysis, check as checking, design as designing, fleet, flight,
     gains, identify as identification, payload, simulate as simulation, validate as validation,
 };
+use inertial_report::text::Style;
 use inertial_report::{analysis as text, page};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -99,7 +100,7 @@ pub fn analyze<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>)
                 Form::Latex => text::latex(found),
                 Form::Picture => picture::svg(&model.mechanism, &found.null_vectors),
                 Form::Text | Form::Explanation => {
-                    text::text(&model.mechanism, &outcome, form == Form::Explanation, Default::default())
+                    text::text(&model.mechanism, &outcome, form == Form::Explanation, Style::default())
                 }
             };
             job.write(Some(&written))?;
@@ -136,19 +137,19 @@ pub fn design<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) 
 #[derive(Default)]
 struct Columns {
     names: Vec<String>,
-    columns: Vec<Vec<f64>>,
+    values: Vec<Vec<f64>>,
     file: Option<Csv<Sink>>,
 }
 
 impl RowSink for Columns {
     fn names(&mut self, names: &[String]) -> Result<()> {
         self.names = names.to_vec();
-        self.columns = vec![Vec::new(); names.len()];
+        self.values = vec![Vec::new(); names.len()];
         self.file.as_mut().map_or(Ok(()), |file| file.names(names))
     }
 
     fn row(&mut self, row: &[f64]) -> Result<()> {
-        self.columns.iter_mut().zip(row).for_each(|(column, x)| column.push(*x));
+        self.values.iter_mut().zip(row).for_each(|(column, x)| column.push(*x));
         self.file.as_mut().map_or(Ok(()), |file| file.row(row))
     }
 }
@@ -178,7 +179,7 @@ pub fn simulate<'py>(
     };
     let ((outcome, sink), notes) = call.perform(work)?;
     let columns = PyDict::new(py);
-    for (name, column) in sink.names.iter().zip(sink.columns) {
+    for (name, column) in sink.names.iter().zip(sink.values) {
         columns.set_item(name, column.into_pyarray(py))?;
     }
     Ok((to_python(py, &outcome)?, notes, columns))

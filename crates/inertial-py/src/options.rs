@@ -50,10 +50,10 @@ pub fn filled<O: Default + Serialize + DeserializeOwned>(given: &Bound<'_, PyDic
     }
     serde_path_to_error::deserialize(tree).map_err(|error| {
         let name = error.path().iter().filter_map(|part| match part {
-            serde_path_to_error::Segment::Map { key } => Some(key.clone()),
+            serde_path_to_error::Segment::Map { key } => Some(key.as_str()),
             _ => None,
         });
-        refused(&name.last().unwrap_or_default(), error.inner())
+        refused(name.fold("", |_, last| last), error.inner())
     })
 }
 
