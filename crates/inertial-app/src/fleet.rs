@@ -24,7 +24,7 @@ pub struct Options {
 }
 
 /// Parameters that robots have in common, and those of each.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The estimate.
     #[serde(flatten)]

@@ -60,7 +60,7 @@ impl Options {
 }
 
 /// Parameters of a free-flying robot.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The estimate.
     #[serde(flatten)]

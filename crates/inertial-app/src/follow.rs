@@ -60,7 +60,7 @@ impl Options {
 }
 
 /// An estimate with its time.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// Time of the last sample (s).
     pub t: f64,

@@ -119,7 +119,7 @@ fn read_text(name: &str, inputs: &dyn Inputs) -> Result<(String, MechanismBuilde
 }
 
 /// A model in a result object.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Summary {
     /// Its name.
     pub name: String,

@@ -82,7 +82,7 @@ impl Options {
 }
 
 /// Parameters of a payload.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The estimate.
     #[serde(flatten)]

@@ -32,7 +32,7 @@ impl Options {
 }
 
 /// Residuals of a model's prediction.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The residuals.
     #[serde(flatten)]

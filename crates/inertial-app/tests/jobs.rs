@@ -47,6 +47,16 @@ fn as_log(csv: Vec<u8>, name: &str) -> Log {
 }
 
 #[test]
+fn schema_files_follow_from_the_types() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    for (name, schema) in inertial_app::schema::schemas() {
+        let file = std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
+        let hint = "cargo run --release -p inertial-app --example schemas -- docs/schema writes it anew";
+        assert!(file == inertial_app::schema::text(&schema), "docs/schema/{name}.json: {hint}");
+    }
+}
+
+#[test]
 fn a_log_in_memory_gives_what_its_file_gives() {
     let model = model("planar-2r");
     let csv = simulated(&model);

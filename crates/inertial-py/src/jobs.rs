@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use inertial::estimation::Identification;
 use inertial::identifiability::drng::picture;
 use inertial::identifiability::{Measured, Method};
 use inertial_app::disk::Sink;
@@ -14,7 +15,7 @@ use inertial_app::{
 };
 use inertial_report::text::Style;
 use inertial_report::{analysis as text, page};
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -205,8 +206,21 @@ pub fn validate<'py>(
     Ok((to_python(py, &outcome)?, notes, outcome.passed))
 }
 
-/// An identification, the notes beside it, the summary of its logs, and the model's text with the identified values.
-type Identified<'py> = (Bound<'py, PyAny>, Vec<String>, Option<Summary>, Option<String>);
+/// An identification, the notes beside it, its unknowns, the summary of its logs, and the model's text with the identified
+/// values.
+type Identified<'py> =
+    (Bound<'py, PyAny>, Vec<String>, Option<Bound<'py, PyDict>>, Option<Summary>, Option<String>);
+
+/// Names, values and covariance of the unknowns.
+fn unknowns_of<'py>(py: Python<'py>, result: &Identification) -> PyResult<Bound<'py, PyDict>> {
+    let (out, covariance) = (PyDict::new(py), &result.value_covariance);
+    out.set_item("names", result.names.clone())?;
+    out.set_item("values", result.values.clone().into_pyarray(py))?;
+    // Symmetric: columns are rows.
+    let entries = covariance.as_slice().to_vec().into_pyarray(py);
+    out.set_item("covariance", entries.reshape([covariance.ncols(), covariance.nrows()])?)?;
+    Ok(out)
+}
 
 /// Identifies parameters. The arguments decide from what: forces, with or without the gains of drives, a payload, or momentum.
 #[pyfunction]
@@ -234,7 +248,7 @@ pub fn identify<'py>(
             filled_estimate(&given, |o: &mut payload::Options| &mut o.estimate)?;
         (options.link, options.write, options.draw) = (link, write, draw);
         let (outcome, notes) = call.perform(move |job| of_payload(job, &options))?;
-        return Ok((to_python(py, &outcome)?, notes, None, outcome.model));
+        return Ok((to_python(py, &outcome)?, notes, None, None, outcome.model));
     }
     if momentum {
         given.del_item("measured")?;
@@ -242,7 +256,7 @@ pub fn identify<'py>(
             filled_estimate(&given, |o: &mut flight::Options| &mut o.estimate)?;
         (options.write, options.draw) = (write, draw);
         let (outcome, notes) = call.perform(move |job| of_momentum(job, &options))?;
-        return Ok((to_python(py, &outcome)?, notes, None, outcome.model));
+        return Ok((to_python(py, &outcome)?, notes, None, None, outcome.model));
     }
     if given.contains("noise")? {
         let reason =
@@ -270,9 +284,9 @@ pub fn identify<'py>(
         None => None,
     };
     let (outcome, notes) = call.perform(move |job| of_forces(job, &own, gains.as_ref()))?;
-    let data = to_python(py, &outcome)?;
+    let (data, found) = (to_python(py, &outcome)?, unknowns_of(py, &outcome.result)?);
     let summary = keeps.then(|| Summary::found(call.mechanism(), unknowns, texts, outcome.summary));
-    Ok((data, notes, summary, outcome.model))
+    Ok((data, notes, Some(found), summary, outcome.model))
 }
 
 fn of_payload(job: &mut Job, options: &payload::Options) -> Result<payload::Outcome> {

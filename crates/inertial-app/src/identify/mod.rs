@@ -70,7 +70,7 @@ pub(crate) fn check_holdout(holdout: Option<f64>, validate: &[String]) -> Result
 }
 
 /// Parameters of a robot, with what judges them.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The estimate.
     #[serde(flatten)]

@@ -76,7 +76,7 @@ impl Options {
 }
 
 /// Kind of simulation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// The motion is given, the forces follow.
@@ -88,7 +88,7 @@ pub enum Mode {
 }
 
 /// How well the laws of mechanics are kept; what does not apply is left out.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Drift {
     /// Change of energy less work (J), at most.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,9 +107,13 @@ pub struct Drift {
     pub closure: Option<f64>,
 }
 
+const SCHEMA: &str = "inertial/simulation/1";
+
 /// A simulated log, without its samples.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
+    /// Schema of the object.
+    #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
     /// The robot.
     pub model: Summary,
@@ -189,7 +193,7 @@ pub fn run(
     let (start, end) = times.span();
     notes.iter().for_each(|note| context.note(note));
     Ok(Outcome {
-        schema: "inertial/simulation/1",
+        schema: SCHEMA,
         model: Summary::new(&closed),
         mode,
         measured: measured.name(),

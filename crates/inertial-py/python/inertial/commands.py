@@ -125,10 +125,11 @@ def identified(
         for name in ("validate", "unloaded", "loaded"):
             if name in call.given:
                 call.given[name] = call.logs(call.given[name])
-        data, notes, native, text = call.run(_inertial.identify, call.texts)
+        data, notes, found, native, text = call.run(_inertial.identify, call.texts)
         unknowns = Summary._unknowns(options)
         summary = None if native is None else Summary._made(call.robot, unknowns, native, (), 0)
-        return Identification(data, [*call.notes, *notes], fitted(data, call.robot, options, summary)), text
+        model = fitted(data, call.robot, options, summary)
+        return Identification(data, [*call.notes, *notes], model, found), text
 
 
 @with_options("validate", ValidateOptions)

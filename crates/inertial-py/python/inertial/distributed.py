@@ -79,7 +79,7 @@ def summarize(
                 continue
             return Part(None, {path: str(error)})
         if saved is not None:
-            summary.save(saved)
+            summary.save(saved, diagnostics=True)
         return Part(summary, {})
     raise AssertionError("the last attempt returns")
 

@@ -145,11 +145,11 @@ class Summary:
         """As ``--summary-out`` writes it."""
         return self.native.to_json()
 
-    def to_bytes(self, *, diagnostics: bool = True) -> bytes:
+    def to_bytes(self, *, diagnostics: bool = False) -> bytes:
         """Packed, with the model and the options.
 
-        Without ``diagnostics`` it has a fifth of the size: estimates and residuals stay the same, but residuals have no test of
-        whiteness (Durbin-Watson, Ljung-Box).
+        With ``diagnostics`` it has five times the size, and what is identified from it has tests of whiteness of the residuals
+        (Durbin-Watson, Ljung-Box). Estimates and residuals are the same without.
         """
         head = {
             "label": self.model.label,
@@ -180,7 +180,7 @@ class Summary:
         native = _inertial.Summary(robot.native, given, texts, rest[size:])
         return cls._made(model, head["options"], native, tuple(head["notes"]), head["more_notes"])  # type: ignore[return-value]
 
-    def save(self, path: str | os.PathLike[str], *, diagnostics: bool = True) -> None:
+    def save(self, path: str | os.PathLike[str], *, diagnostics: bool = False) -> None:
         """Writes it to a file, whole or not at all; see :meth:`to_bytes`."""
         from .fitted import write_whole
 
