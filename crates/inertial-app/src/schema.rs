@@ -21,17 +21,33 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
     let identified = either(&of::<follow::Outcome>(), &of::<flight::Outcome>());
     [
         ("check", "What `inertial check --json` prints: whether bodies can exist", checked),
-        ("design", "What `inertial design --json` prints: a motion and what it will show", of::<design::Outcome>()),
-        ("fleet", "What robots of one type have in common, and what is each robot's own", of::<fleet::Outcome>()),
+        (
+            "design",
+            "What `inertial design --json` prints: a motion and what it will show",
+            of::<design::Outcome>(),
+        ),
+        (
+            "fleet",
+            "What robots of one type have in common, and what is each robot's own",
+            of::<fleet::Outcome>(),
+        ),
         (
             "identification",
             "What `inertial identify --json` prints: parameters found from measurements",
             identified,
         ),
-        ("simulation", "What `inertial simulate --json` prints: a log without its samples", of::<simulate::Outcome>()),
+        (
+            "simulation",
+            "What `inertial simulate --json` prints: a log without its samples",
+            of::<simulate::Outcome>(),
+        ),
         ("summary", "A summary of logs, as `inertial identify --summary-out` writes it", of::<Summary>()),
         ("trajectory", "A trajectory, as `inertial design --out NAME.json` writes it", of::<Trajectory>()),
-        ("validation", "What `inertial validate --json` prints: residuals of a prediction", of::<validate::Outcome>()),
+        (
+            "validation",
+            "What `inertial validate --json` prints: residuals of a prediction",
+            of::<validate::Outcome>(),
+        ),
     ]
     .map(|(name, title, schema)| (name, headed(name, title, &schema)))
     .into()
@@ -47,7 +63,29 @@ fn of<T: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<T>().to_value();
     without_nulls(&mut schema);
+    plain(&mut schema);
     schema
+}
+
+/// Removes what only Rust knows (widths of numbers, links and line ends in descriptions), and describes tags.
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Array(parts) => parts.iter_mut().for_each(plain),
+        Value::Object(parts) => {
+            if parts.contains_key("type") && parts.get("format").is_some_and(Value::is_string) {
+                parts.remove("format");
+            }
+            if let Some(Value::String(text)) = parts.get_mut("description") {
+                let words: Vec<&str> = text.split_whitespace().collect();
+                *text = words.join(" ").replace("[`", "`").replace("`]", "`");
+            }
+            if parts.contains_key("const") && !parts.contains_key("description") {
+                parts.insert("description".into(), json!("Kind."));
+            }
+            parts.values_mut().for_each(plain);
+        }
+        _ => {}
+    }
 }
 
 /// Gives a schema its name and title.
@@ -128,7 +166,9 @@ fn either(one: &Value, other: &Value) -> Value {
             }
             continue;
         };
-        if let (Some(own), Some(part)) = (definition(own), definition(field)) {
+        if let (Some(own), Some(part)) = (definition(own), definition(field))
+            && own != part
+        {
             out["$defs"][own] = either(&one["$defs"][own], &other["$defs"][part]);
         }
     }

@@ -216,9 +216,9 @@ fn unknowns_of<'py>(py: Python<'py>, result: &Identification) -> PyResult<Bound<
     let (out, covariance) = (PyDict::new(py), &result.value_covariance);
     out.set_item("names", result.names.clone())?;
     out.set_item("values", result.values.clone().into_pyarray(py))?;
-    // Symmetric: columns are rows.
-    let entries = covariance.as_slice().to_vec().into_pyarray(py);
-    out.set_item("covariance", entries.reshape([covariance.ncols(), covariance.nrows()])?)?;
+    // Row after row.
+    let entries = covariance.transpose().as_slice().to_vec().into_pyarray(py);
+    out.set_item("covariance", entries.reshape([covariance.nrows(), covariance.ncols()])?)?;
     Ok(out)
 }
 

@@ -239,6 +239,8 @@ class Analysis(Result):
     bodies: list[AnalyzedBody]
     base_parameters: list[BaseParameter]
     null_vectors: list[dict[str, Any]] | None
+    null_space: list[dict[str, Any]] | None
+    assumed: list[dict[str, Any]] | None
     certificate: dict[str, Any]
     compared_with: str | None
     comparison: dict[str, Any] | None
