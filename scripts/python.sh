@@ -9,6 +9,7 @@ export INERTIAL_PROGRAM="$PWD/target/release/inertial"
 # The whole workspace, as the tests build it: one choice of features, one build of each dependency.
 cargo build --release --quiet --workspace
 $python -m pip install --quiet -r crates/inertial-py/tests/requirements.txt
+scripts/wheel-program.sh target/release/inertial
 rm -rf target/wheels
 $python -m maturin build --quiet --release --manifest-path crates/inertial-py/Cargo.toml --out target/wheels
 $python -m pip install --quiet --force-reinstall --no-deps target/wheels/*.whl

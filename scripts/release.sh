@@ -17,6 +17,7 @@ for shell in bash zsh fish; do $dist/inertial completions $shell > $dist/complet
 $dist/inertial man $dist/man
 python=$(scripts/python-env.sh)
 $python -m pip install --quiet 'maturin>=1.9,<2'
+scripts/wheel-program.sh $dist/inertial
 $python -m maturin build --quiet --release --locked --manifest-path crates/inertial-py/Cargo.toml --out $dist
 scripts/sbom.py --out $dist/inertial.cdx.json
 (cd $dist && find . -type f ! -name SHA256SUMS -print0 | sort -z | xargs -0 sha256sum > SHA256SUMS)

@@ -4,16 +4,18 @@ use inertial::identifiability::{
     Analysis, AnalyzeOptions, Comparison, Measured, Method, Regime, analyze, compare,
 };
 use inertial::mechanism::{Base, DEFAULT_SNAP, Mechanism};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Context, Located, Model, Result, bail, choice, ensure_option};
 
 /// Options of the analysis.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// What the sensors give; by default joint torques, with a floating base both.
     #[serde(with = "choice::optional")]
+    #[schemars(with = "Option<choice::Words<Measured>>")]
     pub measured: Option<Measured>,
     /// Free flight: no external force acts on the floating base.
     pub ballistic: bool,
@@ -26,6 +28,7 @@ pub struct Options {
     pub kinetic: bool,
     /// Method that finds the rank.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<Method>")]
     pub method: Method,
     /// Geometry so near to special positions counts as special (radians; lengths relative to the robot).
     pub snap: f64,

@@ -3,12 +3,13 @@
 use inertial::consistency::{self, DEFAULT_TOLERANCE, Verdict, Violation};
 use inertial::mechanism::write;
 use inertial::spatial::Inertia;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Located, Model, Result, ensure, ensure_option};
 
 /// Options of the check.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Whether links without inertial parameters are listed too.
@@ -34,8 +35,10 @@ impl Options {
 const SCHEMA: &str = "inertial/check/1";
 
 /// Verdicts on one model.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
+    /// Schema of the object.
+    #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
     /// Whether all bodies are consistent.
     pub consistent: bool,
@@ -44,7 +47,7 @@ pub struct Outcome {
 }
 
 /// The verdict on one link or rotor.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct BodyVerdict {
     /// Name of the link, or `JOINT.rotor`.
     pub name: String,
@@ -68,7 +71,7 @@ pub struct BodyVerdict {
 }
 
 /// An inertia as URDF gives it: about the centre of mass, along the link's axes.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct UrdfInertia {
     /// Mass (kg).
     pub mass: f64,
@@ -79,14 +82,19 @@ pub struct UrdfInertia {
 }
 
 /// Entries of a symmetric inertia tensor (kg m²).
-#[allow(missing_docs, reason = "the names are the entries")]
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Tensor {
+    /// Moment about x (kg m²).
     pub ixx: f64,
+    /// Entry x, y of the tensor (kg m²): the product of inertia with its sign turned.
     pub ixy: f64,
+    /// Entry x, z of the tensor (kg m²): the product of inertia with its sign turned.
     pub ixz: f64,
+    /// Moment about y (kg m²).
     pub iyy: f64,
+    /// Entry y, z of the tensor (kg m²): the product of inertia with its sign turned.
     pub iyz: f64,
+    /// Moment about z (kg m²).
     pub izz: f64,
 }
 
@@ -169,17 +177,25 @@ impl Outcome {
 }
 
 /// Verdicts on several models.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Several<'o> {
+    /// Schema of the object.
+    #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
+    /// Whether all bodies are consistent.
     consistent: bool,
+    /// Models with their verdicts, where there are several.
     files: Vec<OfFile<'o>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "File")]
 struct OfFile<'o> {
+    /// Name of the model.
     file: &'o str,
+    /// Whether all its bodies are consistent.
     consistent: bool,
+    /// Its links and rotors.
     bodies: &'o [BodyVerdict],
 }
 

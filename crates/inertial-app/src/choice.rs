@@ -6,6 +6,7 @@ use inertial::excitation::Robust;
 use inertial::identifiability::{Measured, Method};
 use inertial::mechanism::{Base, RotorModel};
 use inertial::simulation::PoseRule;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize as _, Deserializer, Serializer};
 
 /// Value that has a word.
@@ -249,6 +250,29 @@ choice! {
     PoseRule { Exact "exact" "", Trapezoid "trapezoid" "", Euler "euler" "" }
 }
 
+/// Schema of a choice: one of its words.
+pub struct Words<T>(std::marker::PhantomData<T>);
+
+impl<T: Choice> JsonSchema for Words<T> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        std::any::type_name::<T>().into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words: Vec<&str> = T::ALL.iter().map(|(_, word, _)| *word).collect();
+        json_schema!({"type": "string", "enum": words})
+    }
+}
+
+/// All words of a choice, with commas between them.
+pub(crate) fn words<T: Choice>() -> String {
+    T::ALL.iter().map(|(_, word, _)| *word).collect::<Vec<_>>().join(", ")
+}
+
 /// Serialises a choice as its word.
 pub(crate) fn serialize<T: Choice, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(value.word())
@@ -257,10 +281,8 @@ pub(crate) fn serialize<T: Choice, S: Serializer>(value: &T, serializer: S) -> R
 /// Reads a choice from its word.
 pub(crate) fn deserialize<'de, T: Choice, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let word = String::deserialize(deserializer)?;
-    T::from_word(&word).ok_or_else(|| {
-        let words: Vec<&str> = T::ALL.iter().map(|(_, word, _)| *word).collect();
-        serde::de::Error::custom(format!("'{word}': expected one of {}", words.join(", ")))
-    })
+    T::from_word(&word)
+        .ok_or_else(|| serde::de::Error::custom(format!("'{word}': expected one of {}", words::<T>())))
 }
 
 /// The same for options that may be absent.

@@ -3,9 +3,10 @@
 use inertial::estimation::{
     Bounds, Estimator as Library, IdentifyOptions, Prior, PriorKind, Solver as LibrarySolver, TRACE_OF_PRIOR,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{self, Estimator, Solver};
+use crate::choice::{self, Choice as _, Estimator, Solver, words};
 use crate::logs::TEXT_LIMIT;
 use crate::{Context, Error, Located, Model, Result, ensure, ensure_option};
 
@@ -14,14 +15,16 @@ use crate::{Context, Error, Located, Model, Result, ensure, ensure_option};
 const LITTLE_PRIOR: f64 = 1e-2;
 
 /// Options that decide how the unknowns are estimated.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Estimate {
     /// Estimator; by default `consistent`, from momentum `eiv` where the noise is given, else `ols`.
     #[serde(with = "choice::optional")]
+    #[schemars(with = "Option<choice::Words<Estimator>>")]
     pub estimator: Option<Estimator>,
     /// Solver of the consistent estimator.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<Solver>")]
     pub solver: Solver,
     /// Prior of the consistent estimator: `model`, `none`, or the name of a model.
     pub prior: String,
@@ -29,6 +32,7 @@ pub struct Estimate {
     pub prior_weight: Option<f64>,
     /// How the distance to the prior is measured.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<PriorKind>")]
     pub prior_kind: PriorKind,
     /// Where the mass of bodies may be: `links`, or the name of an input in TOML.
     pub bounds: Option<String>,
@@ -60,7 +64,41 @@ pub(crate) enum Subject {
     Body,
 }
 
+/// Names of solvers as estimators, from before solvers had an option of their own.
+pub const SOLVERS_AS_ESTIMATORS: [(&str, Solver); 3] =
+    [("lmi", Solver::Barrier), ("manifold", Solver::Manifold), ("log-cholesky", Solver::LogCholesky)];
+
 impl Estimate {
+    /// Sets estimator and solver by their words. The name of a solver is an estimator too: the consistent one, solved so.
+    pub fn choose(&mut self, estimator: Option<&str>, solver: Option<Solver>) -> Result<()> {
+        let named = estimator
+            .and_then(|word| SOLVERS_AS_ESTIMATORS.iter().find(|(own, _)| *own == word))
+            .map(|(_, solver)| *solver);
+        if let (Some(named), Some(solver)) = (named, solver) {
+            ensure_option!(
+                named == solver,
+                "solver",
+                "{}: the estimator names another solver; use the estimator consistent",
+                solver.word()
+            );
+        }
+        let estimator = match (estimator, named) {
+            (Some(word), None) => Some(Estimator::from_word(word).ok_or_else(|| {
+                Error::option("estimator", format!("'{word}': expected one of {}", words::<Estimator>()))
+            })?),
+            // A solver says which estimator is meant where momentum has another default.
+            (None, None) => solver.map(|_| Estimator::Consistent),
+            (_, Some(_)) => Some(Estimator::Consistent),
+        };
+        ensure_option!(
+            solver.is_none() || estimator == Some(Estimator::Consistent),
+            "solver",
+            "only the estimator consistent has solvers"
+        );
+        (self.estimator, self.solver) = (estimator, named.or(solver).unwrap_or_default());
+        Ok(())
+    }
+
     /// Checks the options.
     pub fn check(&self) -> Result<()> {
         let positive = |x: f64| x > 0.0 && x.is_finite();

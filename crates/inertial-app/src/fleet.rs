@@ -1,6 +1,7 @@
 //! Identification of several robots of one type together.
 
 use inertial::estimation::{Carried, Fleet, PayloadLink, Summary, identify_fleet};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, Subject};
@@ -9,7 +10,7 @@ use crate::unknowns::Unknowns;
 use crate::{Context, Model, Result};
 
 /// Options of the identification of a fleet.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// What the unknowns are; they must be those of the summaries.
@@ -23,7 +24,7 @@ pub struct Options {
 }
 
 /// Parameters that robots have in common, and those of each.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The estimate.
     #[serde(flatten)]

@@ -11,6 +11,7 @@ use inertial::estimation::{Estimator as Library, IdentifyOptions};
 use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, analyze};
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use inertial_data::{Cutoff, Log, Need, Options as DataOptions, prepare};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, Estimator, Positions};
@@ -25,7 +26,7 @@ const MOMENTUM: [&str; 6] =
     ["momentum.px", "momentum.py", "momentum.pz", "momentum.lx", "momentum.ly", "momentum.lz"];
 
 /// Options of an identification from momentum.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Logs to identify from.
@@ -38,6 +39,7 @@ pub struct Options {
     pub noise: Vec<Setting>,
     /// Where positions come from.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<Positions>")]
     pub positions: Positions,
     /// How the unknowns are estimated.
     pub estimate: Estimate,
@@ -58,7 +60,7 @@ impl Options {
 }
 
 /// Parameters of a free-flying robot.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The estimate.
     #[serde(flatten)]

@@ -6,6 +6,7 @@ use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, Identification, IdentifyOptions, Measurements, Online, identify};
 use inertial::mechanism::DEFAULT_SNAP;
 use inertial_data::{CsvReader, FixedLag, StreamSample};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, Subject};
@@ -17,7 +18,7 @@ use crate::{Context, Located, Model, Note, Result, ensure, ensure_option};
 const BLOCK: usize = 16;
 
 /// Options of estimates from a stream.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// What the unknowns are.
@@ -59,7 +60,7 @@ impl Options {
 }
 
 /// An estimate with its time.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// Time of the last sample (s).
     pub t: f64,

@@ -6,6 +6,7 @@ use inertial::consistency::{DEFAULT_TOLERANCE, judge};
 use inertial::estimation::{Equations, Gains, KnownPayload, PayloadLink, Summary, identify};
 use inertial::spatial::Inertia;
 use nalgebra::{Matrix3, Vector3};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Subject;
@@ -15,7 +16,7 @@ use crate::recording::Recording;
 use crate::{Context, Located, Model, Result, ensure_option};
 
 /// Options of the identification of drive gains.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
     /// Options of the identification; its logs are of the robot without a payload.
@@ -52,8 +53,9 @@ impl Options {
 }
 
 /// A payload whose parameters are known.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct Payload {
     link: String,
     inertia: Inertia<f64>,

@@ -41,6 +41,7 @@ pub mod note;
 pub mod payload;
 mod progress;
 mod recording;
+pub mod schema;
 pub mod setting;
 pub mod simulate;
 pub mod unknowns;

@@ -8,6 +8,7 @@ use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, Measurements, RowFilter, Summary};
 use inertial::mechanism::Mechanism;
 use inertial_data::{ColumnMap, Cutoff, Filter, Need, Options, Prepared, PreparedLog, Reader, Source};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::choice::{self, FilterKind};
@@ -24,14 +25,16 @@ pub(crate) const PREPARED: f64 = 0.7;
 pub(crate) const TEXT_LIMIT: u64 = 16 << 20;
 
 /// Preparation of logs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogOptions {
     /// Cut-off of the zero-phase low-pass: a frequency in Hz, `auto` (from the spectrum of the motion) or `off`.
     #[serde(serialize_with = "write_cutoff", deserialize_with = "read_cutoff")]
+    #[schemars(with = "CutoffText")]
     pub cutoff: Cutoff,
     /// Kind of the low-pass.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<FilterKind>")]
     pub filter: FilterKind,
     /// Order of the filter; by default 4 for Butterworth (each way), 3 for the polynomials of Savitzky and Golay.
     pub filter_order: Option<usize>,
@@ -72,7 +75,7 @@ impl Default for LogOptions {
 }
 
 /// A cut-off in options.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum CutoffText {
     Hz(f64),
@@ -153,6 +156,13 @@ impl LogOptions {
             extra: extra.to_vec(),
             ..Options::default()
         }
+    }
+
+    /// Prepares a log whole, for callers that want its samples. Notes are among them.
+    pub fn prepare(&self, context: &Context<'_>, mechanism: &Mechanism, name: &str) -> Result<Prepared> {
+        self.check()?;
+        let mut reader = self.reader(context, name)?;
+        Ok(PreparedLog::new(mechanism, reader.as_mut(), &self.options(&[]))?.whole()?)
     }
 
     /// Opens a log of any format, with the column map.

@@ -7,6 +7,7 @@ use inertial::mechanism::{
     Base, BodyKind, BuildOptions, Mechanism, MechanismBuilder, RotorModel, builtin, read,
 };
 use nalgebra::Vector3;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Context, Inputs, Located, Result, choice, ensure_option};
@@ -15,16 +16,18 @@ use crate::{Context, Inputs, Located, Result, choice, ensure_option};
 const SIZE_LIMIT: u64 = 64 << 20;
 
 /// Choices about a model that its file leaves open or that shall be made against it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelOptions {
     /// Whether the base is fixed or floating; floating by default only where the model says so.
     #[serde(with = "choice::optional")]
+    #[schemars(with = "Option<choice::Words<Base>>")]
     pub base: Option<Base>,
     /// Gravity (m/s², world frame); by default as the model says, else 0, 0, -9.81.
     pub gravity: Option<[f64; 3]>,
     /// How geared rotors enter the parameters; by default as the model says.
     #[serde(with = "choice::optional")]
+    #[schemars(with = "Option<choice::Words<RotorModel>>")]
     pub rotors: Option<RotorModel>,
 }
 
@@ -116,7 +119,7 @@ fn read_text(name: &str, inputs: &dyn Inputs) -> Result<(String, MechanismBuilde
 }
 
 /// A model in a result object.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Summary {
     /// Its name.
     pub name: String,

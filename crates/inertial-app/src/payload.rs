@@ -8,6 +8,7 @@ use inertial::mechanism::write::urdf::NewValues;
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use inertial::spatial::{Inertia, Parameters};
 use inertial_data::{Log, Need, Options as DataOptions, Prepared, Source, prepare, prepare_columns};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::Friction;
@@ -30,7 +31,7 @@ const IMU: [&str; 9] =
 const HELD: f64 = 1e-3;
 
 /// Options of a payload's identification.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Link that carries the payload.
@@ -81,7 +82,7 @@ impl Options {
 }
 
 /// Parameters of a payload.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The estimate.
     #[serde(flatten)]

@@ -1,9 +1,10 @@
 //! Numbers for columns of a log.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A number for a column or a group of columns: `tau.elbow=0.1`, `base.w=8e-5`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
     /// The column or group.
     pub column: String,

@@ -3,6 +3,7 @@
 use inertial::estimation::{Equations, JointModel, JointTerms};
 use inertial::identifiability::Measured;
 use inertial::mechanism::DEFAULT_SNAP;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, Coupling, Friction};
@@ -10,17 +11,20 @@ use crate::logs::TEXT_LIMIT;
 use crate::{Context, Located, Model, Result, ensure_option};
 
 /// Options that decide what the unknowns are.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Unknowns {
     /// What the sensors give besides the motion; by default joint torques, with a floating base both.
     #[serde(with = "choice::optional")]
+    #[schemars(with = "Option<choice::Words<Measured>>")]
     pub measured: Option<Measured>,
     /// Friction of the joints.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<Friction>")]
     pub friction: Friction,
     /// Search for drives that turn with two neighbouring joints.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<Coupling>")]
     pub coupling: Coupling,
     /// Name of the input with couplings, springs and other terms of the joints, in TOML.
     pub joint_model: Option<String>,

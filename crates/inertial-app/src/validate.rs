@@ -2,6 +2,7 @@
 
 use inertial::estimation::{Equations, JointTerms, Summary, Validation, validate};
 use inertial::mechanism::DEFAULT_SNAP;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::curves::{Curves, Piece};
@@ -10,7 +11,7 @@ use crate::recording::Recording;
 use crate::{Context, Located, Model, Result, ensure};
 
 /// Options of a validation.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Logs to predict.
@@ -31,7 +32,7 @@ impl Options {
 }
 
 /// Residuals of a model's prediction.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The residuals.
     #[serde(flatten)]

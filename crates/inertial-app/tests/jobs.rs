@@ -37,13 +37,23 @@ fn simulated(model: &Model) -> Vec<u8> {
         ignore_limits: true,
         ..simulate::Options::default()
     };
-    let mut out = Vec::new();
+    let mut out = simulate::Csv::new(Vec::new());
     simulate::run(model, &options, &Context { inputs: &inputs, progress: &Silent }, Some(&mut out)).unwrap();
-    out
+    out.into_inner()
 }
 
 fn as_log(csv: Vec<u8>, name: &str) -> Log {
     Log::collect(CsvReader::new(std::io::Cursor::new(csv), name).unwrap()).unwrap()
+}
+
+#[test]
+fn schema_files_follow_from_the_types() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    for (name, schema) in inertial_app::schema::schemas() {
+        let file = std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
+        let hint = "cargo run --release -p inertial-app --example schemas -- docs/schema writes it anew";
+        assert!(file == inertial_app::schema::text(&schema), "docs/schema/{name}.json: {hint}");
+    }
 }
 
 #[test]

@@ -62,8 +62,8 @@ impl Bar {
     }
 
     /// Writes beside the bar, not into it.
-    pub fn suspend(&self, write: impl FnOnce()) {
-        self.drawn.suspend(write);
+    pub fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.drawn.suspend(write)
     }
 }
 

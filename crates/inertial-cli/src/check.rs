@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use inertial::consistency::DEFAULT_TOLERANCE;
 use inertial_app::check::{Options, Outcome, Several, run as check};
 use inertial_app::disk::OutputFiles;
-use inertial_app::{Located as _, Model};
+use inertial_app::{Disk, Located as _, Model};
 use inertial_report::{check as text, page};
 
 use crate::options::{ModelArgs, OUTPUT};
@@ -104,7 +104,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
 
 fn judge(name: &str, args: &Args, shell: &Shell) -> Result<(Model, Outcome)> {
     let options = Options { all: args.all, tolerance: args.tolerance };
-    let model = Model::load(name, &args.model.options(), shell)?;
+    let model = Model::load(name, &args.model.options(), &Disk)?;
     let outcome = check(&model, &options)?;
     let mut files = OutputFiles::default();
     if let Some(out) = &args.out {

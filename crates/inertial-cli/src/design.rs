@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use inertial::excitation::Robust;
 use inertial::identifiability::Measured;
-use inertial_app::Model;
 use inertial_app::choice::{Choice as _, Friction, Goal, Shape};
 use inertial_app::design::{Format, Options, run as design};
 use inertial_app::disk::OutputFiles;
 use inertial_app::setting::Setting;
+use inertial_app::{Disk, Model};
 use inertial_report::{design as text, page};
 
 use crate::options::{ModelArgs, OUTPUT, choice, numbers};
@@ -217,7 +217,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     let options = args.design_options();
     options.check()?;
     let formats = args.out.iter().map(|path| Format::of_file(path)).collect::<Result<Vec<_>, _>>()?;
-    let model = Model::load(&args.model, &args.options.options(), shell)?;
+    let model = Model::load(&args.model, &args.options.options(), &Disk)?;
     shell.listen_to_ctrl_c()?;
     let context = shell.context();
     let outcome = design(&model, &options, &context)?;

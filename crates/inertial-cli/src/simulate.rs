@@ -1,6 +1,5 @@
 //! `inertial simulate`: what would the sensors read during that motion?
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
@@ -9,8 +8,8 @@ use inertial::simulation::PoseRule;
 use inertial_app::choice::{Choice as _, JointForcesOf};
 use inertial_app::disk::Sink;
 use inertial_app::setting::Setting;
-use inertial_app::simulate::{Options, run as simulate};
-use inertial_app::{Error, Located as _, Model};
+use inertial_app::simulate::{Csv, Options, RowSink, run as simulate};
+use inertial_app::{Disk, Error, Located as _, Model};
 use inertial_report::simulation as text;
 
 use crate::options::{ModelArgs, OUTPUT, choice, numbers, positive};
@@ -140,18 +139,19 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         args.model != "-" || args.trajectory != "-",
         "MODEL and TRAJECTORY cannot both come from standard input"
     );
-    let model = Model::load(&args.model, &args.options.options(), shell)?;
-    let mut sink = match &args.out {
+    let model = Model::load(&args.model, &args.options.options(), &Disk)?;
+    let sink = match &args.out {
         Some(path) => Some(Sink::to_file(path)?),
         None if args.json => None,
         None => Some(Sink::to_stream("standard output")),
     };
-    let written = sink.as_mut().map(|sink| sink as &mut dyn Write);
+    let mut csv = sink.map(Csv::new);
+    let written = csv.as_mut().map(|csv| csv as &mut dyn RowSink);
     let outcome = match (simulate(&model, &args.simulation_options(), &shell.context(), written), &args.out) {
         (Err(Error::Io(error)), Some(path)) => Err(error).at(path.display())?,
         (outcome, _) => outcome?,
     };
-    match (sink, &args.out) {
+    match (csv.map(Csv::into_inner), &args.out) {
         (Some(sink), Some(path)) => {
             sink.finish()?;
             shell.wrote(&[path.display().to_string()], args.json);

@@ -1,9 +1,9 @@
 //! `inertial validate`: how well does this model predict what was measured?
 
 use anyhow::Result;
-use inertial_app::Model;
 use inertial_app::disk::OutputFiles;
 use inertial_app::validate::{Options, run as validate};
+use inertial_app::{Disk, Model};
 use inertial_report::identification::residuals;
 use inertial_report::page;
 
@@ -51,7 +51,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
-    let model = Model::load(&args.model, &args.options.options(), shell)?;
+    let model = Model::load(&args.model, &args.options.options(), &Disk)?;
     let options = Options {
         logs: args.logs.clone(),
         threshold: args.threshold,

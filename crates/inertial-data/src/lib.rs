@@ -43,7 +43,7 @@ pub use filter::savitzky_golay::SavitzkyGolay;
 pub use filter::spectrum::motion_bandwidth;
 pub use formats::csv::CsvReader;
 pub use formats::mcap::McapReader;
-pub use formats::open::{Source, open};
+pub use formats::open::{Source, open, open_as};
 pub use formats::parquet::ParquetReader;
 pub use formats::reader::{LogRows, Reader};
 pub use formats::write_parquet::write_parquet;

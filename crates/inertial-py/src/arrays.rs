@@ -3,7 +3,7 @@
 use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::wrong;
+use crate::errors::wrong;
 
 /// Numbers that Python lends.
 pub type Array<'py> = PyReadonlyArrayDyn<'py, f64>;

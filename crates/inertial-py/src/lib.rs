@@ -1,40 +1,47 @@
 //! The native half of the Python package `inertial`.
 //!
-//! Commands run through [`inertial_cli::call`], so Python's numbers and words are the program's; what programs do many times
-//! (regressors, summaries, estimates that follow a stream) goes straight to the library, with the interpreter released.
+//! Functions run the jobs of [`inertial_app`]: keyword arguments become typed options ([`options`]), what Python holds becomes
+//! inputs by name ([`inputs`]), and outcomes become objects of Python ([`outcomes`]). What programs do many times (regressors,
+//! summaries, estimates that follow a stream) goes straight to the library, with the interpreter released.
 
 // Python hands over what it has; pyo3 takes arguments by value.
 #![allow(clippy::needless_pass_by_value)]
 
 mod arrays;
-mod calls;
+mod call;
+mod errors;
+mod inputs;
+mod jobs;
 mod mechanism;
+mod options;
+mod outcomes;
 mod pool;
 mod prepare;
 mod summary;
+mod work;
 
 use pyo3::prelude::*;
 
-pyo3::create_exception!(inertial, Error, pyo3::exceptions::PyValueError, "The input or the call is wrong.");
-
-/// An error of the library in Python's shape.
-fn wrong(error: impl std::fmt::Display) -> PyErr {
-    Error::new_err(error.to_string())
-}
-
 #[pymodule(gil_used = false)]
 fn _inertial(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("Error", module.py().get_type::<Error>())?;
+    module.add("Error", py.get_type::<errors::Error>())?;
+    module.add("OptionError", py.get_type::<errors::OptionError>())?;
+    module.add("ModelError", py.get_type::<errors::ModelError>())?;
+    module.add("LogError", py.get_type::<errors::LogError>())?;
+    module.add_class::<inputs::Inputs>()?;
     module.add_class::<mechanism::Mechanism>()?;
     module.add_class::<summary::Summary>()?;
     module.add_class::<summary::Online>()?;
-    module.add_function(wrap_pyfunction!(calls::call, module)?)?;
-    module.add_function(wrap_pyfunction!(calls::identify_fleet, module)?)?;
-    module.add_function(wrap_pyfunction!(calls::main, module)?)?;
-    module.add_function(wrap_pyfunction!(calls::options, module)?)?;
-    module.add_function(wrap_pyfunction!(calls::write_log, module)?)?;
-    module.add_function(wrap_pyfunction!(calls::read_log, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::check, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::design, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::identify, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::identify_fleet, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::validate, module)?)?;
+    module.add_function(wrap_pyfunction!(options::options, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::prepare, module)?)?;
     Ok(())
 }

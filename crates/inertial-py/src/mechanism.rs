@@ -1,12 +1,14 @@
 //! A mechanism in Python: names, parameters, regressors.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use inertial::dynamics::{
     ClosedMechanism, Frame, InverseDynamics, Samples, Scratch, Workspace, gravity_regressor,
     kinetic_energy_regressor, momentum_regressor, potential_energy_regressor,
 };
 use inertial::mechanism as model;
+use inertial_app::{Model, ModelOptions};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayDyn, PyArrayMethods, PyReadonlyArray1,
     PyUntypedArrayMethods,
@@ -16,22 +18,23 @@ use pyo3::types::PyDict;
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
 use crate::arrays::{Array, Rows};
-use crate::calls::session_with;
-use crate::{pool, wrong};
+use crate::errors::{of_model, wrong};
+use crate::inputs::Held;
+use crate::options::filled;
+use crate::pool;
 
 /// A robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable.
 #[pyclass(frozen, module = "inertial._inertial")]
 pub struct Mechanism {
-    /// As commands name it.
+    /// Name for messages; where there is no text, the file or the builtin model.
     #[pyo3(get)]
     label: String,
     /// The model's text; none where the label says where it is.
     #[pyo3(get)]
     text: Option<String>,
-    /// The options it was built with, as arguments of the program.
-    #[pyo3(get)]
-    options: Vec<String>,
-    built: model::Mechanism,
+    /// Keyword arguments it was built with.
+    given: Py<PyDict>,
+    model: Arc<Model>,
     inverse: InverseDynamics,
     /// Memory of single configurations, reused by every call.
     scratch: Mutex<Scratch>,
@@ -39,59 +42,64 @@ pub struct Mechanism {
 
 #[pymethods]
 impl Mechanism {
-    /// From a model's text; `options` are the program's (--base, --gravity, --rotors).
+    /// From a model's text, or from the file or builtin model that the label names; `given` are `base`, `gravity` and `rotors`.
     #[new]
-    fn new(label: String, text: Option<String>, options: Vec<String>) -> PyResult<Self> {
-        let session = session_with(&label, text.as_deref());
-        let mut arguments = vec!["identify".to_owned(), label.clone(), "-".to_owned()];
-        arguments.extend(options.iter().cloned());
-        let mechanism = inertial_cli::mechanism(&arguments, session).map_err(wrong)?;
-        let inverse = InverseDynamics::new(&mechanism);
+    fn new(label: String, text: Option<String>, given: Bound<'_, PyDict>) -> PyResult<Self> {
+        let options: ModelOptions = filled(&given)?;
+        let texts: HashMap<_, _> = text.iter().map(|text| (label.clone(), text.clone())).collect();
+        let model = Model::load(&label, &options, &Held::of_texts(texts)).map_err(|e| of_model(&e))?;
+        let inverse = InverseDynamics::new(&model.mechanism);
         let scratch = Mutex::new(inverse.scratch());
-        Ok(Self { label, text, options, built: mechanism, inverse, scratch })
+        Ok(Self { label, text, given: given.unbind(), model: Arc::new(model), inverse, scratch })
     }
 
     fn __reduce__(
         slf: Bound<'_, Self>,
-    ) -> (Bound<'_, pyo3::types::PyType>, (String, Option<String>, Vec<String>)) {
+    ) -> (Bound<'_, pyo3::types::PyType>, (String, Option<String>, Py<PyDict>)) {
         let own = slf.get();
-        (slf.get_type(), (own.label.clone(), own.text.clone(), own.options.clone()))
+        (slf.get_type(), (own.label.clone(), own.text.clone(), own.given.clone_ref(slf.py())))
+    }
+
+    /// Keyword arguments it was built with.
+    #[getter]
+    fn options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.given.bind(py).copy()
     }
 
     #[getter]
     fn name(&self) -> &str {
-        self.built.name()
+        self.built().name()
     }
 
     /// Number of position coordinates of the tree.
     #[getter]
     fn nq(&self) -> usize {
-        self.built.nq()
+        self.built().nq()
     }
 
     /// Number of velocity coordinates of the tree.
     #[getter]
     fn nv(&self) -> usize {
-        self.built.nv()
+        self.built().nv()
     }
 
     /// Number of loops.
     #[getter]
     fn loops(&self) -> usize {
-        self.built.loops().len()
+        self.built().loops().len()
     }
 
     /// Names of the bodies, in the order of their parameters.
     #[getter]
     fn bodies(&self) -> Vec<&str> {
-        self.built.bodies().iter().map(|b| b.name.as_str()).collect()
+        self.built().bodies().iter().map(|b| b.name.as_str()).collect()
     }
 
     /// Names of the velocity coordinates: rows of the regressor.
     #[getter]
     fn coordinate_names(&self) -> PyResult<Vec<String>> {
         match self.closed()? {
-            None => Ok(self.built.velocity_names()),
+            None => Ok(self.built().velocity_names()),
             Some(closed) => Ok(closed.independent_names()),
         }
     }
@@ -99,26 +107,26 @@ impl Mechanism {
     /// Names of the inertial parameters: columns of the regressor.
     #[getter]
     fn parameter_names(&self) -> Vec<String> {
-        self.built.parameter_names()
+        self.built().parameter_names()
     }
 
     /// Names of the joints that move.
     #[getter]
     fn joint_names(&self) -> Vec<&str> {
-        self.built.joints().iter().map(|j| j.name.as_str()).collect()
+        self.built().joints().iter().map(|j| j.name.as_str()).collect()
     }
 
     /// Gravity (m/s², world frame).
     #[getter]
     fn gravity<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.built.gravity().as_slice().to_vec().into_pyarray(py)
+        self.built().gravity().as_slice().to_vec().into_pyarray(py)
     }
 
     /// Limits of the joints by name: lower, upper, velocity, effort; infinite where the model gives none.
     #[getter]
     fn limits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let out = PyDict::new(py);
-        for joint in self.built.joints() {
+        for joint in self.built().joints() {
             let limits = &joint.limits;
             let values = PyDict::new(py);
             values.set_item("lower", limits.lower)?;
@@ -133,14 +141,14 @@ impl Mechanism {
     /// The model's own inertial parameters.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.built.parameters().into_pyarray(py)
+        self.built().parameters().into_pyarray(py)
     }
 
     /// The bodies as the tree has them: parent, placement, joint with its free modes (angular first), limits and friction, and
     /// parameters, as JSON; a limit that there is not is null.
     fn tree(&self) -> String {
         let body = |body: &model::Body| {
-            let joint = &self.built.joints()[body.joint];
+            let joint = &self.built().joints()[body.joint];
             let rotor = matches!(body.kind, model::BodyKind::Rotor | model::BodyKind::SymmetricRotor);
             let limits = joint.limits;
             let modes: Vec<Vec<f64>> = body
@@ -166,9 +174,9 @@ impl Mechanism {
                 "parameters": body.inertia.parameters().as_slice(),
             })
         };
-        let bodies: Vec<_> = self.built.bodies().iter().map(body).collect();
-        let gravity = self.built.gravity();
-        let armature = self.built.armature();
+        let bodies: Vec<_> = self.built().bodies().iter().map(body).collect();
+        let gravity = self.built().gravity();
+        let armature = self.built().armature();
         serde_json::json!({"gravity": gravity.as_slice(), "armature": armature, "bodies": bodies}).to_string()
     }
 
@@ -180,11 +188,11 @@ impl Mechanism {
         v: Array<'py>,
         a: Array<'py>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        if !self.built.loops().is_empty() {
+        if !self.built().loops().is_empty() {
             return Err(wrong("rnea is of trees; with loops multiply the regressor by the parameters"));
         }
         let shape = v.shape().to_vec();
-        let (nq, nv) = (self.built.nq(), self.built.nv());
+        let (nq, nv) = (self.built().nq(), self.built().nv());
         let rows = Rows::new(["q", "v", "a"], [q, v, a], [nq, nv, nv])?;
         let [q, v, a] = rows.slices()?;
         let mut tau = vec![0.0; rows.count * nv];
@@ -205,19 +213,19 @@ impl Mechanism {
         v: &Bound<'py, PyAny>,
         a: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
-        if !self.built.loops().is_empty() {
+        if !self.built().loops().is_empty() {
             return Ok(None);
         }
         let vector = |x: &Bound<'py, PyAny>| x.extract::<PyReadonlyArray1<'py, f64>>().ok();
         let (Some(q), Some(v), Some(a)) = (vector(q), vector(v), vector(a)) else { return Ok(None) };
         let (Ok(q), Ok(v), Ok(a)) = (q.as_slice(), v.as_slice(), a.as_slice()) else { return Ok(None) };
-        let (nq, nv) = (self.built.nq(), self.built.nv());
+        let (nq, nv) = (self.built().nq(), self.built().nv());
         if q.len() != nq || v.len() != nv || a.len() != nv {
             return Ok(None);
         }
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         let y = self.inverse.torque_regressor(&mut scratch, q, v, a).map_err(wrong)?;
-        PyArray1::from_slice(py, y).reshape([nv, self.built.parameter_count()]).map(Some)
+        PyArray1::from_slice(py, y).reshape([nv, self.built().parameter_count()]).map(Some)
     }
 
     /// Regressor of a scalar or vector quantity of each sample (rows by parameters): `momentum` (6 rows, linear first, in the base
@@ -229,10 +237,10 @@ impl Mechanism {
         q: Array<'py>,
         v: Array<'py>,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        if !self.built.loops().is_empty() {
+        if !self.built().loops().is_empty() {
             return Err(wrong(format!("the regressor of {quantity} is of trees, and this robot has loops")));
         }
-        let (nq, nv, columns) = (self.built.nq(), self.built.nv(), self.built.parameter_count());
+        let (nq, nv, columns) = (self.built().nq(), self.built().nv(), self.built().parameter_count());
         let height = match quantity {
             "momentum" => 6,
             "kinetic-energy" | "potential-energy" => 1,
@@ -243,16 +251,16 @@ impl Mechanism {
         let ([q, v], count) = (rows.slices()?, rows.count);
         let mut out = vec![0.0; count * height * columns];
         py.detach(|| -> inertial::Result<()> {
-            let mut workspace = Workspace::new(&self.built);
+            let mut workspace = Workspace::new(self.built());
             for (k, out) in out.chunks_exact_mut((height * columns).max(1)).enumerate() {
                 let (q, v) = (&q[k * nq..(k + 1) * nq], &v[k * nv..(k + 1) * nv]);
                 match quantity {
                     "momentum" => {
-                        momentum_regressor(&self.built, &mut workspace, q, v, Frame::Base, out)?;
+                        momentum_regressor(self.built(), &mut workspace, q, v, Frame::Base, out)?;
                     }
-                    "kinetic-energy" => kinetic_energy_regressor(&self.built, &mut workspace, q, v, out)?,
-                    "potential-energy" => potential_energy_regressor(&self.built, &mut workspace, q, out)?,
-                    _ => gravity_regressor(&self.built, &mut workspace, q, out)?,
+                    "kinetic-energy" => kinetic_energy_regressor(self.built(), &mut workspace, q, v, out)?,
+                    "potential-energy" => potential_energy_regressor(self.built(), &mut workspace, q, out)?,
+                    _ => gravity_regressor(self.built(), &mut workspace, q, out)?,
                 }
             }
             Ok(())
@@ -273,12 +281,12 @@ impl Mechanism {
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let closed = self.closed()?;
         let (nq, nv) = match &closed {
-            None => (self.built.nq(), self.built.nv()),
+            None => (self.built().nq(), self.built().nv()),
             Some(closed) => (closed.independent_positions().len(), closed.dof()),
         };
         let rows = Rows::new(["q", "v", "a"], [q, v, a], [nq, nv, nv])?;
         let (motion, count) = (rows.slices()?, rows.count);
-        let columns = self.built.parameter_count();
+        let columns = self.built().parameter_count();
         let fresh = out.is_none();
         let out = out.unwrap_or_else(|| PyArray3::zeros(py, [count, nv, columns], false));
         if out.shape() != [count, nv, columns] {
@@ -307,15 +315,20 @@ impl Mechanism {
 impl Mechanism {
     /// The mechanism itself.
     pub fn built(&self) -> &model::Mechanism {
-        &self.built
+        &self.model.mechanism
+    }
+
+    /// The model that it was built from.
+    pub fn model(&self) -> Arc<Model> {
+        Arc::clone(&self.model)
     }
 
     /// The loops, where there are any.
     fn closed(&self) -> PyResult<Option<ClosedMechanism<'_>>> {
-        if self.built.loops().is_empty() {
+        if self.built().loops().is_empty() {
             return Ok(None);
         }
-        ClosedMechanism::new(&self.built).map(Some).map_err(wrong)
+        ClosedMechanism::new(self.built()).map(Some).map_err(wrong)
     }
 }
 

@@ -1,58 +1,18 @@
 //! Logs prepared for identification: resampled, filtered, differentiated.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
-use inertial_data::{ColumnMap, Cutoff, Filter, Options, PreparedLog, Source, open};
+use inertial_app::Context;
+use inertial_app::logs::LogOptions;
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::errors::of_job;
+use crate::inputs::Inputs;
 use crate::mechanism::Mechanism;
-use crate::wrong;
-
-/// How a log is prepared; what is absent has the program's default.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub struct Preparation {
-    map: Option<String>,
-    topic: Option<String>,
-    cutoff: Option<f64>,
-    off: bool,
-    savitzky_golay: bool,
-    order: Option<usize>,
-    window: Option<usize>,
-    resample: Option<f64>,
-    decimate: Option<usize>,
-    slow: Option<f64>,
-    joints: Vec<String>,
-    trust_units: bool,
-}
-
-impl Preparation {
-    fn options(&self) -> Options {
-        let default = Options::default();
-        let cutoff = match self.cutoff {
-            _ if self.off => Cutoff::Off,
-            Some(hz) => Cutoff::Hz(hz),
-            None => Cutoff::Auto,
-        };
-        let filter = if self.savitzky_golay {
-            Filter::SavitzkyGolay { window: self.window, order: self.order.unwrap_or(3) }
-        } else {
-            Filter::Butterworth { order: self.order.unwrap_or(4) }
-        };
-        Options {
-            cutoff,
-            filter,
-            resample: self.resample,
-            decimate: self.decimate.unwrap_or(0),
-            slow: self.slow.unwrap_or(default.slow),
-            torque_joints: self.joints.clone(),
-            trust_units: self.trust_units,
-            ..default
-        }
-    }
-}
+use crate::options::filled;
+use crate::work::{Observer, long};
 
 /// Prepares a log as `identify` does. Gives arrays of samples by coordinates, the weights of the low-pass that both sides of each
 /// equation pass, and the notes.
@@ -60,18 +20,18 @@ impl Preparation {
 pub fn prepare<'py>(
     py: Python<'py>,
     mechanism: &Bound<'py, Mechanism>,
-    path: PathBuf,
-    preparation: Preparation,
+    inputs: PyRef<'py, Inputs>,
+    name: String,
+    given: Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let built = mechanism.get().built();
-    let prepared = py
-        .detach(|| {
-            let map = preparation.map.as_deref().map(|text| ColumnMap::parse(text, "columns".to_owned()));
-            let source = Source { map: map.transpose()?, topic: preparation.topic.clone() };
-            let mut reader = open(&path, &source)?;
-            PreparedLog::new(built, reader.as_mut(), &preparation.options())?.whole()
-        })
-        .map_err(wrong)?;
+    let options: LogOptions = filled(&given)?;
+    let (observer, held, model) = (Observer::new(), inputs.held(), mechanism.get().model());
+    let (watched, read) = (Arc::clone(&observer), Arc::clone(&held));
+    let work = move || {
+        let context = Context { inputs: &*read, progress: &*watched };
+        options.prepare(&context, &model.mechanism, &name)
+    };
+    let prepared = long(py, &observer, None, work)?.map_err(|e| of_job(&e, &held))?;
     let (count, out) = (prepared.len(), PyDict::new(py));
     let widths = [("q", prepared.q), ("dq", prepared.v), ("ddq", prepared.a), ("tau", prepared.tau)];
     for (name, values) in widths.into_iter().chain([("tau_raw", prepared.tau_raw)]) {

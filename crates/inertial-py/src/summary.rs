@@ -1,19 +1,25 @@
 //! Summaries of logs: built from logs and arrays, merged, packed, and followed as a stream.
 
-use std::sync::atomic::AtomicBool;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{self, Equations, Measurements};
-use inertial_app::Model;
-use inertial_cli::Session;
+use inertial_app::logs::LogOptions;
+use inertial_app::unknowns::Unknowns;
+use inertial_app::{Context, Model, Silent, identify};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::{PyBytes, PyDict, PyType};
 
 use crate::arrays::{Array, Rows};
-use crate::calls::{long, session_with};
-use crate::{pool, wrong};
+use crate::errors::{LogError, of_job, wrong};
+use crate::inputs::{Held, Inputs};
+use crate::mechanism::Mechanism;
+use crate::options::filled;
+use crate::outcomes::to_python;
+use crate::pool;
+use crate::work::{Observer, long};
 
 /// Samples of a stream from which threads share the work, and the interpreter is released.
 const MANY: usize = 257;
@@ -21,7 +27,7 @@ const MANY: usize = 257;
 self_cell::self_cell!(
     /// Unknowns together with the model that they are of.
     struct Problem {
-        owner: Model,
+        owner: Arc<Model>,
         #[covariant]
         dependent: Equations,
     }
@@ -37,10 +43,11 @@ self_cell::self_cell!(
     }
 );
 
-/// The problem that arguments of `identify` describe.
-fn problem(arguments: &[String], label: &str, text: Option<&str>) -> PyResult<Problem> {
-    let model = inertial_cli::model(arguments, session_with(label, text)).map_err(wrong)?;
-    Problem::try_new(model, |m| inertial_cli::equations(arguments, m)).map_err(wrong)
+/// Unknowns that keyword arguments describe, with the texts that these name.
+fn problem(model: Arc<Model>, unknowns: &Unknowns, texts: &HashMap<String, String>) -> PyResult<Problem> {
+    let held = Held::of_texts(texts.clone());
+    let context = Context { inputs: &held, progress: &Silent };
+    Problem::try_new(model, |model| unknowns.equations(model, &context)).map_err(|e| of_job(&e, &held))
 }
 
 /// Names of what samples consist of.
@@ -75,17 +82,19 @@ fn measured<T>(
 /// What logs say of the unknowns: all that estimates need. Immutable.
 #[pyclass(frozen, module = "inertial._inertial")]
 pub struct Summary {
-    label: String,
-    text: Option<String>,
-    /// Arguments of `identify`: the model, no logs, and the options that the unknowns depend on.
-    arguments: Vec<String>,
+    mechanism: Py<Mechanism>,
+    /// Keyword arguments that say what the unknowns are and how logs are prepared.
+    given: Py<PyDict>,
+    /// Texts that these name.
+    texts: Arc<HashMap<String, String>>,
     value: Arc<estimation::Summary>,
     /// Made when arrays are first added, for all summaries that come from this one.
     problem: Arc<OnceLock<Problem>>,
 }
 
 /// The class of a summary, and the arguments that make it again.
-type Pickled<'py> = (Bound<'py, PyType>, (String, Option<String>, Vec<String>, Bound<'py, PyBytes>));
+type Pickled<'py> =
+    (Bound<'py, PyType>, (Py<Mechanism>, Py<PyDict>, HashMap<String, String>, Bound<'py, PyBytes>));
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic while it was held leaves a whole value: it is replaced in one step.
@@ -97,9 +106,10 @@ const MAGIC: &[u8] = b"inertial-summary-1\n";
 
 /// Unpacks a summary: packed bytes, or the JSON that `--summary-out` writes.
 fn unpack(state: &[u8]) -> PyResult<estimation::Summary> {
+    let damaged = |e: &dyn std::fmt::Display| LogError::new_err(format!("is no whole summary: {e}"));
     match state.strip_prefix(MAGIC) {
-        Some(packed) => postcard::from_bytes(packed).map_err(|e| wrong(format!("a damaged summary: {e}"))),
-        None => serde_json::from_slice(state).map_err(|e| wrong(format!("no summary: {e}"))),
+        Some(packed) => postcard::from_bytes(packed).map_err(|e| damaged(&e)),
+        None => serde_json::from_slice(state).map_err(|e| damaged(&e)),
     }
 }
 
@@ -109,21 +119,60 @@ impl Summary {
         (*self.value).clone()
     }
 
-    fn session(&self, stop: &Arc<AtomicBool>) -> Session {
-        Session { stop: Arc::clone(stop), ..session_with(&self.label, self.text.as_deref()) }
+    /// Those of the keyword arguments of an identification that its unknowns and the preparation of its logs depend on.
+    pub fn arguments<'py>(given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = [serde_json::to_value(Unknowns::default()), serde_json::to_value(LogOptions::default())];
+        let out = PyDict::new(given.py());
+        for fields in fields {
+            for name in fields.map_err(wrong)?.as_object().into_iter().flat_map(serde_json::Map::keys) {
+                if let Some(value) = given.get_item(name)? {
+                    out.set_item(name, value)?;
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The summary of an identification's logs.
+    pub fn found(
+        mechanism: &Bound<'_, Mechanism>,
+        given: Bound<'_, PyDict>,
+        texts: HashMap<String, String>,
+        value: estimation::Summary,
+    ) -> Self {
+        Self {
+            mechanism: mechanism.clone().unbind(),
+            given: given.unbind(),
+            texts: Arc::new(texts),
+            value: Arc::new(value),
+            problem: Arc::default(),
+        }
     }
 
     /// The same model and options with other content.
-    fn with_value(&self, value: estimation::Summary) -> Self {
-        let (label, text, arguments) = (self.label.clone(), self.text.clone(), self.arguments.clone());
-        Self { label, text, arguments, value: Arc::new(value), problem: Arc::clone(&self.problem) }
+    fn with_value(&self, py: Python<'_>, value: estimation::Summary) -> Self {
+        Self {
+            mechanism: self.mechanism.clone_ref(py),
+            given: self.given.clone_ref(py),
+            texts: Arc::clone(&self.texts),
+            value: Arc::new(value),
+            problem: Arc::clone(&self.problem),
+        }
     }
 
-    fn with_problem<T>(&self, work: impl FnOnce(&Equations<'_>) -> PyResult<T>) -> PyResult<T> {
+    fn options(&self, py: Python<'_>) -> PyResult<identify::Options> {
+        filled(self.given.bind(py))
+    }
+
+    fn with_problem<T>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Equations<'_>) -> PyResult<T>,
+    ) -> PyResult<T> {
         let problem = if let Some(made) = self.problem.get() {
             made
         } else {
-            let made = problem(&self.arguments, &self.label, self.text.as_deref())?;
+            let made = problem(self.mechanism.get().model(), &self.options(py)?.unknowns, &self.texts)?;
             self.problem.get_or_init(|| made)
         };
         work(problem.borrow_dependent())
@@ -134,27 +183,31 @@ impl Summary {
 impl Summary {
     /// Creates an empty summary, or one from packed bytes or JSON.
     #[new]
-    #[pyo3(signature = (label, text, arguments, state=None))]
+    #[pyo3(signature = (mechanism, given, texts, state=None))]
     fn new(
-        label: String,
-        text: Option<String>,
-        arguments: Vec<String>,
+        mechanism: Bound<'_, Mechanism>,
+        given: Bound<'_, PyDict>,
+        texts: HashMap<String, String>,
         state: Option<&[u8]>,
     ) -> PyResult<Self> {
-        let made = problem(&arguments, &label, text.as_deref())?;
+        let options: identify::Options = filled(&given)?;
+        let made = problem(mechanism.get().model(), &options.unknowns, &texts)?;
+        options.log.check().map_err(|e| of_job(&e, &Held::default()))?;
         let value = match state {
             None => estimation::Summary::empty(made.borrow_dependent()),
             Some(state) => unpack(state)?,
         };
         value.check(made.borrow_dependent()).map_err(wrong)?;
-        let problem = Arc::new(OnceLock::from(made));
-        Ok(Self { label, text, arguments, value: Arc::new(value), problem })
+        let mut out = Self::found(&mechanism, given, texts, value);
+        out.problem = Arc::new(OnceLock::from(made));
+        Ok(out)
     }
 
     fn __reduce__(slf: Bound<'_, Self>) -> PyResult<Pickled<'_>> {
-        let own = slf.get();
-        let state = own.to_bytes(slf.py(), true)?;
-        Ok((slf.get_type(), (own.label.clone(), own.text.clone(), own.arguments.clone(), state)))
+        let (own, py) = (slf.get(), slf.py());
+        let state = own.to_bytes(py, true)?;
+        let (mechanism, given) = (own.mechanism.clone_ref(py), own.given.clone_ref(py));
+        Ok((slf.get_type(), (mechanism, given, (*own.texts).clone(), state)))
     }
 
     /// As --summary-out writes it.
@@ -172,20 +225,16 @@ impl Summary {
         Ok(PyBytes::new(py, &[MAGIC, &packed.map_err(wrong)?].concat()))
     }
 
+    /// Texts that the keyword arguments name.
     #[getter]
-    fn label(&self) -> &str {
-        &self.label
-    }
-
-    #[getter]
-    fn text(&self) -> Option<&str> {
-        self.text.as_deref()
+    fn texts(&self) -> HashMap<String, String> {
+        (*self.texts).clone()
     }
 
     /// Names of the unknowns: base parameters, then terms of the joints.
     #[getter]
-    fn names(&self) -> PyResult<Vec<String>> {
-        self.with_problem(|equations| Ok(equations.names.clone()))
+    fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with_problem(py, |equations| Ok(equations.names.clone()))
     }
 
     /// Number of samples.
@@ -195,17 +244,24 @@ impl Summary {
     }
 
     /// This summary and further logs, prepared as `identify` does, with the notes on them.
-    fn with_logs(&self, py: Python<'_>, logs: Vec<String>) -> PyResult<(Self, Vec<String>)> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let session = self.session(&stop);
-        let mut arguments = self.arguments.clone();
-        // The arguments are: identify, the model, a stand-in for the logs, and options.
-        arguments.splice(2..3, logs);
-        let (more, notes) =
-            long(py, &stop, move || inertial_cli::summarize(&arguments, session))?.map_err(wrong)?;
+    #[pyo3(signature = (inputs, logs, tell=None))]
+    fn with_logs(
+        &self,
+        py: Python<'_>,
+        inputs: PyRef<'_, Inputs>,
+        logs: Vec<String>,
+        tell: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<(Self, Vec<String>)> {
+        let (observer, model) = (Observer::new(), self.mechanism.get().model());
+        let held = Arc::new((*inputs.held()).clone().with_texts(&self.texts));
+        let options = identify::Options { logs, ..self.options(py)? };
+        let (watched, read) = (Arc::clone(&observer), Arc::clone(&held));
+        let work =
+            move || identify::summarize(&model, &options, &Context { inputs: &*read, progress: &*watched });
+        let more = long(py, &observer, tell.as_ref(), work)?.map_err(|e| of_job(&e, &held))?;
         let mut value = self.value();
         value.merge(&more).map_err(wrong)?;
-        Ok((self.with_value(value), notes))
+        Ok((self.with_value(py, value), observer.notes()))
     }
 
     /// This summary and further samples as they are, without filtering.
@@ -218,7 +274,7 @@ impl Summary {
         tau: Array<'py>,
     ) -> PyResult<Self> {
         let pool = pool::shared(py)?;
-        let more = self.with_problem(|equations| {
+        let more = self.with_problem(py, |equations| {
             let rows = Rows::new(PARTS, [q, dq, ddq, tau], widths(equations))?;
             let (slices, count) = (rows.slices()?, rows.count);
             let take = |data: &Measurements<'_>| estimation::Summary::new(equations, data);
@@ -230,33 +286,38 @@ impl Summary {
         })?;
         let mut value = self.value();
         value.merge(&more).map_err(wrong)?;
-        Ok(self.with_value(value))
+        Ok(self.with_value(py, value))
     }
 
     /// This summary and others of the same model and options.
-    fn merged(&self, others: Vec<Py<Self>>) -> PyResult<Self> {
+    fn merged(&self, py: Python<'_>, others: Vec<Py<Self>>) -> PyResult<Self> {
         let mut value = self.value();
         for other in &others {
             value.merge(&other.get().value).map_err(wrong)?;
         }
-        Ok(self.with_value(value))
+        Ok(self.with_value(py, value))
     }
 
-    /// Residuals of given values of the unknowns, as the JSON of `validate`.
-    fn residuals(&self, values: PyReadonlyArray1<'_, f64>) -> PyResult<String> {
+    /// Residuals of given values of the unknowns, as `validate` gives them.
+    fn residuals<'py>(
+        &self,
+        py: Python<'py>,
+        values: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let values = values.as_slice().map_err(wrong)?;
-        let found = self
-            .with_problem(|equations| estimation::validate(equations, &self.value, values).map_err(wrong))?;
-        serde_json::to_string(&found).map_err(wrong)
+        let found = self.with_problem(py, |equations| {
+            estimation::validate(equations, &self.value, values).map_err(wrong)
+        })?;
+        to_python(py, &found)
     }
 }
 
 /// An estimate that follows a stream of samples and forgets old ones.
 #[pyclass(frozen, module = "inertial._inertial")]
 pub struct Online {
-    label: String,
-    text: Option<String>,
-    arguments: Vec<String>,
+    mechanism: Py<Mechanism>,
+    given: Py<PyDict>,
+    texts: HashMap<String, String>,
     dynamics: InverseDynamics,
     /// Numbers per sample.
     widths: [usize; 4],
@@ -266,13 +327,20 @@ pub struct Online {
 #[pymethods]
 impl Online {
     #[new]
-    fn new(label: String, text: Option<String>, arguments: Vec<String>, forgetting: f64) -> PyResult<Self> {
-        let problem = problem(&arguments, &label, text.as_deref())?;
+    fn new(
+        mechanism: Bound<'_, Mechanism>,
+        given: Bound<'_, PyDict>,
+        texts: HashMap<String, String>,
+        forgetting: f64,
+    ) -> PyResult<Self> {
+        let options: identify::Options = filled(&given)?;
+        let problem = problem(mechanism.get().model(), &options.unknowns, &texts)?;
         let dynamics = InverseDynamics::new(&problem.borrow_owner().mechanism);
         let stream =
             Stream::try_new(problem, |p| Followed::new(p.borrow_dependent(), forgetting)).map_err(wrong)?;
         let widths = widths(stream.borrow_owner().borrow_dependent());
-        Ok(Self { label, text, arguments, dynamics, widths, stream: Mutex::new(stream) })
+        let (mechanism, given) = (mechanism.unbind(), given.unbind());
+        Ok(Self { mechanism, given, texts, dynamics, widths, stream: Mutex::new(stream) })
     }
 
     /// Number of samples.
@@ -308,9 +376,9 @@ impl Online {
     }
 
     /// What the samples so far say, the older the less.
-    fn to_summary(&self) -> Summary {
+    fn to_summary(&self, py: Python<'_>) -> Summary {
         let value = lock(&self.stream).borrow_dependent().summary();
-        let (label, text, arguments) = (self.label.clone(), self.text.clone(), self.arguments.clone());
-        Summary { label, text, arguments, value: Arc::new(value), problem: Arc::default() }
+        let (mechanism, given) = (self.mechanism.bind(py), self.given.bind(py).clone());
+        Summary::found(mechanism, given, self.texts.clone(), value)
     }
 }

@@ -24,6 +24,13 @@ def program(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
 
 
+def write_parquet(path, log: dict[str, np.ndarray]) -> None:
+    """Writes a log as a Parquet file."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table(log), path)
+
+
 def motion(robot: inertial.Mechanism, count: int, rate: float = 200.0, seed: int = 0) -> dict[str, np.ndarray]:
     """A log of a smooth motion of all joints with the torques that the model gives."""
     rng = np.random.default_rng(seed)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 import multiprocessing
+import re
 import subprocess
 import sys
+import tempfile
 import textwrap
 import typing
 
 import numpy as np
 import pytest
-from conftest import motion, stacked
+from conftest import motion, stacked, write_parquet
 
 import inertial
 
@@ -70,6 +72,71 @@ def test_numbers_of_numpy(arm, log):
     assert inertial.analyze("builtin:puma560", gravity=np.array([0, 0, -9.81])).rank == 36
 
 
+def test_words_of_options_are_those_of_the_types(arm):
+    """Literals of the keyword arguments are the words that the options in Rust have."""
+    compared = 0
+    for function in FUNCTIONS:
+        told = dict(reversed(inertial._inertial.options(function.__name__)))
+        for name, parameter in inspect.signature(function).parameters.items():
+            words = re.search(r"\[possible values: (.*)\]$", told.get(name, ""))
+            literals = [w for kind in typing.get_args(parameter.annotation) for w in typing.get_args(kind) if isinstance(w, str)]
+            if words is None:
+                assert not literals or name in {"cutoff"}, (function, name)
+                continue
+            expected = words[1].split(", ")
+            # Names of solvers are estimators too.
+            assert literals[: len(expected)] == expected and (len(literals) == len(expected) or name == "estimator"), (function, name)
+            compared += 1
+    assert compared > 15
+    with pytest.raises(inertial.OptionError, match="cutoff=nan: expected a finite number"):
+        inertial.identify(arm, {}, cutoff=float("nan"))
+    with pytest.raises(inertial.OptionError, match="gravity= invalid length 2, expected an array of length 3"):
+        inertial.Mechanism.builtin("arm7", gravity=(0.0, 1.0))
+    with pytest.raises(inertial.OptionError, match="friction= has no meaning together with the other options"):
+        inertial.identify("builtin:space-dual-arm", {"t": [0.0]}, measured="momentum", friction="viscous")
+    with pytest.raises(inertial.OptionError, match="prior_weight=: expected a number above zero"):
+        inertial.identify(arm, {"t": [0.0]}, prior_weight=-1)
+    with pytest.raises(inertial.OptionError, match="solver=: only the estimator consistent has solvers"):
+        inertial.identify(arm, {"t": [0.0]}, estimator="ols", solver="manifold")
+
+
+def test_arrays_pass_through_no_file(arm, log, monkeypatch, tmp_path):
+    """Everything that is in memory stays there."""
+
+    def refuse(*arguments, **options):
+        raise AssertionError("a temporary file")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    monkeypatch.chdir(tmp_path)
+    robot = inertial.Mechanism.builtin("planar-2r")
+    motion = inertial.design(robot, duration=4, starts=1, iterations=2)
+    simulated = inertial.simulate(robot, motion)
+    found = inertial.identify(robot, simulated, friction="viscous", coupling="none", columns={"t": "t"})
+    assert inertial.validate(found, simulated).relative_rms == pytest.approx(found.fit_relative_rms, rel=1e-9)
+    assert found.mechanism.nv == 2 and inertial.prepare(robot, simulated).rate > 0
+    earlier = inertial.Summary(robot, friction="viscous", coupling="none", columns={"t": "t"}).add(simulated)
+    again = inertial.design(robot, duration=4, starts=1, iterations=2, friction="viscous", prior_summary=earlier)
+    assert again.rank == 6
+    assert not list(tmp_path.iterdir())
+
+
+def test_progress_is_told(arm, capsys):
+    told = []
+    inertial.design(arm, duration=10, starts=2, iterations=3, progress=lambda done, total: told.append((done, total)))
+    assert told and all(0 <= done <= total == 6 for done, total in told) and told == sorted(told)
+
+    def stop(done, total):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        inertial.design(arm, duration=10, starts=1000, iterations=1000, progress=stop)
+    inertial.design("builtin:arm7", duration=10, starts=2, iterations=3, progress=True)
+    assert "design: " in capsys.readouterr().err
+    with pytest.raises(TypeError, match="progress=: expected True, False, None or a function, not str"):
+        inertial.identify(arm, {"t": [0.0]}, progress="bar")
+
+
 def test_arrays_are_logs(arm, log):
     expected = inertial.identify(arm, log, friction="viscous")
     arrays = {key: stacked(log, arm, key) for key in ("q", "dq", "ddq", "tau")}
@@ -111,7 +178,7 @@ def test_addresses_and_patterns(tmp_path, arm):
     fsspec = pytest.importorskip("fsspec")
     for k in range(3):
         log = motion(arm, 500, seed=k)
-        inertial._inertial.write_log(tmp_path / f"log{k}.parquet", list(log), list(log.values()))
+        write_parquet(tmp_path / f"log{k}.parquet", log)
     paths = [tmp_path / f"log{k}.parquet" for k in range(3)]
     expected = inertial.identify(arm, paths).to_dict()
     assert inertial.identify(arm, tmp_path / "log*.parquet").to_dict() == expected
@@ -134,7 +201,7 @@ def test_pages_keep_the_secrets_of_the_process(tmp_path):
     call = [sys.executable, "-c", textwrap.dedent(script), "--password", "hunter2"]
     subprocess.run(call, cwd=tmp_path, check=True)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "hunter2" not in page and "inertial analyze builtin:planar-2r" in page
+    assert "hunter2" not in page and "inertial.analyze('builtin:planar-2r', report='page.html')" in page
 
 
 def _child(queue, arm, log):

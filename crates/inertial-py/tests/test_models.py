@@ -73,6 +73,7 @@ def test_results_are_written_saved_and_taken_as_models(tmp_path, urdf):
     found.save(tmp_path / "found")
     again = inertial.load(tmp_path / "found")
     assert again.to_dict() == found.to_dict()
+    assert np.array_equal(again.covariance, found.covariance) and again.names == found.names
     q = np.zeros(2)
     assert np.array_equal(again.predict(q, q, q), found.predict(q, q, q))
     assert again.residuals(log).relative_rms == found.residuals(log).relative_rms
@@ -85,7 +86,16 @@ def test_values_as_arrays(arm, log):
     found = inertial.identify(arm, log, friction="viscous", covariance=True, estimator="wls")
     n, rotors = found.rank, sum("rotor_inertia" in joint.std_errors for joint in found.joints)
     assert rotors == 5 and len(found.names) == len(found.theta) == n + 7 + rotors and found.names[n] == f"{found.joints[0].name}.viscous"
-    assert np.allclose(np.sqrt(np.diag(found.covariance)), found.std_errors[:n], rtol=1e-6)
+    assert found.covariance.shape == (len(found.names),) * 2 and np.array_equal(found.covariance, found.covariance.T)
+    # The covariance is that of the estimate, whichever estimator it is of.
+    for result in (found, inertial.identify(arm, log, friction="viscous", covariance=True)):
+        errors = dict(zip(result.names, result.std_errors, strict=True))
+        told = {p.name: p.std_error for p in result.base_parameters}
+        told |= {f"{joint.name}.{term}": x for joint in result.joints for term, x in joint.std_errors.items()}
+        assert told.keys() == errors.keys() and all(told[name] == pytest.approx(errors[name], rel=1e-12) for name in told)
+        assert np.array_equal(np.sqrt(np.diag(result.covariance)), result.std_errors)
+        assert np.array_equal(result["covariance"], result.covariance[:n, :n])
+        assert np.array_equal(result.theta[:n], [p.value for p in result.base_parameters])
     assert found.bodies["link2"].name == "link2" == found.bodies[1].name
     with pytest.raises(KeyError, match="there are link1"):
         found.bodies["hand"]

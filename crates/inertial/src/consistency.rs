@@ -26,7 +26,7 @@ pub const DEFAULT_TOLERANCE: f64 = 1e-6;
 const SHIFT_ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 /// Violated condition of physical consistency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Violation {
     /// The mass is negative, or zero while other parameters are not.

@@ -10,6 +10,7 @@ use inertial::excitation::{
 };
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, Mechanism};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, Friction, Goal, Shape};
@@ -20,7 +21,7 @@ pub use outcome::{Format, ModelSize, Outcome, Reached};
 use subject::{on_plate, room, subject};
 
 /// Options of a design.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Length of the motion (s).
@@ -29,6 +30,7 @@ pub struct Options {
     pub rate: f64,
     /// Basis of the trajectory; by default a Fourier series, for a free flight velocities at knots.
     #[serde(with = "choice::optional")]
+    #[schemars(with = "Option<choice::Words<Shape>>")]
     pub trajectory: Option<Shape>,
     /// Harmonics of a Fourier series; by default one for each two seconds, 5 to 12.
     pub harmonics: Option<usize>,
@@ -36,11 +38,13 @@ pub struct Options {
     pub intervals: Option<usize>,
     /// What is to be small.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<Goal>")]
     pub criterion: Goal,
     /// Weight of the speeds in the criterion `paper`.
     pub weight: f64,
     /// What the sensors give; by default joint torques, with a floating base both.
     #[serde(with = "choice::optional")]
+    #[schemars(with = "Option<choice::Words<Measured>>")]
     pub measured: Option<Measured>,
     /// Joints that have a torque sensor; all where absent.
     pub joints: Option<Vec<String>>,
@@ -49,6 +53,7 @@ pub struct Options {
     pub noise: Vec<Setting>,
     /// Friction that will be estimated.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<Friction>")]
     pub friction: Friction,
     /// Friction at rest above that of sliding that a design for Stribeck friction is made about: force, speed, exponent.
     pub stribeck: Option<[f64; 3]>,
@@ -80,6 +85,7 @@ pub struct Options {
     pub robust: Vec<String>,
     /// How several models count.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<Robust>")]
     pub robust_by: Robust,
     /// Searches from different random motions.
     pub starts: usize,

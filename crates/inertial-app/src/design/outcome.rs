@@ -4,6 +4,7 @@ use std::path::Path;
 
 use inertial::excitation::{Certificate, Coordinate, Design, Trajectory, Usage};
 use inertial::mechanism::BodyKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::subject::{effort, measured};
@@ -11,9 +12,13 @@ use super::{Options, moving, rests};
 use crate::note::as_flag;
 use crate::{Error, Model, Note, Result};
 
+const SCHEMA: &str = "inertial/design/1";
+
 /// A designed motion and what it will show.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
+    /// Schema of the object.
+    #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
     /// The robot.
     pub model: ModelSize,
@@ -52,7 +57,7 @@ pub struct Outcome {
 }
 
 /// Size of a model.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ModelSize {
     /// Its name.
     pub name: String,
@@ -63,13 +68,15 @@ pub struct ModelSize {
 }
 
 /// Value of the criterion.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Reached {
     /// Its name.
     pub name: &'static str,
-    /// Its value for this motion.
+    /// Its value for this motion; null where it is infinite.
+    #[schemars(with = "Option<f64>")]
     pub value: f64,
     /// Its value for the best motion of each search.
+    #[schemars(with = "Vec<Option<f64>>")]
     pub searches: Vec<f64>,
 }
 
@@ -90,7 +97,7 @@ impl Outcome {
             notes.push(Note::EndedEarly);
         }
         Self {
-            schema: "inertial/design/1",
+            schema: SCHEMA,
             model: ModelSize {
                 name: mechanism.name().to_owned(),
                 bodies: mechanism.bodies().iter().filter(|b| b.kind == BodyKind::Link).count(),

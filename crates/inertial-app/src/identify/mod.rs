@@ -8,6 +8,7 @@ use inertial::estimation::{
     Equations, Huber, Identification, IdentifyOptions, Summary, identify, identify_robust,
 };
 use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, analyze};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::curves::{Curves, Piece};
@@ -20,7 +21,7 @@ pub use written::check_writable;
 pub(crate) use written::written;
 
 /// Options of an identification.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Logs or summaries to identify from.
@@ -69,7 +70,7 @@ pub(crate) fn check_holdout(holdout: Option<f64>, validate: &[String]) -> Result
 }
 
 /// Parameters of a robot, with what judges them.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The estimate.
     #[serde(flatten)]

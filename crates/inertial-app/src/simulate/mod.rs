@@ -2,15 +2,15 @@
 
 mod ros;
 mod run;
+mod sink;
 mod table;
 mod trajectory;
-
-use std::io::Write;
 
 use inertial::dynamics::ClosedMechanism;
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, Mechanism};
 use inertial::simulation::{JointForces, PoseRule, Sensors};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, JointForcesOf};
@@ -19,11 +19,12 @@ use crate::note::as_flag;
 use crate::progress::Unit;
 use crate::setting::Setting;
 use crate::{Context, Located, Model, Note, Result, ensure_option};
+pub use sink::{Csv, RowSink};
 use table::Table;
 use trajectory::Source;
 
 /// Options of a simulation.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Name of the trajectory: CSV, a ROS `JointTrajectory` in YAML, or coefficients in JSON or TOML.
@@ -34,6 +35,7 @@ pub struct Options {
     pub waypoints: bool,
     /// What the sensors give; by default joint torques, with a floating base both.
     #[serde(with = "choice::optional")]
+    #[schemars(with = "Option<choice::Words<Measured>>")]
     pub measured: Option<Measured>,
     /// Joints that have a torque sensor; empty for all.
     pub joints: Vec<String>,
@@ -49,11 +51,13 @@ pub struct Options {
     pub seed: u64,
     /// Friction, damping and springs of the joints.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<JointForcesOf>")]
     pub friction: JointForcesOf,
     /// Total momentum of a free flight, world frame (N s, N m s); zero where absent.
     pub momentum: Option<[f64; 6]>,
     /// How the pose of a free flight follows from its twist.
     #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<PoseRule>")]
     pub pose: PoseRule,
     /// Whether motion beyond the limits of the joints is simulated too.
     pub ignore_limits: bool,
@@ -72,7 +76,7 @@ impl Options {
 }
 
 /// Kind of simulation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// The motion is given, the forces follow.
@@ -84,7 +88,7 @@ pub enum Mode {
 }
 
 /// How well the laws of mechanics are kept; what does not apply is left out.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Drift {
     /// Change of energy less work (J), at most.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,9 +107,13 @@ pub struct Drift {
     pub closure: Option<f64>,
 }
 
+const SCHEMA: &str = "inertial/simulation/1";
+
 /// A simulated log, without its samples.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
+    /// Schema of the object.
+    #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
     /// The robot.
     pub model: Summary,
@@ -129,12 +137,12 @@ pub struct Outcome {
     pub warnings: Vec<String>,
 }
 
-/// Simulates; the log goes to `out` as CSV.
+/// Simulates; the samples go to `out`.
 pub fn run(
     model: &Model,
     options: &Options,
     context: &Context<'_>,
-    out: Option<&mut dyn Write>,
+    out: Option<&mut dyn RowSink>,
 ) -> Result<Outcome> {
     options.check()?;
     let mechanism = &model.mechanism;
@@ -185,7 +193,7 @@ pub fn run(
     let (start, end) = times.span();
     notes.iter().for_each(|note| context.note(note));
     Ok(Outcome {
-        schema: "inertial/simulation/1",
+        schema: SCHEMA,
         model: Summary::new(&closed),
         mode,
         measured: measured.name(),

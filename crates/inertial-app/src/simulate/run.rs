@@ -1,7 +1,5 @@
 //! The three kinds of simulation, sample by sample.
 
-use std::io::Write;
-
 use inertial::dynamics::ClosedMechanism;
 use inertial::mechanism::Mechanism;
 use inertial::simulation::{
@@ -11,6 +9,7 @@ use inertial::spatial::Force;
 use nalgebra::{Matrix3, Vector3};
 
 use super::Drift;
+use super::sink::RowSink;
 use super::table::Table;
 use crate::{Context, Error, Located, Result, ensure};
 
@@ -79,53 +78,33 @@ impl Times {
     }
 }
 
-/// Where samples go.
+/// Rows of sensor readings on their way to a sink.
 pub struct Output<'o> {
     table: Table,
     sensors: Sensors,
-    sink: Option<&'o mut dyn Write>,
+    sink: Option<&'o mut dyn RowSink>,
     row: Vec<f64>,
-    line: Vec<u8>,
 }
 
 impl<'o> Output<'o> {
-    /// Writes the header.
-    pub fn new(table: Table, sensors: Sensors, mut sink: Option<&'o mut dyn Write>) -> Result<Self> {
+    /// Creates an output and hands the names of the columns to the sink.
+    pub fn new(table: Table, sensors: Sensors, mut sink: Option<&'o mut dyn RowSink>) -> Result<Self> {
         if let Some(sink) = &mut sink {
-            let header: Vec<String> = table.names().iter().map(|n| field(n)).collect();
-            writeln!(sink, "{}", header.join(","))?;
+            sink.names(table.names())?;
         }
-        Ok(Self { table, sensors, sink, row: Vec::new(), line: Vec::new() })
+        Ok(Self { table, sensors, sink, row: Vec::new() })
     }
 
     fn write(&mut self, t: f64, reading: &Reading) -> Result<()> {
         let Some(sink) = &mut self.sink else { return Ok(()) };
         self.table.row(t, reading, &mut self.row);
         self.sensors.measure(&mut self.row);
-        self.line.clear();
-        for (k, x) in self.row.iter().enumerate() {
-            if k > 0 {
-                self.line.push(b',');
-            }
-            // The shortest digits that give the same number again.
-            write!(self.line, "{x:?}")?;
-        }
-        self.line.push(b'\n');
-        Ok(sink.write_all(&self.line)?)
+        sink.row(&self.row)
     }
 
     /// Names of the columns.
     pub fn names(&self) -> &[String] {
         self.table.names()
-    }
-}
-
-/// A CSV field, quoted where it must be.
-fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
     }
 }
 

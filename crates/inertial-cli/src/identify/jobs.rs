@@ -4,12 +4,8 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use inertial::estimation::{Fleet, Summary};
 use inertial_app::disk::OutputFiles;
-use inertial_app::{
-    fleet as of_fleet, flight as of_flight, follow as of_stream, gains, identify as job,
-    payload as of_payload,
-};
+use inertial_app::{flight as of_flight, follow as of_stream, gains, identify as job, payload as of_payload};
 use inertial_report::{identification as text, momentum, page};
 use serde::Serialize;
 
@@ -42,7 +38,7 @@ fn add(files: &mut OutputFiles, path: Option<&Path>, text: Option<&String>) -> R
 
 /// From forces, with the gains of drives where they are asked for.
 pub fn identify(args: &Args, shell: &Shell) -> Result<Answer> {
-    let model = args.load(shell)?;
+    let model = args.load()?;
     let context = shell.context();
     let options = args.identify_options()?;
     let mut outcome = match args.gains {
@@ -65,7 +61,7 @@ pub fn identify(args: &Args, shell: &Shell) -> Result<Answer> {
 
 /// Only what a link carries.
 pub fn payload(args: &Args, link: &str, shell: &Shell) -> Result<Answer> {
-    let model = args.load(shell)?;
+    let model = args.load()?;
     let context = shell.context();
     let options = args.payload_options(link)?;
     let mut outcome = of_payload::run(&model, &options, &context)?;
@@ -81,7 +77,7 @@ pub fn payload(args: &Args, link: &str, shell: &Shell) -> Result<Answer> {
 /// From momentum.
 pub fn flight(args: &Args, shell: &Shell) -> Result<Answer> {
     ensure!(args.summary_out.is_none(), "--summary-out: there are no summaries of momentum");
-    let model = args.load(shell)?;
+    let model = args.load()?;
     let context = shell.context();
     let options = args.flight_options()?;
     let mut outcome = of_flight::run(&model, &options, &context)?;
@@ -98,7 +94,7 @@ pub fn flight(args: &Args, shell: &Shell) -> Result<Answer> {
 pub fn follow(args: &Args, stream: &str, shell: &Shell) -> Result<Answer> {
     ensure!(!args.pictures.wanted(), "--follow draws nothing: a stream has no end");
     ensure!(args.model != "-" || stream != "-", "the model and the stream cannot both be standard input");
-    let model = args.load(shell)?;
+    let model = args.load()?;
     let context = shell.context();
     let name = inertial_app::model::label(stream);
     let input = inertial_app::Located::at(context.inputs.open(stream), &name)?;
@@ -117,15 +113,4 @@ pub fn follow(args: &Args, stream: &str, shell: &Shell) -> Result<Answer> {
     failed?;
     done?;
     Ok(Answer::Yes)
-}
-
-/// Robots of one type, identified together; some carry something of their own on the link of `--payload`. `--out` takes what they
-/// have in common.
-pub fn fleet(args: &Args, robots: &[Summary], carries: &[bool], shell: &Shell) -> Result<Fleet> {
-    let model = args.load(shell)?;
-    let outcome = of_fleet::run(&model, robots, carries, &args.fleet_options()?, &shell.context())?;
-    if let (Some(path), Some(text)) = (&args.out, &outcome.model) {
-        shell.write_file(path, text)?;
-    }
-    Ok(outcome.result)
 }

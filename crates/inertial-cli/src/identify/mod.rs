@@ -4,16 +4,16 @@ mod jobs;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use inertial::estimation::PriorKind;
 use inertial::identifiability::Measured;
 use inertial_app::choice::{Choice, Coupling, Estimator, Friction, Positions, Solver};
-use inertial_app::estimate::Estimate;
+use inertial_app::estimate::{Estimate, SOLVERS_AS_ESTIMATORS};
 use inertial_app::gains::Payload;
 use inertial_app::setting::Setting;
 use inertial_app::unknowns::Unknowns;
-use inertial_app::{Model, fleet, flight, follow, gains, identify, payload};
+use inertial_app::{Disk, Model, flight, follow, gains, identify, payload};
 
 use crate::options::{LogArgs, ModelArgs, OUTPUT, choice, fraction, positive};
 use crate::output::Answer;
@@ -160,7 +160,7 @@ pub struct Args {
     joint_model: Option<String>,
     /// Estimator [default: consistent; from momentum eiv, without --noise ols]
     #[arg(long, value_name = "ESTIMATOR", value_parser = estimator(), help_heading = ESTIMATION)]
-    estimator: Option<EstimatorWord>,
+    estimator: Option<String>,
     /// Solver of the consistent estimator [default: barrier]
     #[arg(long, value_name = "SOLVER", value_parser = choice::<Solver>(), help_heading = ESTIMATION,
           hide_short_help = true)]
@@ -247,32 +247,17 @@ pub struct Args {
     options: ModelArgs,
 }
 
-/// An estimator as the command line names it: the consistent one also by its solver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct EstimatorWord {
-    estimator: Estimator,
-    solver: Option<Solver>,
-}
-
-/// Names of solvers as estimators, from before solvers had an option of their own.
-const SOLVERS: [(&str, Solver); 3] =
-    [("lmi", Solver::Barrier), ("manifold", Solver::Manifold), ("log-cholesky", Solver::LogCholesky)];
-
-fn estimator() -> impl TypedValueParser<Value = EstimatorWord> {
+/// Reads the word of an estimator; names of solvers are estimators too.
+fn estimator() -> impl TypedValueParser<Value = String> {
     let own = Estimator::ALL.iter().map(|(_, word, about)| PossibleValue::new(*word).help(*about));
-    let solvers = SOLVERS.iter().map(|(word, _)| PossibleValue::new(*word).hide(true));
-    PossibleValuesParser::new(own.chain(solvers)).try_map(|word| {
-        let solver = SOLVERS.iter().find(|(own, _)| *own == word).map(|(_, solver)| *solver);
-        let estimator = solver.map(|_| Estimator::Consistent).or_else(|| Estimator::from_word(&word));
-        let known = estimator.map(|estimator| EstimatorWord { estimator, solver });
-        known.ok_or_else(|| format!("'{word}' is not an estimator"))
-    })
+    let solvers = SOLVERS_AS_ESTIMATORS.iter().map(|(word, _)| PossibleValue::new(*word).hide(true));
+    PossibleValuesParser::new(own.chain(solvers))
 }
 
 impl Args {
     /// Loads the model.
-    pub fn load(&self, shell: &Shell) -> Result<Model> {
-        Ok(Model::load(&self.model, &self.options.options(), shell)?)
+    pub fn load(&self) -> Result<Model> {
+        Ok(Model::load(&self.model, &self.options.options(), &Disk)?)
     }
 
     /// What the unknowns are.
@@ -287,32 +272,17 @@ impl Args {
     }
 
     fn estimate(&self) -> Result<Estimate> {
-        let named = self.estimator.and_then(|e| e.solver);
-        let solver = match (named, self.solver) {
-            (Some(named), Some(solver)) if named != solver => {
-                bail!(
-                    "--solver {}: --estimator names another solver; use --estimator consistent",
-                    solver.word()
-                )
-            }
-            (named, solver) => named.or(solver).unwrap_or_default(),
-        };
-        let estimator = self.estimator.map(|e| e.estimator);
-        ensure!(
-            self.solver.is_none() || matches!(estimator, None | Some(Estimator::Consistent)),
-            "--solver: only --estimator consistent has solvers"
-        );
-        Ok(Estimate {
-            // A solver says which estimator is meant where momentum has another default.
-            estimator: estimator.or(self.solver.map(|_| Estimator::Consistent)),
-            solver,
+        let mut out = Estimate {
             prior: self.prior.clone(),
             prior_weight: self.prior_weight,
             prior_kind: self.prior_kind,
             bounds: self.bounds.clone(),
             essential: self.essential,
             covariance: self.covariance,
-        })
+            ..Estimate::default()
+        };
+        out.choose(self.estimator.as_deref(), self.solver)?;
+        Ok(out)
     }
 
     /// Options of an identification from forces.
@@ -326,16 +296,6 @@ impl Args {
             log: self.log.options(),
             write: self.out.is_some(),
             draw: self.pictures.wanted(),
-        })
-    }
-
-    /// Options of the identification of a fleet.
-    pub fn fleet_options(&self) -> Result<fleet::Options> {
-        Ok(fleet::Options {
-            unknowns: self.unknowns(),
-            estimate: self.estimate()?,
-            payload: self.payload.clone(),
-            write: self.out.is_some(),
         })
     }
 
@@ -405,5 +365,3 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     );
     jobs::identify(args, shell)
 }
-
-pub use jobs::fleet;

@@ -71,7 +71,6 @@ const WRITERS: usize = 4;
 const HEADER_TIME: Duration = Duration::from_secs(10);
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
-    ensure!(!shell.is_called(), "serve needs a browser: call the other commands instead");
     ensure!(args.max_upload > 0, "--max-upload must be above zero");
     ensure!(args.time_limit > 0, "--time-limit must be above zero");
     ensure!((1..=64).contains(&args.parallel), "--parallel must be from 1 to 64");

@@ -25,14 +25,22 @@ pub struct Source {
 
 /// Opens a log: CSV, CSV.gz, Parquet or MCAP, recognized by the content. `-` is standard input.
 pub fn open(path: &Path, source: &Source) -> Result<Box<dyn Reader>> {
-    let name = path.display().to_string();
-    let reader = if name == "-" {
-        from_pipe(std::io::stdin(), "standard input".to_owned(), source)
-    } else {
-        let file = File::open(path)
-            .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
-        from_file(file, name, source)
-    }?;
+    if path == Path::new("-") {
+        let reader = from_pipe(std::io::stdin(), "standard input".to_owned(), source)?;
+        return mapped(reader, source);
+    }
+    open_as(path, path.display().to_string(), source)
+}
+
+/// Opens a file of any format that messages call by another name, such as a copy of a file of a store.
+pub fn open_as(path: &Path, name: String, source: &Source) -> Result<Box<dyn Reader>> {
+    let file = File::open(path)
+        .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
+    mapped(from_file(file, name, source)?, source)
+}
+
+/// The reader with the column map, where there is one.
+fn mapped(reader: Box<dyn Reader>, source: &Source) -> Result<Box<dyn Reader>> {
     Ok(match &source.map {
         Some(map) => Box::new(map.apply(reader)?),
         None => reader,

@@ -14,7 +14,7 @@ and what are they, given what was measured, so that every body can exist::
     found.model.predict(q, dq, ddq)
 
 Functions and options have the names and meaning of the program's (``inertial identify --help``), with ``_`` for ``-``.
-What is wrong with an input is said by :class:`Error` and its subclasses in :mod:`inertial.errors`, in the program's words.
+What is wrong with an input is said by :class:`Error` and its subclasses in :mod:`inertial.errors`.
 """
 
 from __future__ import annotations

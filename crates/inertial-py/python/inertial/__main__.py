@@ -1,19 +1,25 @@
-"""The program itself: ``python -m inertial`` is ``inertial``."""
+"""Runs the program: ``python -m inertial`` is ``inertial``, where the program is installed beside the package."""
 
 from __future__ import annotations
 
-import signal
+import os
+import shutil
+import subprocess
 import sys
+import sysconfig
 
-from . import _inertial
 
-
-def main() -> None:
+def main() -> int:
     """Run the program on the process's arguments."""
-    # The program answers Ctrl-C itself; Python would only remember it until the program ends.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    sys.exit(_inertial.main(["inertial", *sys.argv[1:]]))
+    folder = sysconfig.get_path("scripts")
+    program = shutil.which("inertial", path=folder) or shutil.which("inertial")
+    if program is None:
+        print("inertial: the program is not installed: cargo install inertial-cli", file=sys.stderr)
+        return 2
+    if os.name == "posix":
+        os.execv(program, [program, *sys.argv[1:]])
+    return subprocess.run([program, *sys.argv[1:]], check=False).returncode
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,6 +6,7 @@ import collections.abc
 import difflib
 import functools
 import inspect
+import math
 import operator
 import os
 from collections.abc import Callable, Collection, Mapping
@@ -43,7 +44,10 @@ def checked(name: str, value: Any, kind: Any) -> Any:
             if isinstance(value, str) and value in get_args(choice):
                 return str(value)
             continue
-        found = _plain(value, choice)
+        try:
+            found = _plain(value, choice)
+        except OptionError as error:
+            raise OptionError(f"{name}={error}") from None
         if found is not None:
             return found
     if words and isinstance(value, str):
@@ -72,7 +76,10 @@ def _plain(value: Any, kind: Any) -> Any:
     if kind is float:
         if isinstance(value, (str, bytes)) or not hasattr(value, "__float__") or getattr(value, "ndim", 0) > 0:
             return None
-        return float(value)
+        number = float(value)
+        if not math.isfinite(number):
+            raise OptionError(f"{number}: expected a finite number")
+        return number
     if kind is str:
         return str(value) if isinstance(value, str) else None
     origin = get_origin(kind) or kind
@@ -132,8 +139,8 @@ def _words(kind: Any) -> str:
 def with_options(
     command: str, options: type, *, leave_out: Collection[str] = (), also: Collection[type] = ()
 ) -> Callable[[F], F]:
-    """Gives a function or class that takes ``**options`` a signature that shows them, checks them when it is called, and adds the
-    program's words about each to its documentation.
+    """Gives a function or class that takes ``**options`` a signature that shows them, checks them when it is called, and adds a
+    line about each to its documentation.
 
     ``also`` are options that exist elsewhere: the function gets them too, to say where they belong.
     """
@@ -175,7 +182,7 @@ def with_options(
             **{name: kind for name, kind in function.__annotations__.items() if name != "options"},
             **{p.name: p.annotation for p in shown},
         }
-        told = {name.replace("-", "_"): words for name, words in _inertial.options(command)}
+        told = dict(reversed(_inertial.options(command)))
         lines = [f"        {name}: {told[name]}" for name in kinds if name in told]
         call.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), "", "    Options:", *lines])
         return call  # type: ignore[return-value]

@@ -7,16 +7,15 @@ import glob
 import os
 from typing import Any
 
-from .errors import LogError
+from .errors import Error, LogError
 
 
 def path_of(value: Any, what: str, expected: str) -> str:
-    """A path that the program takes for no option."""
+    """A path as text."""
     try:
-        path = os.fspath(value)
+        return os.fspath(value)  # type: ignore[no-any-return]
     except TypeError:
         raise TypeError(f"a {what} of type {type(value).__name__}: expected {expected}") from None
-    return os.path.join(".", path) if path.startswith("-") and path != "-" else path
 
 
 def existing(path: str) -> str:
@@ -24,6 +23,18 @@ def existing(path: str) -> str:
     if path != "-" and not path.startswith("builtin:") and not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, "there is no such file", path)
     return path
+
+
+def text_of(path: str | os.PathLike[str], kind: type[Error] = Error) -> str:
+    """The text of a file, with its line ends as they are."""
+    name = existing(os.fspath(path))
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except OSError as error:
+        raise kind(f"{name}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        raise kind(f"{name}: is no text: byte {error.start} is not UTF-8") from None
 
 
 def is_address(path: str) -> bool:

@@ -39,7 +39,7 @@ class Result(Mapping[str, Any]):
 
     def __init__(self, data: Mapping[str, Any], notes: list[str] | None = None) -> None:
         self._data = dict(data)
-        #: What the program said beside the result.
+        #: Notes beside the result: what was repaired, chosen or left out.
         self.notes = notes or []
 
     def __getitem__(self, name: str) -> Any:

@@ -1,19 +1,17 @@
-"""The program's commands as functions."""
+"""The jobs as functions."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-import zlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ._arguments import Call
+from . import _inertial
+from ._call import Call
 from ._checks import with_options
 from ._files import existing, path_of
-from ._inertial import read_log
-from .errors import LogError, OptionError
 from .fitted import FittedModel, fitted
 from .options import (
     AnalyzeOptions,
@@ -31,19 +29,15 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Unpack
 
-    from ._arguments import Log, Model
-
-
-def _result(call: Call, arguments: list[str]) -> tuple[dict[str, Any], list[str]]:
-    _, output, notes = call.run([*arguments, "--json"])
-    return json.loads(output), notes
+    from ._call import Log, Model
+    from ._progress import Progress
 
 
 @with_options("check", CheckOptions)
 def check(model: Model, **options: Unpack[CheckOptions]) -> Check:
     """Can these inertial parameters belong to physical bodies?"""
-    with Call() as call:
-        return Check(*_result(call, ["check", *call.model(model, options)]))
+    with Call("check", model, options) as call:
+        return Check(*call.run(_inertial.check))
 
 
 @with_options("analyze", AnalyzeOptions)
@@ -52,124 +46,111 @@ def analyze(model: Model, **options: Unpack[AnalyzeOptions]) -> Analysis:
 
     ``out`` takes what the program would print: tables for people, or what ``csv``, ``latex`` or ``explain`` ask for.
     """
-    with Call() as call:
-        given: dict[str, Any] = dict(options)
-        printed = {name: given.pop(name, None) for name in ("out", "csv", "latex", "explain")}
-        shapes = [name for name in ("csv", "latex", "explain") if printed[name]]
-        if shapes and printed["out"] is None:
-            raise OptionError(f"{shapes[0]}= says what is written: give out= too")
-        found = Analysis(*_result(call, ["analyze", *call.model(model, given)]))
-        if printed["out"] is not None:
-            call.run(["analyze", *call.model(model, {**given, **printed, "report": None, "plots": None})])
-        return found
+    with Call("analyze", model, options) as call:
+        return Analysis(*call.run(_inertial.analyze))
 
 
 @with_options("design", DesignOptions)
-def design(model: Model, **options: Unpack[DesignOptions]) -> Design:
+def design(model: Model, *, progress: Progress = None, **options: Unpack[DesignOptions]) -> Design:
     """Which motion reveals the parameters best, within the joint limits?
 
-    ``out`` is a file or several; ``prior_summary`` a file or a :class:`Summary`; ``robust`` a model or several.
+    ``out`` is a file or several; ``prior_summary`` a file or a :class:`Summary`, or several; ``robust`` a model or several.
+    ``progress`` is a function that is told how much work of how much is done, or ``True`` for a bar.
     """
-    with Call() as call:
-        given: dict[str, Any] = dict(options)
-        earlier = given.pop("prior_summary", None)
-        robust = given.pop("robust", None)
-        arguments = ["design", *call.model(model, given)]
-        if earlier is not None:
-            path = earlier
-            if not isinstance(earlier, (str, os.PathLike)):
-                path = call.file("earlier.summary")
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(earlier.to_json())
-            arguments.append(f"--prior-summary={os.fspath(path)}")
-        several = isinstance(robust, Iterable) and not isinstance(robust, (str, os.PathLike))
-        for other in robust if several else [robust] if robust is not None else []:
-            arguments += ["--robust", call.named(other)]
-        return Design(*_result(call, arguments))
+    with Call("design", model, options, progress) as call:
+        if "prior_summary" in call.given:
+            call.given["prior_summary"] = [
+                existing(os.fspath(one)) if isinstance(one, (str, os.PathLike)) else call.summary(one)
+                for one in _several(call.given["prior_summary"])
+            ]
+        if "robust" in call.given:
+            call.given["robust"] = [call.named(one) for one in _several(call.given["robust"])]
+        return Design(*call.run(_inertial.design))
+
+
+def _several(given: Any) -> list[Any]:
+    """One or several, as a list."""
+    several = isinstance(given, Iterable) and not isinstance(given, (str, os.PathLike, Mapping))
+    return list(given) if several else [given]
 
 
 @with_options("simulate", SimulateOptions)
 def simulate(
-    model: Model, trajectory: str | os.PathLike[str] | Design | Mapping[str, Any] | Any, **options: Unpack[SimulateOptions]
+    model: Model,
+    trajectory: str | os.PathLike[str] | Design | Mapping[str, Any] | Any,
+    *,
+    progress: Progress = None,
+    **options: Unpack[SimulateOptions],
 ) -> Simulation:
     """What would the sensors read during that motion?
 
-    The trajectory is a file, what :func:`design` gave, or a table with the columns of a trajectory file.
+    The trajectory is a file, what :func:`design` gave, or a table with the columns of a trajectory file. ``progress`` is a
+    function that is told how much work of how much is done, or ``True`` for a bar.
     """
-    with Call() as call:
-        given: dict[str, Any] = dict(options)
-        out = given.pop("out", None)
+    with Call("simulate", model, options, progress) as call:
         if isinstance(trajectory, Design):
-            path = call.file("trajectory.json")
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump(trajectory.trajectory, file)
+            name = "the trajectory"
+            call.inputs.add_text(name, json.dumps(trajectory.trajectory))
         elif isinstance(trajectory, (str, os.PathLike)):
-            path = existing(path_of(trajectory, "trajectory", "a path"))
+            name = existing(path_of(trajectory, "trajectory", "a path"))
         else:
-            path = _csv(call, trajectory)
-        target = call.file("log.csv") if out is None else os.fspath(out)
-        arguments = ["simulate", *call.model(model, given), path, f"--out={target}"]
-        data, notes = _result(call, arguments)
-        return Simulation(data, notes, read_log(target))
-
-
-def _csv(call: Call, table: Any) -> str:
-    names, columns = call.columns(table)
-    if len({len(column) for column in columns}) > 1:
-        counts = ", ".join(f"{name} {len(column)}" for name, column in zip(names, columns, strict=True))
-        raise LogError(f"the trajectory's columns have different lengths: {counts}")
-    path = call.file("trajectory.csv")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(",".join(names) + "\n")
-        for row in zip(*(column.tolist() for column in columns), strict=True):
-            file.write(",".join(map(repr, row)) + "\n")
-    return path
+            name = "the trajectory"
+            call.inputs.add_table(name, *call.columns(trajectory))
+        call.given["trajectory"] = name
+        return Simulation(*call.run(_inertial.simulate))
 
 
 @with_options("identify", IdentifyOptions)
-def identify(model: Model, logs: Log | Iterable[Log], **options: Unpack[IdentifyOptions]) -> Identification:
+def identify(
+    model: Model, logs: Log | Iterable[Log], *, progress: Progress = None, **options: Unpack[IdentifyOptions]
+) -> Identification:
     """What are the parameters, given what was measured?
 
     Logs are files (CSV, Parquet, MCAP; patterns like ``logs/*.csv`` and addresses like ``s3://bucket/log.csv`` too), tables (a
     mapping of columns or of arrays ``q``, ``dq``, ``ddq``, ``tau``; a pandas or polars frame, an Arrow table), what
-    :func:`simulate` gave, or summaries; so are those of ``validate``, ``unloaded`` and ``loaded``.
+    :func:`simulate` gave, or summaries; so are those of ``validate``, ``unloaded`` and ``loaded``. ``progress`` is a function
+    that is told how much work of how much is done, or ``True`` for a bar.
     """
-    with Call() as call:
-        given: dict[str, Any] = dict(options)
-        named = call.logs(logs, model)
+    return identified(model, logs, options, progress)[0]
+
+
+def identified(
+    model: Model, logs: Log | Iterable[Log], options: Mapping[str, Any], progress: Progress = None
+) -> tuple[Identification, str | None]:
+    """An identification, and the model's text with the identified values where ``write`` asks for it."""
+    from .summary import Summary
+
+    with Call("identify", model, options, progress) as call:
+        call.given["logs"] = call.logs(logs)
         for name in ("validate", "unloaded", "loaded"):
-            others = given.pop(name, None)
-            if others is not None:
-                named += [f"--{name}", *call.logs(others, model)]
-        # The summary makes the result a model that can be compared with other logs.
-        kept = call.file("kept") if _has_summary(given) else None
-        if kept is not None:
-            named.append(f"--summary-out={kept}")
-        data, notes = _result(call, ["identify", *call.model(model, given), *named])
-        summary = None
-        if kept is not None:
-            with open(kept, "rb") as file:
-                summary = zlib.compress(file.read(), 1)
-    return Identification(data, notes, fitted(data, model, options, summary))
-
-
-def _has_summary(options: Mapping[str, Any]) -> bool:
-    """Whether an identification can keep the summary of its logs."""
-    other = any(options.get(name) is not None for name in ("payload", "gains", "known_payload", "summary_out"))
-    return not other and options.get("measured") != "momentum" and options.get("estimator") != "irls"
+            if name in call.given:
+                call.given[name] = call.logs(call.given[name])
+        data, notes, found, native, text = call.run(_inertial.identify, call.texts)
+        unknowns = Summary._unknowns(options)
+        summary = None if native is None else Summary._made(call.robot, unknowns, native, (), 0)
+        model = fitted(data, call.robot, options, summary)
+        return Identification(data, [*call.notes, *notes], model, found), text
 
 
 @with_options("validate", ValidateOptions)
-def validate(model: Model, logs: Log | Iterable[Log], **options: Unpack[ValidateOptions]) -> Validation:
+def validate(
+    model: Model, logs: Log | Iterable[Log], *, progress: Progress = None, **options: Unpack[ValidateOptions]
+) -> Validation:
     """How well does this model predict what was measured?
 
     With ``threshold`` the result is true where the residual is not above it, and its ``passed`` says so. A result of
-    :func:`identify` predicts with everything that was identified, and logs are prepared as they were for it.
+    :func:`identify` predicts with everything that was identified, and logs are prepared as they were for it. ``progress`` is a
+    function that is told how much work of how much is done, or ``True`` for a bar.
     """
     threshold = options.get("threshold")
     if isinstance(model, (Identification, FittedModel)):
-        found = (model.model if isinstance(model, Identification) else model).residuals(logs)
+        for name in options:
+            if name not in ("threshold", "report", "plots"):
+                raise TypeError(f"{name}=: a result takes logs as it was identified from its own; validate its mechanism instead")
+        pages: Any = {name: options[name] for name in ("report", "plots") if name in options}
+        found = (model._as_model() if isinstance(model, Identification) else model).residuals(logs, **pages)
         return Validation(found.to_dict(), found.notes, None if threshold is None else found.relative_rms <= threshold)
-    with Call() as call:
-        yes, output, notes = call.run(["validate", *call.model(model, options), *call.logs(logs, model), "--json"])
-        return Validation(json.loads(output), notes, yes if threshold is not None else None)
+    with Call("validate", model, options, progress) as call:
+        call.given["logs"] = call.logs(logs)
+        data, notes, passed = call.run(_inertial.validate)
+        return Validation(data, notes, passed if threshold is not None else None)

@@ -12,14 +12,15 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ._arguments import belongs
+from ._call import belongs
 from ._checks import with_options
 from ._files import expanded, is_address
+from ._progress import shown
 from .errors import Error, FailedLogs, OptionError
 from .mechanism import Mechanism, mechanism_of
 from .options import EstimateOptions, IdentifyOptions, UnknownsOptions
@@ -31,12 +32,11 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Unpack
 
-    from ._arguments import Model
+    from ._call import Model
+    from ._progress import Progress
     from .results import Identification
 
     Logs = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-    #: Told how many logs of how many are done; or whether a line says so.
-    Progress = bool | Callable[[int, int], None] | None
 
 #: Summaries that one task merges.
 BRANCHES = 8
@@ -79,7 +79,7 @@ def summarize(
                 continue
             return Part(None, {path: str(error)})
         if saved is not None:
-            summary.save(saved)
+            summary.save(saved, diagnostics=True)
         return Part(summary, {})
     raise AssertionError("the last attempt returns")
 
@@ -117,7 +117,7 @@ def _summary_of(
         os.makedirs(folder, exist_ok=True)
     # Errors of logs are values, so Dask never tries them again; logs of lost workers it does.
     level = [client.submit(summarize, path, robot, options, folder, retries, pure=False) for path in paths]
-    tell = _progress(progress)
+    tell = shown(progress, "summaries", "logs")
     if tell is not None:
         for done, _ in enumerate(as_completed(list(level)), start=1):  # type: ignore[no-untyped-call]
             tell(done, len(level))
@@ -170,8 +170,8 @@ def summarize_all(
 ) -> Summary:
     """The summary of all logs (paths, patterns, addresses), made on the cluster.
 
-    ``progress`` is told how many logs of how many are done; ``True`` says it in a line on standard error, ``None`` only
-    on a terminal or in a notebook. Logs that cannot be used raise :class:`inertial.errors.FailedLogs` with all their messages,
+    ``progress`` is told how many logs of how many are done; ``True`` says it in a line on standard error or a bar in a
+    notebook, ``None`` only where somebody looks and it takes longer than a second. Logs that cannot be used raise :class:`inertial.errors.FailedLogs` with all their messages,
     or are left out (``on_error="skip"``) with a note each. ``checkpoint`` names a folder that all workers reach: summaries of
     logs that are done are kept there, and a second call goes on from them. ``retries`` counts for stores that do not answer;
     logs of lost workers are always summarised again.
@@ -234,27 +234,6 @@ def _validate(found: Identification, kept: Summary) -> None:
     missing = [name for name in values if name not in kept.names]
     if missing:
         raise Error(f"{', '.join(missing)} act on shafts of their own: validate with inertial.identify, or coupling='none'")
-    data = json.loads(kept.native.residuals(np.array([values.get(name, 0.0) for name in kept.names])))
+    data = kept.native.residuals(np.array([values.get(name, 0.0) for name in kept.names]))
     found._data["validation"] = data["joints"]
     found._data["validation_relative_rms"] = data["relative_rms"]
-
-
-def _progress(progress: Progress) -> Callable[[int, int], None] | None:
-    if callable(progress):
-        return progress
-    if progress is False or (progress is None and not (sys.stderr.isatty() or "ipykernel" in sys.modules)):
-        return None
-    began = time.monotonic()
-
-    def line(done: int, total: int) -> None:
-        left = (time.monotonic() - began) * (total - done) / done
-        text = f"summaries: {done} of {total} logs, " + (f"about {_duration(left)} left" if done < total else "done")
-        # Spaces cover what was longer before.
-        print(f"\r{text:<60}", end="\n" if done == total else "", file=sys.stderr, flush=True)
-
-    return line
-
-
-def _duration(seconds: float) -> str:
-    minutes, hours = seconds / 60, seconds / 3600
-    return f"{hours:.1f} h" if hours >= 1 else f"{minutes:.0f} min" if minutes >= 2 else f"{seconds:.0f} s"

@@ -5,19 +5,7 @@ A wrong type raises ``TypeError``, a file that does not exist ``FileNotFoundErro
 
 from __future__ import annotations
 
-from ._inertial import Error
-
-
-class OptionError(Error):
-    """The value of an option cannot be used."""
-
-
-class ModelError(Error):
-    """A model cannot be read or built."""
-
-
-class LogError(Error):
-    """A log cannot be read or used."""
+from ._inertial import Error, LogError, ModelError, OptionError
 
 
 class FailedLogs(LogError):

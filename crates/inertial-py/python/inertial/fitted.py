@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from ._result import Result
 from ._tables import Table
 from .errors import Error
-from .mechanism import Mechanism, floats, mechanism_of
+from .mechanism import Mechanism, floats
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ._arguments import Log, Model
+    from ._call import Log
     from ._inertial import Floats
     from .results import Identification, Validation
+    from .summary import Summary
 
 #: Options that only say what is written and drawn, or whose logs are not kept.
 _OUTPUTS = ("out", "report", "plots", "summary_out", "validate", "holdout", "covariance", "essential")
@@ -28,10 +29,7 @@ _OTHER_JOBS = ("payload", "gains", "loaded", "unloaded", "known_payload")
 
 
 def fitted(
-    data: Mapping[str, Any],
-    model: Model,
-    options: Mapping[str, Any],
-    summary: bytes | None,
+    data: Mapping[str, Any], model: Mechanism, options: Mapping[str, Any], summary: Summary | None
 ) -> FittedModel | None:
     """The model of a result; ``None`` where the job was another one (payloads, drive gains, momentum)."""
     other = any(options.get(name) is not None for name in _OTHER_JOBS)
@@ -39,7 +37,7 @@ def fitted(
         return None
     kept = {name: value for name, value in options.items() if name not in _OUTPUTS and value is not None}
     # What was found from each log is part of the data; the model that they were found with is kept as it was.
-    return FittedModel(data.get("model", {}), mechanism_of(model), dict(data), kept, summary)
+    return FittedModel(data.get("model", {}), model, dict(data), kept, summary)
 
 
 class FittedModel(Result):
@@ -58,7 +56,7 @@ class FittedModel(Result):
         mechanism: Mechanism,
         result: dict[str, Any],
         options: dict[str, Any],
-        summary: bytes | None,
+        summary: Summary | None,
     ) -> None:
         super().__init__(data)
         #: The model that was given, with its own parameters.
@@ -118,11 +116,14 @@ class FittedModel(Result):
                 out[:, coordinates.index(joint["name"])] += joint["offset"]
         return out
 
-    def residuals(self, logs: Log | Iterable[Log]) -> Validation:
-        """Residuals on logs, which are prepared as they were for the identification; on the same logs those of the fit."""
+    def residuals(self, logs: Log | Iterable[Log], **pages: Any) -> Validation:
+        """Residuals on logs, which are prepared as they were for the identification; on the same logs those of the fit.
+
+        ``report`` and ``plots`` write a page and curves.
+        """
         from .results import Validation
 
-        found = self._again(validate=logs)
+        found, _ = self._again(validate=logs, **pages)
         data = {
             "schema": "inertial/validation/1",
             "samples": found.validation_samples if "validation_samples" in found else None,
@@ -133,11 +134,10 @@ class FittedModel(Result):
 
     def to_text(self) -> str:
         """The model's text with the identified values, in the format in which it was given (URDF or mechanism file)."""
-        with tempfile.TemporaryDirectory(prefix="inertial-") as folder:
-            path = os.path.join(folder, "model")
-            self._again(out=path)
-            with open(path, encoding="utf-8", newline="") as file:
-                return file.read()
+        _, text = self._again(write=True)
+        if text is None:
+            raise Error(f"{self.prior.label} cannot be written")
+        return text
 
     def to_urdf(self) -> str:
         """The URDF with the identified ``<inertial>`` and ``<dynamics>`` and nothing else changed."""
@@ -146,16 +146,13 @@ class FittedModel(Result):
             raise Error(f"{self.prior.label} is no URDF: to_text() gives the mechanism file with the new values")
         return text
 
-    def _again(self, **more: Any) -> Identification:
+    def _again(self, **more: Any) -> tuple[Identification, str | None]:
         """The same identification from the summary of its logs, with further outputs."""
-        from .commands import identify
-        from .summary import Summary
+        from .commands import identified
 
         if self._summary is None:
             raise Error("this estimate weighs every sample (estimator irls): its logs would be needed again")
-        unknowns = Summary._unknowns(self._options)
-        summary = Summary._from_state(self.prior, unknowns, self._summary)
-        return identify(self.prior, summary, **{**self._options, **more})
+        return identified(self.prior, self._summary, {**self._options, **more})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves it; :func:`inertial.load` reads it again."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from . import _inertial
-from ._arguments import belongs, flags, taken
+from ._call import Call, belongs
 from ._checks import with_options
 from .errors import Error
-from .options import EstimateOptions, FleetOptions, IdentifyOptions
+from .options import EstimateOptions, FleetOptions, IdentifyOptions, LogOptions
 from .results import Fleet
 
 if TYPE_CHECKING:
@@ -48,12 +47,11 @@ def identify_fleet(
     belongs(options, alone, all_known, "say it when the summaries are made, or identify robots one by one")
     belongs(options, here, alone, "there is none of a fleet: identify with one robot's summary gives it")
     first = robots[0]
-    model = first.model
-    together = {**first.options, **options}
-    arguments = ["identify", model.label, "-", *taken(model, together), *flags(together)]
-    if payload is not None:
-        arguments += ["--payload", payload]
-    natives = [robot.native for robot in robots]
-    text, notes = _inertial.identify_fleet(arguments, model.label, model.text, natives, loaded)
+    # How logs are prepared is part of the summaries already.
+    unknowns = {name: value for name, value in first.options.items() if name not in LogOptions.__annotations__}
+    together = {**unknowns, **options, **({} if payload is None else {"payload": payload})}
+    with Call("identify_fleet", first.model, together) as call:
+        call.texts.update(first.native.texts)
+        data, notes = call.run(_inertial.identify_fleet, [robot.native for robot in robots], [bool(x) for x in loaded])
     of_logs = [f"robot {k}: {note}" for k, robot in enumerate(robots) for note in robot.notes]
-    return Fleet(json.loads(text), [*of_logs, *notes])
+    return Fleet(data, [*of_logs, *notes])

@@ -13,7 +13,7 @@ from .summary import Summary
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ._arguments import Model
+    from ._call import Model
     from ._inertial import Floats
     from .results import Identification
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import os
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from . import _inertial
-from ._arguments import flags
 from ._checks import checked
-from ._files import existing, path_of
+from ._files import path_of, text_of
 from .errors import Error, ModelError
 from .options import ModelOptions
 
@@ -36,25 +36,14 @@ def floats(name: str, array: ArrayLike) -> Floats:
         raise Error(f"{name}: expected numbers, as many for each sample") from None
 
 
-def _text_of(path: str | os.PathLike[str]) -> str:
-    existing(os.fspath(path))
-    try:
-        # Line ends stay as they are: what is written from it changes values and no other byte.
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except OSError as error:
-        raise ModelError(f"{os.fspath(path)}: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError as error:
-        raise ModelError(f"{os.fspath(path)}: is no text: byte {error.start} is not UTF-8") from None
-
-
-def _flags(options: Any) -> list[str]:
-    """Options of a model as arguments of the program."""
+def _checked(options: Any) -> dict[str, Any]:
+    """Options of a model, checked."""
     kinds = get_type_hints(ModelOptions)
     for name in options:
         if name not in kinds:
             raise TypeError(f"unexpected keyword argument {name!r}: a model has base, gravity and rotors")
-    return flags({name: checked(name, value, kinds[name]) for name, value in options.items()})
+    found = {name: checked(name, value, kinds[name]) for name, value in options.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def mechanism_in(model: Any) -> Mechanism | None:
@@ -94,36 +83,37 @@ class Mechanism:
     """A robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable; can be pickled.
 
     Make one by :meth:`from_urdf`, :meth:`from_mjcf`, :meth:`from_file`, :meth:`from_string`, :meth:`builtin` or
-    :meth:`from_pinocchio`. ``base``, ``gravity`` and ``rotors`` are the program's options.
+    :meth:`from_pinocchio`. ``base``, ``gravity`` and ``rotors`` are options of each of them.
     """
 
-    def __init__(self, label: str, text: str | None, options: list[str] | None = None) -> None:
-        #: What messages call it; where there is no text, what the program reads it from.
+    def __init__(self, label: str, text: str | None, options: Mapping[str, Any] | None = None) -> None:
+        #: What messages call it; where there is no text, the file or the builtin model.
         self.label = label
-        #: The model's text; ``None`` where the program reads it itself.
+        #: The model's text; ``None`` where the label says where it is.
         self.text = text
-        try:
-            self.native = _inertial.Mechanism(label, text, options or [])
-        except Error as error:
-            raise ModelError(str(error)) from None
+        self.native = _inertial.Mechanism(label, text, dict(options or {}))
 
-    def __reduce__(self) -> tuple[type[Mechanism], tuple[str, str | None, list[str]]]:
+    def __reduce__(self) -> tuple[type[Mechanism], tuple[str, str | None, dict[str, Any]]]:
         return Mechanism, (self.label, self.text, self.options)
+
+    def with_options(self, options: Mapping[str, Any]) -> Mechanism:
+        """The same model with other options; itself where there are none."""
+        return Mechanism(self.label, self.text, {**self.options, **options}) if options else self
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
         """From a URDF, URDF+, MJCF or mechanism file, recognised by its content."""
-        return cls._with_text(os.fspath(path), _text_of(path), options)
+        return cls._with_text(os.fspath(path), text_of(path, ModelError), options)
 
     @classmethod
     def _with_text(cls, path: str, text: str, options: Any) -> Mechanism:
         # Files that the text includes are found beside its path only.
-        return cls(path, None if "<include" in text else text, _flags(options))
+        return cls(path, None if "<include" in text else text, _checked(options))
 
     @classmethod
     def from_string(cls, text: str, **options: Unpack[ModelOptions]) -> Mechanism:
         """From the text of a URDF, URDF+, MJCF or mechanism file."""
-        return cls("the model's text", text, _flags(options))
+        return cls("the model's text", text, _checked(options))
 
     @classmethod
     def from_urdf(cls, source: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
@@ -138,15 +128,15 @@ class Mechanism:
     @classmethod
     def _from_xml(cls, source: str | os.PathLike[str], root: str, kind: str, options: Any) -> Mechanism:
         given = isinstance(source, str) and source.lstrip().startswith("<")
-        label, text = ("the model's text", str(source)) if given else (os.fspath(source), _text_of(source))
+        label, text = ("the model's text", str(source)) if given else (os.fspath(source), text_of(source, ModelError))
         if f"<{root}" not in text:
             raise ModelError(f"{label}: is no {kind}, expected the element <{root}>")
         return cls.from_string(text, **options) if given else cls._with_text(label, text, options)
 
     @classmethod
     def builtin(cls, name: str, **options: Unpack[ModelOptions]) -> Mechanism:
-        """A model that ships with the program: puma560, arm7, quadruped, four-bar, ..."""
-        return cls(f"builtin:{name}", None, _flags(options))
+        """A model that ships with the package: puma560, arm7, quadruped, four-bar, ..."""
+        return cls(f"builtin:{name}", None, _checked(options))
 
     @classmethod
     def from_pinocchio(cls, model: Any, **options: Unpack[ModelOptions]) -> Mechanism:
@@ -162,8 +152,8 @@ class Mechanism:
         return model_of(self)
 
     @property
-    def options(self) -> list[str]:
-        """The options it was built with, as arguments of the program."""
+    def options(self) -> dict[str, Any]:
+        """The options it was built with: ``base``, ``gravity`` and ``rotors``, where they were given."""
         return self.native.options
 
     @property
@@ -284,7 +274,7 @@ class Mechanism:
         return self.__reduce__()[1] == other.__reduce__()[1]
 
     def __hash__(self) -> int:
-        return hash((self.label, self.text, *self.options))
+        return hash((self.label, self.text, str(sorted(self.options.items()))))
 
     def __repr__(self) -> str:
         loops = f", {self.loops} loops" if self.loops else ""

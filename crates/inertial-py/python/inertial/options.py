@@ -1,4 +1,4 @@
-"""Options of the commands, as keyword arguments: the program's names and meaning, ``_`` for ``-``."""
+"""Options of the functions, as keyword arguments. Names and words are those of the types in Rust, which a test compares."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ class DesignOptions(ModelOptions, total=False):
     trajectory: Literal["fourier", "spline", "velocity", "cycloid", "quintic"]
     harmonics: int
     intervals: int
-    criterion: str
+    criterion: Literal["d", "a", "e", "crb", "worst", "condition", "scaled-condition", "paper"]
     weight: float
     measured: Measured
     joints: Sequence[str]
     noise: Mapping[str, float]
-    friction: str
+    friction: Literal["none", "viscous", "coulomb", "coulomb+viscous", "asymmetric", "stribeck"]
     stribeck: Sequence[float]
     offset: bool
     prior_summary: Any
@@ -93,7 +93,7 @@ class DesignOptions(ModelOptions, total=False):
     clearance: float
     base_motion: Sequence[float]
     robust: Any
-    robust_by: str
+    robust_by: Literal["mean", "worst"]
     starts: int
     iterations: int
     time_limit: float
@@ -135,7 +135,8 @@ class UnknownsOptions(ModelOptions, LogOptions, total=False):
 class FleetOptions(TypedDict, total=False):
     """How unknowns are estimated: of :func:`inertial.identify_fleet`."""
 
-    estimator: Literal["ols", "wls", "irls", "lmi", "manifold", "log-cholesky", "bcls", "eiv"]
+    estimator: Literal["ols", "wls", "irls", "consistent", "eiv", "bcls", "lmi", "manifold", "log-cholesky"]
+    solver: Literal["barrier", "manifold", "log-cholesky"]
     prior: Any
     prior_weight: float
     prior_kind: Literal["entropic", "euclidean"]

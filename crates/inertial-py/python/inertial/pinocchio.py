@@ -47,8 +47,7 @@ def mechanism_of(model: Any, options: Mapping[str, Any]) -> Mechanism:
     """A ``pinocchio.Model`` as a mechanism; each joint's body is named after its first body frame."""
     import numpy as np
 
-    from ._arguments import flags
-    from .mechanism import Mechanism
+    from .mechanism import Mechanism, _checked
 
     if not hasattr(model, "njoints"):
         raise Error(f"a {type(model).__name__}: expected a pinocchio.Model")
@@ -106,7 +105,7 @@ def mechanism_of(model: Any, options: Mapping[str, Any]) -> Mechanism:
         "gravity": model.gravity.linear.tolist(),
         "bodies": bodies,
     }
-    return Mechanism(f"the Pinocchio model {model.name}", json.dumps(text), flags(options))
+    return Mechanism(f"the Pinocchio model {model.name}", json.dumps(text), _checked(options))
 
 
 def _parent(frame: Any) -> int:

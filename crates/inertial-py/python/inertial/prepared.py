@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _inertial
-from ._arguments import Call, column_map, toml
+from ._call import Call, texts_of
 from ._checks import with_options
-from ._files import existing
 from .errors import Error
-from .mechanism import Mechanism, mechanism_of
+from .mechanism import Mechanism
 from .options import LogOptions
 
 if TYPE_CHECKING:
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
     else:
         from typing_extensions import Unpack
 
-    from ._arguments import Log, Model
+    from ._call import Log, Model
     from ._inertial import Floats
 
 
@@ -83,33 +80,13 @@ class Prepared:
 @with_options("identify", LogOptions)
 def prepare(model: Model, log: Log, **options: Unpack[LogOptions]) -> Prepared:
     """A log as :func:`identify` prepares it: repaired, on a uniform grid, filtered, differentiated."""
-    given: dict[str, Any] = dict(options)
-    columns = given.pop("columns", None)
-    if isinstance(columns, Mapping):
-        text = toml(column_map(columns))
-    elif columns is not None:
-        with open(existing(os.fspath(columns)), encoding="utf-8") as file:
-            text = file.read()
-    cutoff, kind = given.get("cutoff"), given.get("filter")
-    how = {
-        "map": text if columns is not None else None,
-        "topic": given.get("topic"),
-        "cutoff": cutoff if isinstance(cutoff, float) else None,
-        "off": cutoff == "off" or kind == "off",
-        "savitzky_golay": kind == "savitzky-golay",
-        "order": given.get("filter_order"),
-        "window": given.get("filter_window"),
-        "resample": given.get("resample"),
-        "decimate": given.get("decimate"),
-        "slow": given.get("slow"),
-        "joints": given.get("joints") or [],
-        "trust_units": bool(given.get("trust_units")),
-    }
-    robot = mechanism_of(model)
-    with Call() as call:
-        names = call.log(log, robot)
+    with Call("prepare", model, {}) as call:
+        names = call.log(log)
         if len(names) != 1:
             raise Error(f"prepare takes one log, not {len(names)}")
-        data = _inertial.prepare(robot.native, names[0], how)
-        data["notes"] = [call.plain(f"{names[0]}: {note}") for note in data["notes"]]
-        return Prepared(robot, data)
+        given, texts = texts_of(options)
+        for name, text in texts.items():
+            call.inputs.add_text(name, text)
+        data = _inertial.prepare(call.mechanism, call.inputs, names[0], given)
+        data["notes"] = [f"{names[0]}: {note}" for note in data["notes"]]
+        return Prepared(call.robot, data)

@@ -214,10 +214,11 @@ class BaseParameter(Result):
     """A combination of parameters that can be known."""
 
     name: str
-    combination: dict[str, float]
+    #: Absent where the combinations of a model are too many to list.
+    combination: dict[str, float] | None
 
     def _headline(self) -> str:
-        return combination(self.combination)
+        return combination(self.combination) if self.combination else self.name
 
 
 #: Parameters of a body.
@@ -238,6 +239,8 @@ class Analysis(Result):
     bodies: list[AnalyzedBody]
     base_parameters: list[BaseParameter]
     null_vectors: list[dict[str, Any]] | None
+    null_space: list[dict[str, Any]] | None
+    assumed: list[dict[str, Any]] | None
     certificate: dict[str, Any]
     compared_with: str | None
     comparison: dict[str, Any] | None
@@ -259,7 +262,7 @@ class Analysis(Result):
 
         rows = [[body.name, *(mark(body, p) for p in shown)] for body in self.bodies]
         legend = ["★ alone  ● in combination with others  ○ only as part of another's combination  ✕ not"]
-        sums = [[p._headline()] for p in self.base_parameters if len(p.combination) > 1]
+        sums = [[p._headline()] for p in self.base_parameters if len(p.combination or ()) > 1]
         return [Table(["body", *shown], rows, legend), Table(["combinations"], sums)]
 
     def to_pandas(self, part: str | None = None) -> Any:
@@ -403,10 +406,33 @@ class Identification(Result):
     _frame = "base_parameters"
 
     def __init__(
-        self, data: Mapping[str, Any], notes: list[str] | None = None, model: FittedModel | None = None
+        self,
+        data: Mapping[str, Any],
+        notes: list[str] | None = None,
+        model: FittedModel | None = None,
+        unknowns: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(data, notes)
         self._fitted = model
+        # Names, values and covariance of the unknowns; of payloads and momentum the result has them.
+        self._unknowns = unknowns
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Saved results are read without NumPy's classes.
+        state = dict(self.__dict__)
+        if self._unknowns is not None:
+            arrays = {name: self._unknowns[name].tobytes() for name in ("values", "covariance")}
+            state["_unknowns"] = {"names": self._unknowns["names"], **arrays}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        import numpy as np
+
+        self.__dict__.update(state)
+        if self._unknowns is not None:
+            values, covariance = (np.frombuffer(self._unknowns[name]) for name in ("values", "covariance"))
+            covariance = covariance.reshape(len(values), len(values))
+            self._unknowns = {"names": self._unknowns["names"], "values": values, "covariance": covariance}
 
     @property
     def model(self) -> Any:
@@ -421,25 +447,27 @@ class Identification(Result):
     @property
     def names(self) -> list[str]:
         """Names of the unknowns: base parameters, then terms of the joints."""
-        return values_of(self._data)[0]
+        return values_of(self._data)[0] if self._unknowns is None else list(self._unknowns["names"])
 
     @property
     def theta(self) -> Floats:
         """The estimate: values of the unknowns, in the order of :attr:`names`."""
-        return values_of(self._data)[1]
+        return values_of(self._data)[1] if self._unknowns is None else self._unknowns["values"]
 
     @property
     def std_errors(self) -> Floats:
-        """Standard errors of :attr:`theta`; NaN where there is none."""
-        return values_of(self._data)[2]
+        """Standard errors of :attr:`theta`."""
+        import numpy as np
+
+        if self._unknowns is None:
+            return values_of(self._data)[2]
+        found: Floats = np.sqrt(np.maximum(np.diag(self._unknowns["covariance"]), 0))
+        return found
 
     @property
     def covariance(self) -> Floats | None:
-        """Covariance of the base parameters, the first part of :attr:`theta`; with ``covariance=True``, else ``None``."""
-        import numpy as np
-
-        found = self._data.get("covariance")
-        return None if not found else np.array(found, dtype=float)
+        """Covariance of :attr:`theta`: base parameters, then terms of the joints. ``None`` of payloads and from momentum."""
+        return None if self._unknowns is None else self._unknowns["covariance"]
 
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
         """Forces of a motion: :meth:`inertial.fitted.FittedModel.predict`."""

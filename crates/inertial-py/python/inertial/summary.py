@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _inertial
-from ._arguments import Call, belongs, flags, taken
+from ._call import Call, belongs, texts_of
 from ._checks import with_options
 from ._files import existing
 from .commands import identify
 from .errors import Error, LogError
 from .mechanism import Mechanism, floats, mechanism_of
-from .options import EstimateOptions, IdentifyOptions, UnknownsOptions
+from .options import EstimateOptions, IdentifyOptions, ModelOptions, UnknownsOptions
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ._arguments import Log, Model
+    from ._call import Log, Model
+    from ._progress import Progress
     from ._inertial import Floats
     from .results import Identification
 
@@ -35,16 +36,18 @@ if TYPE_CHECKING:
 KEPT = 100
 
 #: First bytes of a saved summary.
-_MAGIC = b"inertial-summary-file-1\n"
+_MAGIC = b"inertial-summary-file-2\n"
 
 
-def arguments_of(model: Mechanism, options: Mapping[str, Any]) -> list[str]:
-    """The arguments of ``identify`` that say what the unknowns are, with a stand-in for the logs."""
+def _unknowns(
+    model: Model, options: Mapping[str, Any], texts: Mapping[str, str] | None = None
+) -> tuple[Mechanism, dict[str, Any], dict[str, str]]:
+    """The robot, the options that say what its unknowns are and how logs are prepared, and the texts that they name."""
     allowed, known = UnknownsOptions.__annotations__, IdentifyOptions.__annotations__
     belongs(options, allowed, known, "is said when parameters are identified, not of the unknowns")
-    if isinstance(options.get("columns"), Mapping):
-        raise TypeError("columns=: a summary keeps the path of a column map; write the map to a file")
-    return ["identify", model.label, "-", *taken(model, options), *flags(options)]
+    own = {name: options[name] for name in ModelOptions.__annotations__ if name in options}
+    robot = mechanism_of(model).with_options(own)
+    return (robot, *texts_of({name: value for name, value in options.items() if name not in own}, texts))
 
 
 @with_options("identify", UnknownsOptions, also=[IdentifyOptions])
@@ -59,9 +62,9 @@ class Summary:
     """
 
     def __init__(self, model: Model, **options: Unpack[UnknownsOptions]) -> None:
-        self.model = mechanism_of(model)
+        self.model, given, texts = _unknowns(model, options)
         self.options: dict[str, Any] = dict(options)
-        self.native = _inertial.Summary(self.model.label, self.model.text, arguments_of(self.model, options))
+        self.native = _inertial.Summary(self.model.native, given, texts)
         self._notes: tuple[str, ...] = ()
         self._more_notes = 0
 
@@ -84,19 +87,12 @@ class Summary:
         """Those of the options of an identification that the unknowns depend on."""
         return {name: value for name, value in options.items() if name in UnknownsOptions.__annotations__}
 
-    @classmethod
-    def _from_state(cls, model: Mechanism, options: Mapping[str, Any], state: bytes) -> Summary:
-        """A summary from the compressed text that the program wrote."""
-        arguments = arguments_of(model, options)
-        native = _inertial.Summary(model.label, model.text, arguments, zlib.decompress(state))
-        return cls._made(model, dict(options), native, (), 0)
-
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return _revive, (self.model, self.options, self.native, self._notes, self._more_notes)
 
     @property
     def notes(self) -> list[str]:
-        """What the program said of the logs; it stands in the ``notes`` of what is identified, too."""
+        """Notes on the logs; they stand in the ``notes`` of what is identified, too."""
         more = [f"and {self._more_notes} more notes on logs"] if self._more_notes else []
         return [*self._notes, *more]
 
@@ -110,14 +106,13 @@ class Summary:
         """Names of the unknowns: base parameters, then terms of the joints."""
         return self.native.names
 
-    def add(self, *logs: Log) -> Summary:
+    def add(self, *logs: Log, progress: Progress = None) -> Summary:
         """This summary with further logs (files or tables), prepared as ``identify`` does."""
-        with Call() as call:
+        with Call("Summary.add", self.model, {}, progress) as call:
             if any(isinstance(log, Summary) for log in logs):
                 raise TypeError("add takes logs; summaries add up by +")
-            named = [name for log in logs for name in call.logs(log, self.model)]
-            native, notes = self.native.with_logs(named)
-            return self._with(native, [call.plain(note) for note in notes])
+            named = [name for log in logs for name in call.logs(log)]
+            return self._with(*self.native.with_logs(call.inputs, named, call.tell))
 
     def add_arrays(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike) -> Summary:
         """This summary with further samples (rows) as they are, without filtering."""
@@ -150,22 +145,23 @@ class Summary:
         """As ``--summary-out`` writes it."""
         return self.native.to_json()
 
-    def to_bytes(self, *, diagnostics: bool = True) -> bytes:
+    def to_bytes(self, *, diagnostics: bool = False) -> bytes:
         """Packed, with the model and the options.
 
-        Without ``diagnostics`` it has a fifth of the size: estimates and residuals stay the same, but residuals have no test of
-        whiteness (Durbin-Watson, Ljung-Box).
+        With ``diagnostics`` it has five times the size, and what is identified from it has tests of whiteness of the residuals
+        (Durbin-Watson, Ljung-Box). Estimates and residuals are the same without.
         """
         head = {
             "label": self.model.label,
             "text": self.model.text,
             "model_options": self.model.options,
             "options": self.options,
+            "texts": self.native.texts,
             "notes": self._notes,
             "more_notes": self._more_notes,
         }
         # The model's text is the larger part of a small summary.
-        packed = zlib.compress(json.dumps(head).encode(), 9)
+        packed = zlib.compress(json.dumps(head, default=os.fspath).encode(), 9)
         return _MAGIC + len(packed).to_bytes(4, "little") + packed + self.native.to_bytes(diagnostics)
 
     @classmethod
@@ -180,10 +176,11 @@ class Summary:
         except (ValueError, zlib.error):
             raise LogError("the summary is damaged") from None
         model = Mechanism(head["label"], head["text"], head["model_options"])
-        native = _inertial.Summary(model.label, model.text, arguments_of(model, head["options"]), rest[size:])
+        robot, given, texts = _unknowns(model, head["options"], head["texts"])
+        native = _inertial.Summary(robot.native, given, texts, rest[size:])
         return cls._made(model, head["options"], native, tuple(head["notes"]), head["more_notes"])  # type: ignore[return-value]
 
-    def save(self, path: str | os.PathLike[str], *, diagnostics: bool = True) -> None:
+    def save(self, path: str | os.PathLike[str], *, diagnostics: bool = False) -> None:
         """Writes it to a file, whole or not at all; see :meth:`to_bytes`."""
         from .fitted import write_whole
 
@@ -232,10 +229,9 @@ class Online:
     """
 
     def __init__(self, model: Model, forgetting: float = 1.0, **options: Unpack[UnknownsOptions]) -> None:
-        self.model = mechanism_of(model)
+        self.model, given, texts = _unknowns(model, options)
         self.options: dict[str, Any] = dict(options)
-        arguments = arguments_of(self.model, options)
-        self._native = _inertial.Online(self.model.label, self.model.text, arguments, float(forgetting))
+        self._native = _inertial.Online(self.model.native, given, texts, float(forgetting))
 
     @property
     def samples(self) -> int:

@@ -2,13 +2,14 @@
 
 use std::f64::consts::{PI, TAU};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The highest degree of a B-spline.
 const MOST_DEGREE: usize = 7;
 
 /// Profile of a movement from one point to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// A cycloid (paper 002, eqs 28 and 29): `s − sin(2πs)/2π`.
@@ -34,7 +35,7 @@ impl Profile {
 }
 
 /// A set of functions of time; a trajectory is a combination of them, the same set for every joint.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Basis {
     /// `1, sin ωt, cos ωt, sin 2ωt, cos 2ωt, …` with `ω = 2π/period` (Swevers et al. 1997; paper 002, eq. 40).

@@ -1,6 +1,7 @@
 //! Certificate of a motion: rank, expected standard errors, and causes of weak excitation.
 
 use nalgebra::DMatrix;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::columns::Columns;
@@ -20,7 +21,7 @@ const WEAK: f64 = 0.3;
 const INFLATED: f64 = 5.0;
 
 /// Expected accuracy of one unknown.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Expectation {
     /// `BODY.NAME` of a base parameter, or `JOINT.TERM`.
@@ -28,10 +29,13 @@ pub struct Expectation {
     /// Value according to the model.
     pub value: f64,
     /// Expected standard error; infinite (null in JSON) where the motion does not show it.
+    #[schemars(with = "Option<f64>")]
     pub std_error: f64,
     /// The standard error over the parameter's size.
+    #[schemars(with = "Option<f64>")]
     pub relative: f64,
     /// Standard error over the one it would have were all others known.
+    #[schemars(with = "Option<f64>")]
     pub inflation: f64,
     /// Whether it stays weak.
     pub weak: bool,
@@ -41,7 +45,7 @@ pub struct Expectation {
 }
 
 /// The certificate of excitation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Certificate {
     /// Number of base parameters that the structure of the mechanism allows to know.
@@ -55,8 +59,10 @@ pub struct Certificate {
     /// Smallest singular value of the regressor divided by the noise.
     pub smallest_singular_value: f64,
     /// Condition number of the regressor divided by the noise.
+    #[schemars(with = "Option<f64>")]
     pub condition: f64,
     /// Condition number with columns of equal length.
+    #[schemars(with = "Option<f64>")]
     pub scaled_condition: f64,
     /// The base parameters.
     pub base_parameters: Vec<Expectation>,

@@ -1,5 +1,6 @@
 //! Trajectories: joint positions over time, linear in coefficients.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::basis::{Basis, Profile};
@@ -26,7 +27,7 @@ const MOST_NUMBERS: usize = 100_000_000;
 /// assert_eq!((q, v, a), ([2.0], [0.0], [0.0]));
 /// # Ok::<(), inertial::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Trajectory {
     joints: Vec<String>,
@@ -195,12 +196,19 @@ impl Trajectory {
 }
 
 /// Representation in files.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Trajectory")]
 struct Stored {
+    /// Schema of the object.
+    #[schemars(extend("const" = SCHEMA))]
     schema: String,
+    /// Joints that move.
     joints: Vec<String>,
+    /// Length (s).
     duration: f64,
+    /// Coefficients of each joint, one for each function of the basis.
     coefficients: Vec<Vec<f64>>,
+    /// Functions of time that the coefficients belong to.
     basis: Basis,
 }
 

@@ -369,6 +369,27 @@ fn what_noise_covers_is_not_essential() {
 }
 
 #[test]
+fn covariance_is_that_of_the_estimate() {
+    // A short, poor motion: the prior counts, and least squares alone would be far less certain.
+    let mut rng = Rng(3);
+    let mechanism = built("planar-2r", None);
+    let equations = Equations::new(&mechanism, VISCOUS, DEFAULT_SNAP).unwrap();
+    let mut log = random_log(&equations, 60, &mut rng);
+    log.tau.iter_mut().for_each(|x| *x += 0.05 * normal(&mut rng));
+    let summary = log.summary(&equations, None);
+    for estimator in [Estimator::Wls, Estimator::Consistent] {
+        let options = IdentifyOptions { estimator, covariance: true, ..IdentifyOptions::default() };
+        let found = identify(&equations, &summary, None, &options).unwrap();
+        assert_eq!(found.names, equations.names);
+        assert_eq!(found.value_covariance.nrows(), equations.len());
+        for (i, p) in found.base_parameters.iter().enumerate() {
+            assert_eq!(found.covariance[i][i], found.value_covariance[(i, i)]);
+            assert!((found.covariance[i][i].sqrt() - p.std_error).abs() <= 1e-12 * p.std_error, "{}", p.name);
+        }
+    }
+}
+
+#[test]
 fn residuals_are_white_where_they_are() {
     let mut rng = Rng(16);
     let mechanism = built("planar-2r", None);

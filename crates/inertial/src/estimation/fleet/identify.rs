@@ -14,6 +14,7 @@
 use std::ops::AddAssign as _;
 
 use nalgebra::DVector;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::estimation::equations::Equations;
@@ -28,7 +29,7 @@ use crate::linalg::Triangle;
 use crate::{Error, Result};
 
 /// Result of one robot of a fleet.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Member {
     /// Friction and offsets (least squares given the common parameters); rotor inertias are common.
@@ -43,10 +44,11 @@ pub struct Member {
 }
 
 /// Robots of one type, identified together.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Fleet {
     /// The object's schema.
+    #[schemars(extend("const" = "inertial/fleet/1"))]
     pub schema: &'static str,
     /// Common result: bodies and rotor inertias. Its residuals are those of the robots without payload.
     pub common: Identification,

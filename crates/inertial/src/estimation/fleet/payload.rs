@@ -13,6 +13,7 @@
 //! for such. The two have no noise in common, so `Cov π = B⁺B⁺ᵀ + G Cov(β) Gᵀ` with `G = B⁺A`.
 
 use nalgebra::{DMatrix, DVector};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::estimation::consistent::body_fit::possible_body;
@@ -40,7 +41,7 @@ pub struct Carried<'a> {
 }
 
 /// Payload of one robot.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct FleetPayload {
     /// The body, in the frame of the link that carries it.

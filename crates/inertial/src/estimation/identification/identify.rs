@@ -199,13 +199,13 @@ fn estimate(
     if let Some(essential) = essential.as_ref().filter(|_| options.estimator != Estimator::Consistent) {
         squares = essential.fit.clone();
     }
-    let (parameters, values, gap, std_errors, rotors, spread) = if options.estimator == Estimator::Consistent
+    let (parameters, values, gap, covariance, rotors, spread) = if options.estimator == Estimator::Consistent
     {
         warnings.extend(prior.note());
         let fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
         warnings.extend(fit.note());
-        let (gap, std_errors) = (fit.cost - fit.lower_bound, fit.std_errors());
-        (fit.parameters, fit.values, Some(gap), std_errors, fit.rotors, Some(fit.parameter_covariance))
+        let gap = fit.cost - fit.lower_bound;
+        (fit.parameters, fit.values, Some(gap), fit.covariance, fit.rotors, Some(fit.parameter_covariance))
     } else {
         let values = squares.values.as_slice().to_vec();
         // What the model gives of rotors is not the links'.
@@ -213,14 +213,15 @@ fn estimate(
         equations.known_rotors().for_each(|(_, effect, given)| base.axpy(-given, effect, 1.0));
         let parameters = equations.regrouping.expand(base.as_slice(), &mechanism.parameters())?;
         let rotors = equations.known_rotors().map(|(row, _, given)| (row, given)).collect();
-        (parameters, values, None, squares.std_errors(), rotors, None)
+        (parameters, values, None, squares.covariance, rotors, None)
     };
+    let std_errors: Vec<f64> = covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect();
     let fit = validate(equations, summary, &values)?;
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
     let estimated = mechanism.clone().with_parameters(&parameters)?;
     warnings.extend(implausible(mechanism, &estimated)?);
     let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(&std_errors);
-    let row = |i: usize| (0..equations.rank()).map(|j| squares.covariance[(i, j)]).collect();
+    let row = |i: usize| (0..equations.rank()).map(|j| covariance[(i, j)]).collect();
     let errors = Errors { unknowns: &std_errors, parameters: spread.as_ref() };
     let rows = if options.covariance { equations.rank() } else { 0 };
     Ok(Identification {
@@ -250,6 +251,8 @@ fn estimate(
         warnings,
         parameters,
         values,
+        names: equations.names.clone(),
+        value_covariance: covariance,
         singular_values: excitation(equations, summary, &squares.weights)?,
         motors: equations.motors().to_vec(),
         rotors,

@@ -1,5 +1,6 @@
 //! Residuals of given unknowns: relative size, whiteness, validation.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::estimation::equations::Equations;
@@ -8,7 +9,7 @@ use crate::estimation::reduction::summary::Summary;
 use crate::{Error, Result};
 
 /// The residual of one coordinate.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Residual {
     /// The coordinate.
@@ -37,10 +38,11 @@ pub struct Residual {
 }
 
 /// Residuals of a model; serializes to the JSON object of a validation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Validation {
     /// The object's schema.
+    #[schemars(extend("const" = "inertial/validation/1"))]
     pub schema: &'static str,
     /// Number of samples.
     pub samples: usize,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use nalgebra::DMatrix;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Result;
@@ -15,7 +16,7 @@ use crate::mechanism::{Body, BodyKind, Mechanism};
 use crate::spatial::Inertia;
 
 /// The mechanism in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ModelSize {
     /// Name.
     pub name: String,
@@ -26,19 +27,24 @@ pub struct ModelSize {
 }
 
 /// A tensor about the centre of mass, along the link's axes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[allow(missing_docs)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Tensor {
+    /// Moment about x (kg m²).
     pub ixx: f64,
+    /// Entry x, y of the tensor (kg m²): the product of inertia with its sign turned.
     pub ixy: f64,
+    /// Entry x, z of the tensor (kg m²): the product of inertia with its sign turned.
     pub ixz: f64,
+    /// Moment about y (kg m²).
     pub iyy: f64,
+    /// Entry y, z of the tensor (kg m²): the product of inertia with its sign turned.
     pub iyz: f64,
+    /// Moment about z (kg m²).
     pub izz: f64,
 }
 
 /// A body as estimated.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct BodyEstimate {
     /// Name.
@@ -102,7 +108,7 @@ impl BodyEstimate {
 }
 
 /// A joint's own model as estimated; what was not asked for is absent.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct JointEstimate {
     /// Name.
@@ -152,7 +158,7 @@ pub struct JointEstimate {
 }
 
 /// A base parameter as estimated.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ParameterEstimate {
     /// `BODY.NAME` of the combination.
@@ -180,14 +186,15 @@ impl ParameterEstimate {
 }
 
 /// The result of [`crate::estimation::identification::identify`]; serializes to the object of `identify --json`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Identification {
     /// The object's schema.
+    #[schemars(extend("const" = "inertial/identification/1"))]
     pub schema: &'static str,
     /// The mechanism.
     pub model: ModelSize,
-    /// How.
+    /// Estimator.
     pub estimator: &'static str,
     /// Number of samples.
     pub samples: usize,
@@ -216,7 +223,7 @@ pub struct Identification {
     /// Unknowns that the noise does not cover, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub essential: Option<Essential>,
-    /// Covariance of the base parameters (least squares), where asked for.
+    /// Covariance of the base parameters, where asked for; its diagonal has the squares of their standard errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub covariance: Vec<Vec<f64>>,
     /// Duality gap of the consistent estimator: cost less proven lower bound.
@@ -230,6 +237,12 @@ pub struct Identification {
     /// The unknowns of the equations, for computation.
     #[serde(skip)]
     pub values: Vec<f64>,
+    /// Names of the unknowns: base parameters, then terms of the joints; none of payloads.
+    #[serde(skip)]
+    pub names: Vec<String>,
+    /// Covariance of the unknowns.
+    #[serde(skip)]
+    pub value_covariance: DMatrix<f64>,
     /// Excitation of the base parameters, whatever the joint terms are: singular values of unit columns, the
     /// greatest first.
     #[serde(skip)]

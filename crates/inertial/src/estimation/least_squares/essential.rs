@@ -1,5 +1,6 @@
 //! Essential parameters: those that are significant against their standard error.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Result;
@@ -11,7 +12,7 @@ use crate::estimation::reduction::summary::Summary;
 const COVERED: f64 = 2.0;
 
 /// Essential unknowns.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Essential {
     /// Essential parameters.

@@ -1,5 +1,6 @@
 //! Identification from momentum: from rates and momenta to the result.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::dynamics::{Frame, Workspace, momentum};
@@ -52,7 +53,7 @@ pub fn integrate_rates(
 }
 
 /// A base parameter as estimated, beside the model's value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct MomentumParameter {
     /// `BODY.NAME` of the combination.
@@ -68,7 +69,7 @@ pub struct MomentumParameter {
 }
 
 /// The residual of one component of the momentum.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct MomentumResidual {
     /// The component, `momentum.px` and so on.
@@ -80,16 +81,18 @@ pub struct MomentumResidual {
 }
 
 /// The result of [`identify_momentum`]; serializes to the object of `identify --measured momentum --json`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct MomentumIdentification {
     /// The object's schema.
+    #[schemars(extend("const" = "inertial/identification/1"))]
     pub schema: &'static str,
     /// The mechanism.
     pub model: ModelSize,
-    /// Measured quantity.
+    /// Measured quantity: momentum.
+    #[schemars(extend("const" = "momentum"))]
     pub measured: &'static str,
-    /// How.
+    /// Estimator.
     pub estimator: &'static str,
     /// Number of samples.
     pub samples: usize,

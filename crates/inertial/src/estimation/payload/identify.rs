@@ -113,6 +113,8 @@ pub fn identify_payload(
         not_shown: fit.not_shown,
         essential: None,
         covariance: Vec::new(),
+        names: Vec::new(),
+        value_covariance: DMatrix::zeros(0, 0),
         schema: "inertial/identification/1",
         model: ModelSize { name: mechanism.name().to_owned(), bodies: 1, dof: mechanism.nv() },
         estimator: options.estimator.result_name(options.solver),

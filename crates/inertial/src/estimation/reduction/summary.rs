@@ -1,6 +1,7 @@
 //! Summary of a log: triangular factors of all channels, with counts.
 
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimation::equations::{Channel, Equations};
@@ -17,7 +18,7 @@ const SCHEMA: &str = "inertial/summary/1";
 ///
 /// It is all that estimators and residuals need: `‖Y x − τ‖²` follows for any `x`, for filtered and raw forces, and
 /// weights per coordinate can be chosen afterwards. Summaries of parts merge into that of the whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Summary {
     names: Vec<String>,
@@ -202,19 +203,30 @@ fn fingerprint(equations: &Equations<'_>) -> u64 {
 }
 
 /// Representation in files.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Summary")]
 struct Stored {
+    /// Schema of the object.
+    #[schemars(extend("const" = SCHEMA))]
     schema: String,
+    /// Digest of the model and the joint terms, in hexadecimal digits.
     fingerprint: String,
+    /// Names of the unknowns.
     unknowns: Vec<String>,
+    /// Number of samples.
     samples: usize,
+    /// Factors, one for each measured coordinate.
     channels: Vec<StoredFactor>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Factor")]
 struct StoredFactor {
+    /// Number of rows.
     count: usize,
+    /// Number of independent rows.
     independent: f64,
+    /// Number of columns: those of the unknowns, the force, and the unfiltered force.
     width: usize,
     /// The factor on and above its diagonal, row after row.
     upper: Vec<f64>,
@@ -223,11 +235,16 @@ struct StoredFactor {
     lags: Vec<StoredLag>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Lag")]
 struct StoredLag {
+    /// The factor on and above its diagonal, row after row.
     upper: Vec<f64>,
+    /// Number of pairs of rows.
     pairs: usize,
+    /// Number of independent pairs.
     independent: f64,
+    /// Sum of the expected squared differences of white noise.
     expected: f64,
 }
 

@@ -1,0 +1,183 @@
+//! JSON schemas of the outcomes, from their types.
+//!
+//! `cargo run -p inertial-app --example schemas -- docs/schema` writes them; a test compares the files with the types.
+
+use inertial::estimation::Summary;
+use inertial::excitation::Trajectory;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::{check, design, fleet, flight, follow, simulate, validate};
+
+/// Schemas by name.
+pub fn schemas() -> Vec<(&'static str, Value)> {
+    let one = of::<check::Outcome>();
+    let several = of::<check::Several<'_>>();
+    let mut checked = either(&one, &several);
+    let only = |schema: &Value| json!({"required": difference(schema, &checked["required"])});
+    checked["oneOf"] = json!([only(&one), only(&several)]);
+    // Streams add the time, and momentum has fields of its own.
+    let identified = either(&of::<follow::Outcome>(), &of::<flight::Outcome>());
+    [
+        ("check", "What `inertial check --json` prints: whether bodies can exist", checked),
+        (
+            "design",
+            "What `inertial design --json` prints: a motion and what it will show",
+            of::<design::Outcome>(),
+        ),
+        (
+            "fleet",
+            "What robots of one type have in common, and what is each robot's own",
+            of::<fleet::Outcome>(),
+        ),
+        (
+            "identification",
+            "What `inertial identify --json` prints: parameters found from measurements",
+            identified,
+        ),
+        (
+            "simulation",
+            "What `inertial simulate --json` prints: a log without its samples",
+            of::<simulate::Outcome>(),
+        ),
+        ("summary", "A summary of logs, as `inertial identify --summary-out` writes it", of::<Summary>()),
+        ("trajectory", "A trajectory, as `inertial design --out NAME.json` writes it", of::<Trajectory>()),
+        (
+            "validation",
+            "What `inertial validate --json` prints: residuals of a prediction",
+            of::<validate::Outcome>(),
+        ),
+    ]
+    .map(|(name, title, schema)| (name, headed(name, title, &schema)))
+    .into()
+}
+
+/// The text of a schema file.
+pub fn text(schema: &Value) -> String {
+    format!("{schema:#}\n")
+}
+
+/// Schema of what a type serializes to.
+fn of<T: JsonSchema>() -> Value {
+    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut schema = generator.into_root_schema_for::<T>().to_value();
+    without_nulls(&mut schema);
+    plain(&mut schema);
+    schema
+}
+
+/// Removes what only Rust knows (widths of numbers, links and line ends in descriptions), and describes tags.
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Array(parts) => parts.iter_mut().for_each(plain),
+        Value::Object(parts) => {
+            if parts.contains_key("type") && parts.get("format").is_some_and(Value::is_string) {
+                parts.remove("format");
+            }
+            if let Some(Value::String(text)) = parts.get_mut("description") {
+                let words: Vec<&str> = text.split_whitespace().collect();
+                *text = words.join(" ").replace("[`", "`").replace("`]", "`");
+            }
+            if parts.contains_key("const") && !parts.contains_key("description") {
+                parts.insert("description".into(), json!("Kind."));
+            }
+            parts.values_mut().for_each(plain);
+        }
+        _ => {}
+    }
+}
+
+/// Gives a schema its name and title.
+fn headed(name: &str, title: &str, schema: &Value) -> Value {
+    let mut out = Map::new();
+    out.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
+    out.insert("$id".into(), json!(format!("urn:inertial:{name}:1")));
+    out.insert("title".into(), json!(title));
+    for (key, value) in schema.as_object().into_iter().flatten() {
+        if !matches!(key.as_str(), "$schema" | "title" | "description") {
+            out.insert(key.clone(), value.clone());
+        }
+    }
+    out.into()
+}
+
+/// Fields that may be absent are never null: they are left out.
+fn without_nulls(schema: &mut Value) {
+    match schema {
+        Value::Array(parts) => parts.iter_mut().for_each(without_nulls),
+        Value::Object(parts) => {
+            let required = parts.get("required").cloned().unwrap_or_default();
+            if let Some(Value::Object(fields)) = parts.get_mut("properties") {
+                let absent = |name: &str| !contains(&required, name);
+                fields.iter_mut().filter(|(name, _)| absent(name)).for_each(|(_, field)| not_null(field));
+            }
+            parts.values_mut().for_each(without_nulls);
+        }
+        _ => {}
+    }
+}
+
+fn not_null(field: &mut Value) {
+    let null = json!({"type": "null"});
+    if let Some(Value::Array(types)) = field.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [one] = &types[..] {
+            field["type"] = one.clone();
+        }
+    }
+    let Some(fields) = field.as_object_mut() else { return };
+    if let Some(Value::Array(mut choices)) = fields.remove("anyOf") {
+        choices.retain(|choice| *choice != null);
+        match &choices[..] {
+            [Value::Object(one)] => fields.extend(one.clone()),
+            _ => {
+                fields.insert("anyOf".into(), choices.into());
+            }
+        }
+    }
+}
+
+/// Name of the definition that a field, or each of its items, refers to.
+fn definition(field: &Value) -> Option<&str> {
+    let part = field.get("$ref").or_else(|| field.get("items")?.get("$ref"))?;
+    part.as_str()?.rsplit('/').next()
+}
+
+fn contains(list: &Value, name: &str) -> bool {
+    list.as_array().is_some_and(|list| list.iter().any(|entry| entry == name))
+}
+
+/// Required fields of a schema that are not in a list.
+fn difference(schema: &Value, list: &Value) -> Vec<Value> {
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    required.into_iter().filter(|name| name.as_str().is_some_and(|name| !contains(list, name))).collect()
+}
+
+/// Schema of objects of one kind or the other: fields of both, of which those of both are required. Fields of the same name are
+/// described by the first kind; where they consist of objects, these are of either kind too.
+fn either(one: &Value, other: &Value) -> Value {
+    let mut out = one.clone();
+    for (name, field) in other["properties"].as_object().into_iter().flatten() {
+        let Some(own) = one["properties"].get(name) else {
+            out["properties"][name] = field.clone();
+            if let Some(part) = definition(field) {
+                out["$defs"][part] = other["$defs"][part].clone();
+            }
+            continue;
+        };
+        if let (Some(own), Some(part)) = (definition(own), definition(field))
+            && own != part
+        {
+            out["$defs"][own] = either(&one["$defs"][own], &other["$defs"][part]);
+        }
+    }
+    out["required"] = one["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|name| name.as_str().is_some_and(|name| contains(&other["required"], name)))
+        .cloned()
+        .collect();
+    out
+}

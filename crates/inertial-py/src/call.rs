@@ -1,0 +1,143 @@
+//! One call from Python: the model, inputs and outputs around a job.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use inertial_app::disk::OutputFiles;
+use inertial_app::{Checksum, Context, Error, Located as _, Model, Result};
+use inertial_report::page::{Origin, Page};
+use inertial_report::plots;
+use pyo3::prelude::*;
+
+use crate::errors::of_job;
+use crate::inputs::{Held, Inputs};
+use crate::mechanism::Mechanism;
+use crate::work::{Observer, long};
+
+/// A call, by the attributes of an object of Python.
+#[derive(FromPyObject)]
+pub struct Call<'py> {
+    mechanism: Bound<'py, Mechanism>,
+    inputs: PyRef<'py, Inputs>,
+    outputs: Outputs,
+    /// Function that is told of progress.
+    tell: Option<Bound<'py, PyAny>>,
+}
+
+/// Files to write.
+#[derive(FromPyObject, Clone, Default)]
+pub struct Outputs {
+    /// The model, the motion, the log or the text.
+    pub out: Vec<PathBuf>,
+    /// A page.
+    pub report: Option<PathBuf>,
+    /// Folder of curves.
+    pub plots: Option<PathBuf>,
+    /// The summary of logs.
+    pub summary_out: Option<PathBuf>,
+    /// The call as pages say how they were made.
+    pub command: String,
+}
+
+impl Outputs {
+    /// Whether anything is drawn.
+    pub fn draws(&self) -> bool {
+        self.report.is_some() || self.plots.is_some()
+    }
+}
+
+impl<'py> Call<'py> {
+    /// Files to write.
+    pub fn outputs(&self) -> &Outputs {
+        &self.outputs
+    }
+
+    /// The mechanism.
+    pub fn mechanism(&self) -> &Bound<'py, Mechanism> {
+        &self.mechanism
+    }
+
+    /// Runs a job and puts its files in their places; gives the notes too.
+    pub fn perform<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Job) -> Result<T> + Send + 'static,
+    ) -> PyResult<(T, Vec<String>)> {
+        let (observer, held) = (Observer::new(), self.inputs.held());
+        let mut job = Job {
+            model: self.mechanism.get().model(),
+            inputs: Arc::clone(&held),
+            observer: Arc::clone(&observer),
+            outputs: self.outputs.clone(),
+            files: OutputFiles::default(),
+        };
+        let whole = move || {
+            let done = work(&mut job)?;
+            // A caller that was interrupted gets no file, however late the work ends.
+            job.context().go_on()?;
+            job.files.finish()?;
+            Ok::<T, Error>(done)
+        };
+        let done = long(self.mechanism.py(), &observer, self.tell.as_ref(), whole)?;
+        done.map(|done| (done, observer.notes())).map_err(|error| of_job(&error, &held))
+    }
+}
+
+/// A job under way.
+pub struct Job {
+    /// The model.
+    pub model: Arc<Model>,
+    inputs: Arc<Held>,
+    observer: Arc<Observer>,
+    /// What is asked for.
+    pub outputs: Outputs,
+    /// What is written.
+    pub files: OutputFiles,
+}
+
+impl Job {
+    /// Inputs and observer.
+    pub fn context(&self) -> Context<'_> {
+        Context { inputs: &*self.inputs, progress: &*self.observer }
+    }
+
+    /// Adds a text to the files, where both are there.
+    pub fn write(&mut self, text: Option<&String>) -> Result<()> {
+        let Some(text) = text else { return Ok(()) };
+        self.outputs.out.iter().try_for_each(|path| self.files.add(path, text))
+    }
+
+    /// Draws a page and its curves, where they are asked for; `names` are the inputs beside the model.
+    pub fn draw(
+        &mut self,
+        names: &[String],
+        page: impl FnOnce(Origin, &Context<'_>) -> Result<Page>,
+    ) -> Result<()> {
+        if !self.outputs.draws() {
+            return Ok(());
+        }
+        let origin = match &self.outputs.report {
+            Some(_) => Origin {
+                command: self.outputs.command.clone(),
+                inputs: Checksum::of_inputs(&*self.inputs, names)?,
+            },
+            None => Origin::default(),
+        };
+        let page = page(origin, &self.context())?;
+        if let Some(path) = &self.outputs.report {
+            self.files.add(path, &page.html()?)?;
+        }
+        if let Some(folder) = &self.outputs.plots {
+            write_plots(&page, folder, &mut self.files)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the curves of a page into a folder, which is made where it is missing.
+fn write_plots(page: &Page, folder: &Path, files: &mut OutputFiles) -> Result<()> {
+    if folder.is_file() {
+        return Err(Error::Input(format!("{}: is a file: give the name of a folder", folder.display())));
+    }
+    std::fs::create_dir_all(folder).at(folder.display())?;
+    plots::files(page)?.into_iter().try_for_each(|(name, text)| files.add(&folder.join(name), &text))
+}

@@ -1,0 +1,193 @@
+//! Inputs that Python holds: texts of models, tables, summaries, and copies of files of stores.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use inertial::estimation;
+use inertial_app::{Disk, Given, Inputs as Source, Result};
+use inertial_data::{Log, Reader, Source as LogSource, open_as};
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+
+use crate::errors::LogError;
+use crate::summary::Summary;
+
+/// Inputs by name. Names that it does not know are files.
+#[derive(Clone, Default)]
+pub struct Held {
+    texts: HashMap<String, String>,
+    tables: HashMap<String, Log>,
+    summaries: HashMap<String, estimation::Summary>,
+    copies: Copies,
+    models: HashSet<String>,
+    logs: HashSet<String>,
+}
+
+impl Held {
+    /// Inputs of texts alone.
+    pub fn of_texts(texts: HashMap<String, String>) -> Self {
+        Self { texts, ..Self::default() }
+    }
+
+    /// Adds the texts of other inputs.
+    pub fn with_texts(mut self, texts: &HashMap<String, String>) -> Self {
+        self.texts.extend(texts.iter().map(|(name, text)| (name.clone(), text.clone())));
+        self
+    }
+
+    /// Whether a name is that of a model.
+    pub fn is_model(&self, name: &str) -> bool {
+        self.models.contains(name)
+    }
+
+    /// Whether a name is that of a log.
+    pub fn is_log(&self, name: &str) -> bool {
+        self.logs.contains(name)
+    }
+
+    fn given(&self) -> Given<'_> {
+        Given { texts: &self.texts, logs: &self.tables, summaries: &self.summaries, others: &self.copies }
+    }
+}
+
+impl Source for Held {
+    fn text(&self, name: &str, most: u64) -> Result<String> {
+        self.given().text(name, most)
+    }
+
+    fn included(&self, model: &str, name: &str, most: u64) -> Result<String> {
+        self.given().included(model, name, most)
+    }
+
+    fn log(&self, name: &str, source: &LogSource) -> Result<Box<dyn Reader>> {
+        self.given().log(name, source)
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
+        self.given().open(name)
+    }
+
+    fn mesh(&self, model: &str, name: &str, most: u64) -> Option<(String, Result<Vec<u8>>)> {
+        // A model that was read from a file has its meshes there, though its text is held here.
+        Disk.mesh(model, name, most)
+    }
+
+    fn columns(&self, name: &str) -> Option<&Log> {
+        self.tables.get(name)
+    }
+
+    fn summary(&self, name: &str) -> Option<&estimation::Summary> {
+        self.summaries.get(name)
+    }
+
+    fn size(&self, name: &str) -> u64 {
+        self.copies.size(name)
+    }
+}
+
+/// Files, some of which are copies that messages call by the address they come from.
+#[derive(Clone, Default)]
+struct Copies(HashMap<String, PathBuf>);
+
+impl Copies {
+    fn path(&self, name: &str) -> String {
+        self.0.get(name).map_or_else(|| name.to_owned(), |path| path.display().to_string())
+    }
+}
+
+impl Source for Copies {
+    fn text(&self, name: &str, most: u64) -> Result<String> {
+        Disk.text(&self.path(name), most)
+    }
+
+    fn included(&self, model: &str, name: &str, most: u64) -> Result<String> {
+        Disk.included(model, name, most)
+    }
+
+    fn log(&self, name: &str, source: &LogSource) -> Result<Box<dyn Reader>> {
+        match self.0.get(name) {
+            Some(path) => Ok(open_as(path, name.to_owned(), source)?),
+            None => Disk.log(name, source),
+        }
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
+        Disk.open(&self.path(name))
+    }
+
+    fn size(&self, name: &str) -> u64 {
+        Disk.size(&self.path(name))
+    }
+}
+
+/// Inputs of one call, by the names that messages use.
+#[pyclass(module = "inertial._inertial")]
+#[derive(Default)]
+pub struct Inputs {
+    held: Arc<Held>,
+}
+
+impl Inputs {
+    /// The inputs so far.
+    pub fn held(&self) -> Arc<Held> {
+        Arc::clone(&self.held)
+    }
+
+    fn change(&mut self) -> &mut Held {
+        Arc::make_mut(&mut self.held)
+    }
+}
+
+#[pymethods]
+impl Inputs {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a model: its text, or none where it is a file.
+    fn add_model(&mut self, name: String, text: Option<String>) {
+        let held = self.change();
+        if let Some(text) = text {
+            held.texts.insert(name.clone(), text);
+        }
+        held.models.insert(name);
+    }
+
+    /// Adds another text: a column map, a joint model, bounds.
+    fn add_text(&mut self, name: String, text: String) {
+        self.change().texts.insert(name, text);
+    }
+
+    /// Adds the name of a log that is a file; `copy` is where its content is, if not there.
+    #[pyo3(signature = (name, copy=None))]
+    fn add_log(&mut self, name: String, copy: Option<PathBuf>) {
+        let held = self.change();
+        if let Some(copy) = copy {
+            held.copies.0.insert(name.clone(), copy);
+        }
+        held.logs.insert(name);
+    }
+
+    /// Adds a log of columns.
+    fn add_table(
+        &mut self,
+        name: String,
+        names: Vec<String>,
+        columns: Vec<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<()> {
+        let columns = columns.iter().map(|c| c.as_array().to_vec()).collect();
+        let log = Log::new(name.clone(), names, columns).map_err(|e| LogError::new_err(e.to_string()))?;
+        let held = self.change();
+        held.tables.insert(name.clone(), log);
+        held.logs.insert(name);
+        Ok(())
+    }
+
+    /// Adds a summary.
+    fn add_summary(&mut self, name: String, summary: &Bound<'_, Summary>) {
+        self.change().summaries.insert(name, summary.get().value());
+    }
+}

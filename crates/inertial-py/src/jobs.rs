@@ -1,0 +1,350 @@
+//! The jobs of the application as functions: keyword arguments to typed options, outcomes to objects of Python.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use inertial::estimation::Identification;
+use inertial::identifiability::drng::picture;
+use inertial::identifiability::{Measured, Method};
+use inertial_app::disk::Sink;
+use inertial_app::simulate::{Csv, RowSink};
+use inertial_app::{
+    Error, Located as _, Result, analyze as analysis, check as checking, design as designing, fleet, flight,
+    gains, identify as identification, payload, simulate as simulation, validate as validation,
+};
+use inertial_report::text::Style;
+use inertial_report::{analysis as text, page};
+use numpy::{IntoPyArray, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::call::{Call, Job};
+use crate::errors::OptionError;
+use crate::options::{filled, filled_estimate, taken};
+use crate::outcomes::to_python;
+use crate::summary::Summary;
+
+/// An outcome and the notes beside it.
+type Answer<'py> = (Bound<'py, PyAny>, Vec<String>);
+
+/// Judges whether the bodies of a model can exist.
+#[pyfunction]
+pub fn check<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -> PyResult<Answer<'py>> {
+    let fix: bool = taken(&given, "fix")?.unwrap_or(false);
+    if fix == call.outputs().out.is_empty() {
+        return Err(OptionError::new_err("fix= writes the corrected model to out=: give both or neither"));
+    }
+    let options: checking::Options = filled(&given)?;
+    let work = move |job: &mut Job| {
+        let model = Arc::clone(&job.model);
+        let outcome = checking::run(&model, &options)?;
+        if fix {
+            job.write(Some(&outcome.corrected(&model, &options).at(&model.label)?))?;
+        }
+        job.draw(&[], |origin, context| page::of_check(&model, &outcome, &options, origin, context))?;
+        Ok(outcome)
+    };
+    let (outcome, notes) = call.perform(work)?;
+    Ok((to_python(py, &outcome)?, notes))
+}
+
+/// Form of an analysis in a file.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Text,
+    Explanation,
+    Picture,
+    Csv,
+    Latex,
+}
+
+impl Form {
+    fn taken(given: &Bound<'_, PyDict>, out: &[std::path::PathBuf]) -> PyResult<Self> {
+        let mut form = Self::Text;
+        let svg = out.iter().any(|path| Path::extension(path).is_some_and(|e| e.eq_ignore_ascii_case("svg")));
+        let explanation = if svg { Self::Picture } else { Self::Explanation };
+        for (name, own) in [("csv", Self::Csv), ("latex", Self::Latex), ("explain", explanation)] {
+            if !taken(given, name)?.unwrap_or(false) {
+                continue;
+            }
+            let reason = match form {
+                _ if out.is_empty() => "says what is written: give out= too",
+                Self::Text => {
+                    form = own;
+                    continue;
+                }
+                _ => "cannot be combined with another form of out=",
+            };
+            return Err(OptionError::new_err(format!("{name}= {reason}")));
+        }
+        Ok(form)
+    }
+}
+
+/// Analyses which parameters any experiment can reveal.
+#[pyfunction]
+pub fn analyze<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -> PyResult<Answer<'py>> {
+    let form = Form::taken(&given, &call.outputs().out)?;
+    let mut options: analysis::Options = filled(&given)?;
+    if form == Form::Picture && options.method == Method::Auto {
+        // The picture shows principles, which the recursion does not know.
+        options.method = Method::Drng;
+    }
+    let work = move |job: &mut Job| {
+        let model = Arc::clone(&job.model);
+        let outcome = analysis::run(&model, &options, &job.context())?;
+        if !job.outputs.out.is_empty() {
+            let found = &outcome.analysis;
+            let written = match form {
+                Form::Csv => text::csv(found),
+                Form::Latex => text::latex(found),
+                Form::Picture => picture::svg(&model.mechanism, &found.null_vectors),
+                Form::Text | Form::Explanation => {
+                    text::text(&model.mechanism, &outcome, form == Form::Explanation, Style::default())
+                }
+            };
+            job.write(Some(&written))?;
+        }
+        job.draw(&[], |origin, context| page::of_analysis(&model, &outcome, origin, context))?;
+        Ok(outcome)
+    };
+    let (outcome, notes) = call.perform(work)?;
+    Ok((to_python(py, &outcome)?, notes))
+}
+
+/// Designs a motion.
+#[pyfunction]
+pub fn design<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -> PyResult<Answer<'py>> {
+    let options: designing::Options = filled(&given)?;
+    let work = move |job: &mut Job| {
+        options.check()?;
+        let paths = job.outputs.out.clone();
+        let formats =
+            paths.iter().map(|path| designing::Format::of_file(path)).collect::<Result<Vec<_>>>()?;
+        let model = Arc::clone(&job.model);
+        let outcome = designing::run(&model, &options, &job.context())?;
+        for (path, format) in paths.iter().zip(formats) {
+            job.files.add(path, &outcome.trajectory_text(format)?)?;
+        }
+        job.draw(&options.files(), |origin, context| page::of_design(&model, &outcome, origin, context))?;
+        Ok(outcome)
+    };
+    let (outcome, notes) = call.perform(work)?;
+    Ok((to_python(py, &outcome)?, notes))
+}
+
+/// Columns of simulated samples, and the file that they are written to.
+#[derive(Default)]
+struct Columns {
+    names: Vec<String>,
+    values: Vec<Vec<f64>>,
+    file: Option<Csv<Sink>>,
+}
+
+impl RowSink for Columns {
+    fn names(&mut self, names: &[String]) -> Result<()> {
+        self.names = names.to_vec();
+        self.values = vec![Vec::new(); names.len()];
+        self.file.as_mut().map_or(Ok(()), |file| file.names(names))
+    }
+
+    fn row(&mut self, row: &[f64]) -> Result<()> {
+        self.values.iter_mut().zip(row).for_each(|(column, x)| column.push(*x));
+        self.file.as_mut().map_or(Ok(()), |file| file.row(row))
+    }
+}
+
+/// Simulates what sensors read; gives the columns by name too.
+#[pyfunction]
+pub fn simulate<'py>(
+    py: Python<'py>,
+    call: Call<'py>,
+    given: Bound<'py, PyDict>,
+) -> PyResult<(Bound<'py, PyAny>, Vec<String>, Bound<'py, PyDict>)> {
+    let options: simulation::Options = filled(&given)?;
+    let work = move |job: &mut Job| {
+        let mut sink = Columns::default();
+        let path = job.outputs.out.first().cloned();
+        sink.file = path.as_deref().map(|path| Sink::to_file(path).map(Csv::new)).transpose()?;
+        let model = Arc::clone(&job.model);
+        let outcome = match (simulation::run(&model, &options, &job.context(), Some(&mut sink)), &path) {
+            (Err(Error::Io(error)), Some(path)) => Err(error).at(path.display())?,
+            (outcome, _) => outcome?,
+        };
+        job.context().go_on()?;
+        if let Some(file) = sink.file.take() {
+            file.into_inner().finish()?;
+        }
+        Ok((outcome, sink))
+    };
+    let ((outcome, sink), notes) = call.perform(work)?;
+    let columns = PyDict::new(py);
+    for (name, column) in sink.names.iter().zip(sink.values) {
+        columns.set_item(name, column.into_pyarray(py))?;
+    }
+    Ok((to_python(py, &outcome)?, notes, columns))
+}
+
+/// Validates a model on logs; says whether the residual is not above the threshold.
+#[pyfunction]
+pub fn validate<'py>(
+    py: Python<'py>,
+    call: Call<'py>,
+    given: Bound<'py, PyDict>,
+) -> PyResult<(Bound<'py, PyAny>, Vec<String>, bool)> {
+    let mut options: validation::Options = filled(&given)?;
+    options.draw = call.outputs().draws();
+    let work = move |job: &mut Job| {
+        let model = Arc::clone(&job.model);
+        let mut outcome = validation::run(&model, &options, &job.context())?;
+        let names = options.files();
+        job.draw(&names, |origin, context| page::of_validation(&model, &mut outcome, origin, context))?;
+        Ok(outcome)
+    };
+    let (outcome, notes) = call.perform(work)?;
+    Ok((to_python(py, &outcome)?, notes, outcome.passed))
+}
+
+/// An identification, the notes beside it, its unknowns, the summary of its logs, and the model's text with the identified
+/// values.
+type Identified<'py> =
+    (Bound<'py, PyAny>, Vec<String>, Option<Bound<'py, PyDict>>, Option<Summary>, Option<String>);
+
+/// Names, values and covariance of the unknowns.
+fn unknowns_of<'py>(py: Python<'py>, result: &Identification) -> PyResult<Bound<'py, PyDict>> {
+    let (out, covariance) = (PyDict::new(py), &result.value_covariance);
+    out.set_item("names", result.names.clone())?;
+    out.set_item("values", result.values.clone().into_pyarray(py))?;
+    // Row after row.
+    let entries = covariance.transpose().as_slice().to_vec().into_pyarray(py);
+    out.set_item("covariance", entries.reshape([covariance.nrows(), covariance.ncols()])?)?;
+    Ok(out)
+}
+
+/// Identifies parameters. The arguments decide from what: forces, with or without the gains of drives, a payload, or momentum.
+#[pyfunction]
+pub fn identify<'py>(
+    py: Python<'py>,
+    call: Call<'py>,
+    given: Bound<'py, PyDict>,
+    texts: HashMap<String, String>,
+) -> PyResult<Identified<'py>> {
+    let unknowns = Summary::arguments(&given)?;
+    let wants_text: bool = taken(&given, "write")?.unwrap_or(false);
+    let write = wants_text || !call.outputs().out.is_empty();
+    let draw = call.outputs().draws();
+    let link: Option<String> = taken(&given, "payload")?;
+    let momentum = given
+        .get_item("measured")?
+        .is_some_and(|word| word.extract::<String>().is_ok_and(|word| word == Measured::Momentum.name()));
+    if (link.is_some() || momentum) && call.outputs().summary_out.is_some() {
+        let reason =
+            "summary_out= is of a robot's joint torques: there are no summaries of payloads and momentum";
+        return Err(OptionError::new_err(reason));
+    }
+    if let Some(link) = link {
+        let mut options: payload::Options =
+            filled_estimate(&given, |o: &mut payload::Options| &mut o.estimate)?;
+        (options.link, options.write, options.draw) = (link, write, draw);
+        let (outcome, notes) = call.perform(move |job| of_payload(job, &options))?;
+        return Ok((to_python(py, &outcome)?, notes, None, None, outcome.model));
+    }
+    if momentum {
+        given.del_item("measured")?;
+        let mut options: flight::Options =
+            filled_estimate(&given, |o: &mut flight::Options| &mut o.estimate)?;
+        (options.write, options.draw) = (write, draw);
+        let (outcome, notes) = call.perform(move |job| of_momentum(job, &options))?;
+        return Ok((to_python(py, &outcome)?, notes, None, None, outcome.model));
+    }
+    if given.contains("noise")? {
+        let reason =
+            "noise=: the noise of torques is estimated from the data; give it with measured=\"momentum\"";
+        return Err(OptionError::new_err(reason));
+    }
+    let spread: Option<f64> = taken(&given, "gains")?;
+    let (loaded, known_payload) = (taken(&given, "loaded")?, taken(&given, "known_payload")?);
+    let mut own: identification::Options =
+        filled_estimate(&given, |o: &mut identification::Options| &mut o.estimate)?;
+    (own.write, own.draw) = (write, draw);
+    let keeps = spread.is_none() && own.estimate.estimator != Some(inertial_app::choice::Estimator::Irls);
+    let gains = match spread {
+        Some(spread) => Some(gains::Options {
+            identify: own.clone(),
+            spread,
+            loaded: loaded.unwrap_or_default(),
+            known_payload,
+        }),
+        None if loaded.is_some() || known_payload.is_some() => {
+            return Err(OptionError::new_err(
+                "loaded= and known_payload= tell the gains of drives: give gains= too",
+            ));
+        }
+        None => None,
+    };
+    let (outcome, notes) = call.perform(move |job| of_forces(job, &own, gains.as_ref()))?;
+    let (data, found) = (to_python(py, &outcome)?, unknowns_of(py, &outcome.result)?);
+    let summary = keeps.then(|| Summary::found(call.mechanism(), unknowns, texts, outcome.summary));
+    Ok((data, notes, Some(found), summary, outcome.model))
+}
+
+fn of_payload(job: &mut Job, options: &payload::Options) -> Result<payload::Outcome> {
+    let model = Arc::clone(&job.model);
+    let mut outcome = payload::run(&model, options, &job.context())?;
+    job.write(outcome.model.as_ref())?;
+    job.draw(&options.files(), |origin, context| page::of_payload(&model, &mut outcome, origin, context))?;
+    Ok(outcome)
+}
+
+fn of_momentum(job: &mut Job, options: &flight::Options) -> Result<flight::Outcome> {
+    let model = Arc::clone(&job.model);
+    let mut outcome = flight::run(&model, options, &job.context())?;
+    job.write(outcome.model.as_ref())?;
+    job.draw(&options.files(), |origin, context| page::of_momentum(&model, &mut outcome, origin, context))?;
+    Ok(outcome)
+}
+
+fn of_forces(
+    job: &mut Job,
+    options: &identification::Options,
+    gains: Option<&gains::Options>,
+) -> Result<identification::Outcome> {
+    let model = Arc::clone(&job.model);
+    let mut outcome = match gains {
+        Some(gains) => gains::run(&model, gains, &job.context())?,
+        None => identification::run(&model, options, &job.context())?,
+    };
+    if let Some(path) = &job.outputs.summary_out {
+        job.files.add(path, &(serde_json::to_string(&outcome.summary)? + "\n"))?;
+    }
+    job.write(outcome.model.as_ref())?;
+    let mut names = options.files();
+    names.extend(gains.iter().flat_map(|gains| gains.loaded.iter().cloned()));
+    job.draw(&names, |origin, context| {
+        page::of_identification(&model, &mut outcome, options, origin, context)
+    })?;
+    Ok(outcome)
+}
+
+/// Identifies robots of one type together, one summary each; `carrying` says which of them carry a payload.
+#[pyfunction]
+pub fn identify_fleet<'py>(
+    py: Python<'py>,
+    call: Call<'py>,
+    given: Bound<'py, PyDict>,
+    summaries: Vec<Bound<'py, Summary>>,
+    carrying: Vec<bool>,
+) -> PyResult<Answer<'py>> {
+    let mut options: fleet::Options = filled_estimate(&given, |o: &mut fleet::Options| &mut o.estimate)?;
+    options.write = !call.outputs().out.is_empty();
+    let robots: Vec<_> = summaries.iter().map(|s| s.get().value()).collect();
+    let work = move |job: &mut Job| {
+        let model = Arc::clone(&job.model);
+        let outcome = fleet::run(&model, &robots, &carrying, &options, &job.context())?;
+        job.write(outcome.model.as_ref())?;
+        Ok(outcome)
+    };
+    let (outcome, notes) = call.perform(work)?;
+    Ok((to_python(py, &outcome)?, notes))
+}
