@@ -10,6 +10,8 @@ pub(crate) const EXPONENTS: [f64; 2] = [1.0, 2.0];
 pub(crate) const NODES: usize = 20;
 const SLOWEST: f64 = 3e-3;
 const FASTEST: f64 = 3.0;
+/// Negative exponent from which on the curve is zero in double precision, beside the Coulomb friction that it adds to.
+const NOTHING: f64 = 40.0;
 /// Points of the interpolation.
 const POINTS: usize = 6;
 
@@ -25,7 +27,14 @@ pub struct Bend {
 impl Bend {
     /// `sign(v) exp(−(|v|/vₛ)^δ)`.
     pub fn value(self, v: f64) -> f64 {
-        if v == 0.0 { 0.0 } else { v.signum() * (-(v.abs() / self.speed).powf(self.exponent)).exp() }
+        let ratio = v.abs() / self.speed;
+        // A power costs as much as all else, and the usual exponents need none.
+        let power = match self.exponent {
+            1.0 => ratio,
+            2.0 => ratio * ratio,
+            exponent => ratio.powf(exponent),
+        };
+        if v == 0.0 || power > NOTHING { 0.0 } else { v.signum() * (-power).exp() }
     }
 
     /// Returns all curves whose columns a summary holds.

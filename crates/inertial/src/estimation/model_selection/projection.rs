@@ -125,6 +125,11 @@ impl Summary {
                 }
                 to.absorb(&mut block, rows)?;
             }
+            // The columns of the unknowns, then the force.
+            let combinations: Vec<&[(usize, f64)]> =
+                columns.iter().map(|(_, combination)| &combination[..]).chain([&forces[0][..]]).collect();
+            new.blocks = factor.blocks.iter().map(|block| block.project(n + 1, &combinations)).collect();
+            new.left_out = factor.left_out.project(n + 1, &combinations);
         }
         Ok(out)
     }
