@@ -297,7 +297,7 @@ impl<'m> Equations<'m> {
         for &(v, term) in &self.terms {
             for (row, _) in terms::rows(term, v, &self.motors[v]) {
                 if term == Term::Stribeck {
-                    for bend in Bend::nodes() {
+                    for bend in Bend::nodes(self.model.stribeck_exponents()) {
                         want(row, Feature { bend: Some(bend), ..Feature::new(term, &self.motors[v]) });
                     }
                 } else {

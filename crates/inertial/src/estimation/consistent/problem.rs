@@ -32,7 +32,7 @@ use crate::estimation::consistent::prior::Prior;
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::Solver;
 use crate::estimation::least_squares::fit::{LeastSquares, stacked};
-use crate::estimation::least_squares::jackknife::{BlockScore, Jackknife, information, rescale};
+use crate::estimation::least_squares::jackknife::{BlockScore, Jackknife, growth, information, pooled};
 use crate::estimation::reduction::summary::Summary;
 use crate::identifiability::Regrouping;
 use crate::linalg::{Cholesky, Svd};
@@ -327,7 +327,7 @@ impl ConsistentProblem {
     }
 
     /// Of the unknowns and of the `count` inertial parameters, which come first among the variables. Where the logs have blocks,
-    /// the data's part of the variances is that of the jackknife; correlations are those of independent noise.
+    /// the data's part of both is that of the jackknife.
     fn covariances(
         &self,
         x: &DVector<f64>,
@@ -344,18 +344,15 @@ impl ConsistentProblem {
         let cross = both.view((n, 0), (count, n)).into_owned();
         let root = Root::new(&unknowns)?;
         if let Some(jackknife) = Jackknife::new(scores, &root.factor) {
-            // What the prior has in the variances: all less what independent noise would have.
-            let information = information(scores, n);
             let back = &cross * &root.inverse;
-            for (covariance, map) in [(&mut unknowns, &root.factor), (&mut parameters, &back)] {
-                let seen = root.factor.tr_mul(&(&information * &root.factor)) * map.transpose();
-                let spread = jackknife.variances(map);
-                let variance = |i: usize| {
-                    let data = map.row(i).transpose().dot(&seen.column(i));
-                    spread[i] + (covariance[(i, i)] - data).max(0.0)
-                };
-                let all = DVector::from_fn(covariance.nrows(), |i, _| variance(i));
-                rescale(covariance, &all);
+            let seen = root.factor.tr_mul(&(information(scores, n) * &root.factor));
+            let independent = |map: &DMatrix<f64>| map * &seen * map.transpose();
+            let own = &root.factor;
+            let growth = growth(&jackknife.covariance(own).diagonal(), &independent(own).diagonal());
+            for (covariance, map) in [(&mut unknowns, own), (&mut parameters, &back)] {
+                // The rest is the prior's.
+                let data = independent(map);
+                *covariance += pooled(&jackknife.covariance(map), &data, growth) - data;
             }
         }
         Ok([unknowns, parameters])

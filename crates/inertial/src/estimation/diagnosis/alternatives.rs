@@ -27,6 +27,8 @@ pub(crate) enum Reading {
     ExchangedTorques(usize, usize),
     /// Motion of a joint negated.
     NegatedMotion(usize),
+    /// Axis of a joint reversed: its motion and its torque negated.
+    ReversedAxis(usize),
     /// Motions of two joints exchanged.
     ExchangedMotions(usize, usize),
     /// Another gravity.
@@ -84,7 +86,7 @@ fn readings(gravity: Vector3<f64>, nv: usize) -> Vec<Reading> {
         out.extend(directions.filter(|g| (g - gravity).norm() > 0.1 * size).map(Reading::Gravity));
     }
     for i in 0..nv {
-        out.extend([Reading::NegatedTorque(Some(i)), Reading::NegatedMotion(i)]);
+        out.extend([Reading::NegatedTorque(Some(i)), Reading::NegatedMotion(i), Reading::ReversedAxis(i)]);
     }
     for i in 0..nv {
         for j in i + 1..nv {
@@ -106,6 +108,11 @@ fn read(excerpt: &Excerpt, nv: usize, reading: Reading) -> Excerpt {
             out.keep
                 .chunks_exact_mut(nv)
                 .for_each(|row| (row[i], row[j]) = (row[i] && row[j], row[i] && row[j]));
+        }
+        Reading::ReversedAxis(i) => {
+            for x in [&mut out.q, &mut out.v, &mut out.a, &mut out.tau] {
+                each(x, &|row| row[i] = -row[i]);
+            }
         }
         Reading::NegatedMotion(i) => {
             for x in [&mut out.q, &mut out.v, &mut out.a] {

@@ -11,6 +11,7 @@ use crate::Result;
 use crate::dynamics::InverseDynamics;
 use crate::estimation::diagnosis::excerpt::Excerpt;
 use crate::estimation::equations::{Channel, Equations};
+use crate::estimation::identification::result::Identification;
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::blocks::{BLOCKS, Gram};
 use crate::estimation::reduction::rows::{RowBlock, Visitor};
@@ -93,6 +94,7 @@ fn candidates(
     mechanism: &Mechanism,
     excerpt: &Excerpt,
     parameters: &[f64],
+    predicted: &[f64],
     lengths: Vec<OtherLength>,
 ) -> Result<Vec<Candidate>> {
     let (nv, names) = (mechanism.nv(), mechanism.velocity_names());
@@ -131,7 +133,8 @@ fn candidates(
         out.push(Candidate {
             kind: DeviationKind::Gain,
             of: Some(name.clone()),
-            column: excerpt.tau.iter().enumerate().map(own).collect(),
+            // Measured torques would explain their own noise.
+            column: predicted.iter().enumerate().map(own).collect(),
         });
     }
     for other in lengths {
@@ -146,16 +149,17 @@ fn candidates(
     Ok(out)
 }
 
-/// Estimates all deviations, each beside the unknowns alone. `noise` is the standard deviation of each force.
+/// Estimates all deviations of a result, each beside the unknowns alone. `noise` is the standard deviation of each force.
 pub(crate) fn deviations(
     equations: &Equations<'_>,
     excerpt: &Excerpt,
-    parameters: &[f64],
+    result: &Identification,
     noise: &[f64],
     lengths: Vec<OtherLength>,
 ) -> Result<Vec<Deviation>> {
-    let candidates = candidates(equations.mechanism(), excerpt, parameters, lengths)?;
     let data = excerpt.measurements(equations)?;
+    let predicted = equations.predict(&data, &result.values)?.force;
+    let candidates = candidates(equations.mechanism(), excerpt, &result.parameters, &predicted, lengths)?;
     let (n, width) = (equations.len(), equations.len() + candidates.len() + 1);
     let mut collect = Collect {
         noise,

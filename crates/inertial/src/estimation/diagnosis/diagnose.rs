@@ -1,5 +1,7 @@
 //! Reasons that a diagnosis adds to a result.
 
+use std::ops::RangeInclusive;
+
 use crate::Result;
 use crate::consistency::significant;
 use crate::estimation::diagnosis::alternatives::{Reading, better_reading};
@@ -12,19 +14,20 @@ use crate::estimation::identification::result::Identification;
 
 /// Square of a deviation over its standard error, from which on it counts.
 const EVIDENCE: f64 = 25.0;
-/// Share of the squared residual that it must explain.
-const SHARE: f64 = 0.1;
+/// Share of the squared residual that it must explain. On clean logs of four arms nothing above the smallest values worth a reason
+/// explains more than 0.03.
+const SHARE: f64 = 0.05;
 /// Fewest samples of a diagnosis.
 const FEWEST: usize = 64;
 
 impl DeviationKind {
-    /// Smallest value that is worth a reason.
-    fn least(self) -> f64 {
+    /// Values that are worth a reason; larger ones are beyond what a derivative at the estimate can tell.
+    fn range(self) -> RangeInclusive<f64> {
         match self {
-            Self::Lag => 0.005,
-            Self::Tilt | Self::Zero => 0.035,
-            Self::Length => 0.02,
-            Self::Gain => 0.1,
+            Self::Lag => 0.005..=0.5,
+            Self::Tilt | Self::Zero => 0.035..=0.8,
+            Self::Length => 0.02..=0.5,
+            Self::Gain => 0.1..=f64::INFINITY,
         }
     }
 }
@@ -67,9 +70,9 @@ pub fn diagnose(
         .iter()
         .map(|name| result.fit.iter().find(|r| r.joint == *name).map_or(0.0, |r| r.rms))
         .collect();
-    let found = deviations(equations, excerpt, &result.parameters, &noise, lengths)?;
+    let found = deviations(equations, excerpt, result, &noise, lengths)?;
     let counts = |d: &&Deviation| {
-        d.value.abs() >= d.kind.least()
+        d.kind.range().contains(&d.value.abs())
             && d.value.powi(2) >= EVIDENCE * d.std_error.powi(2)
             && d.explains >= SHARE
     };
@@ -103,6 +106,13 @@ fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
             ReasonCode::Sign,
             format!(
                 "sign: negate the motion of {} (scale = -1 in the column map) or its axis in the model: then",
+                names[joint]
+            ),
+        ),
+        Reading::ReversedAxis(joint) => (
+            ReasonCode::Sign,
+            format!(
+                "sign: the axis of {} seems to be reversed in the model: the other way round",
                 names[joint]
             ),
         ),

@@ -67,6 +67,9 @@ pub(crate) struct Sums {
     pub tau_raw: f64,
 }
 
+/// Probability of a Ljung-Box statistic below which a residual is not called white.
+const UNLIKELY: f64 = 1e-4;
+
 /// Whiteness of a residual.
 struct Whiteness {
     durbin_watson: f64,
@@ -100,12 +103,14 @@ impl Factor {
             let (pairs, k) = (lag.independent.max(1.0), (k + 1) as f64);
             (pairs + k) * (pairs + k + 2.0) / pairs * correlation(lag).powi(2)
         });
+        let ljung_box: Option<f64> = all.then(|| squares.sum());
         Some(Whiteness {
             // Differences from what the filter leaves may pass the ends that the number itself has.
             durbin_watson: (2.0 * (1.0 - first)).clamp(0.0, 4.0),
             // ρ of independent samples has the variance of their number.
-            white: first.abs() * self.lags[0].independent.sqrt() < 5.0,
-            ljung_box: all.then(|| squares.sum()),
+            white: first.abs() * self.lags[0].independent.sqrt() < 5.0
+                && ljung_box.is_none_or(|q| chi_square_above(LAGS, q) >= UNLIKELY),
+            ljung_box,
         })
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimation::joint_model::expression::Expression;
-use crate::estimation::joint_model::stribeck::Bend;
+use crate::estimation::joint_model::stribeck::{Bend, EXPONENTS};
 use crate::mechanism::{BodyKind, JointType, Mechanism};
 use crate::unknowns::TermKind;
 
@@ -160,6 +160,14 @@ pub struct JointModel {
     pub given: Vec<GivenTerm>,
     /// Names of the log's further columns that these terms use.
     pub columns: Vec<String>,
+}
+
+impl JointModel {
+    /// Exponents of the Stribeck curves that are tried. Where the data decide on friction, Tustin's is enough to see that a curve is
+    /// needed: the columns of the other one would double the work.
+    pub(crate) fn stribeck_exponents(&self) -> &'static [f64] {
+        if self.auto.friction { &EXPONENTS[..1] } else { &EXPONENTS }
+    }
 }
 
 impl From<JointTerms> for JointModel {

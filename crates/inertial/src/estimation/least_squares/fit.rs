@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use crate::estimation::equations::Equations;
-use crate::estimation::least_squares::jackknife::{Jackknife, rescale};
+use crate::estimation::least_squares::jackknife::{Jackknife, growth, pooled};
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
@@ -38,9 +38,8 @@ pub enum Weighting {
 pub struct LeastSquares {
     /// The unknowns; of least (scaled) norm in directions that the motion did not show.
     pub values: DVector<f64>,
-    /// Covariance, in the directions that the motion showed: variances by the jackknife over the blocks of the logs, with the
-    /// correlations that independent noise would give. Where a summary has too few blocks, noise is taken as independent between
-    /// joints, and in time as far as the filter leaves it.
+    /// Covariance, in the directions that the motion showed, from the jackknife over the blocks of the logs. Where a summary has too
+    /// few blocks, noise is taken as independent between joints, and in time as far as the filter leaves it.
     pub covariance: DMatrix<f64>,
     /// Standard deviation of each coordinate's noise.
     pub noise: Vec<f64>,
@@ -113,7 +112,8 @@ impl LeastSquares {
         let mut covariance = middle.transpose() * middle;
         let scores = summary.scores(equations, weights, &solution.values);
         if let Some(jackknife) = Jackknife::new(&scores, &solution.root) {
-            rescale(&mut covariance, &jackknife.variances(&solution.root));
+            let spread = jackknife.covariance(&solution.root);
+            covariance = pooled(&spread, &covariance, growth(&spread.diagonal(), &covariance.diagonal()));
         }
         Ok(Self {
             values: solution.values,

@@ -20,12 +20,12 @@ use crate::Result;
 use crate::estimation::equations::Equations;
 use crate::estimation::joint_model::terms::Term;
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting, stacked};
-use crate::estimation::least_squares::jackknife::{Jackknife, variances};
+use crate::estimation::least_squares::jackknife::{Jackknife, growth, variances};
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
 
-/// Evidence that is enough for a term of a kind that another joint needs: that of Akaike's criterion.
-const LIKE_OTHERS: f64 = 2.0;
+/// Evidence that is enough for a term of a kind that another joint needs: three standard errors.
+const LIKE_OTHERS: f64 = 9.0;
 /// Independent samples of a joint, at least.
 const FEWEST_SAMPLES: f64 = 10.0;
 
@@ -76,12 +76,7 @@ impl Elimination {
             .map_or_else(|| DMatrix::zeros(equations.len(), 0), |j| &solution.root * j.changes);
         let mut out = Self { values: solution.values, inverse: solution.inverse, changes, growth: 1.0 };
         if out.changes.ncols() > 0 {
-            let found = variances(&out.changes);
-            let own = out.inverse.diagonal();
-            let mut growth: Vec<f64> =
-                found.iter().zip(own.iter()).filter(|(_, own)| **own > 0.0).map(|(x, own)| x / own).collect();
-            growth.sort_by(f64::total_cmp);
-            out.growth = growth.get(growth.len() / 2).copied().unwrap_or(1.0).max(1.0);
+            out.growth = growth(&variances(&out.changes), &out.inverse.diagonal()).max(1.0);
         }
         Ok(out)
     }

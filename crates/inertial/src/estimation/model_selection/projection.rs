@@ -5,7 +5,7 @@
 //! summary follows from the wide one without a second look at the data.
 
 use crate::estimation::equations::Equations;
-use crate::estimation::joint_model::stribeck::Bend;
+use crate::estimation::joint_model::stribeck::{Bend, EXPONENTS};
 use crate::estimation::joint_model::terms::{Feature, Term};
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
@@ -155,7 +155,7 @@ fn express(feature: &Feature, wide: &Equations<'_>, row: usize) -> Option<Combin
             find(&Feature::on(Term::Coulomb, &reversed)).map(|k| vec![(k, -1.0)])
         }
         (Term::Stribeck, Some(bend)) => {
-            let nodes: Vec<Bend> = Bend::nodes().collect();
+            let nodes: Vec<Bend> = Bend::nodes(&EXPONENTS).collect();
             let at = |(k, weight): (usize, f64)| {
                 find(&Feature { bend: Some(nodes[k]), ..feature.clone() }).map(|column| (column, weight))
             };

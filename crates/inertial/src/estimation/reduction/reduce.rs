@@ -13,7 +13,7 @@ use crate::estimation::reduction::sum_products::dot;
 use crate::linalg::Triangle;
 
 /// About so many differences of rows are kept: the whiteness of a residual needs no more.
-const DIFFERENCES: usize = 4096;
+const DIFFERENCES: usize = 2048;
 
 /// Huber's bound in standard deviations: 95 % as good as least squares where noise is normal.
 const HUBER: f64 = 1.345;

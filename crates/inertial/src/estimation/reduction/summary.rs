@@ -151,6 +151,13 @@ impl Summary {
         self
     }
 
+    /// Drops the blocks: standard errors then take noise as independent.
+    #[must_use]
+    pub fn without_blocks(mut self) -> Self {
+        self.factors.iter_mut().for_each(|factor| factor.blocks.clear());
+        self
+    }
+
     /// Returns the summary with the opposite sign of all forces.
     pub(crate) fn with_forces_reversed(&self) -> Result<Self> {
         let mut out = self.clone();
