@@ -193,9 +193,10 @@ fn a_force_plate_is_designed_for() {
         all.iter().map(|p| (p["name"].to_string(), p["std_error"].as_f64().unwrap())).collect()
     };
     for ((name, promised), (same, found)) in errors(&designed).iter().zip(errors(&found.json())) {
-        // Half of each variance is the spread of 16 blocks, known to 37 %: the error is known to 9 %, three and a half times that is
-        // rare.
-        assert!(*name == same && (found / promised - 1.0).abs() < 0.32, "{name} {same}: {promised} {found}");
+        // Half of each variance is the spread of 16 blocks of six samples each, known to 37 % and larger by what the block that
+        // is left out weighs.
+        let ratio = found / promised;
+        assert!(*name == same && ratio > 0.75 && ratio < 1.5, "{name} {same}: {promised} {found}");
     }
 }
 
