@@ -277,7 +277,7 @@ struct StoredFactor {
     left_out: Option<StoredBlock>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct StoredBlock {
     rows: usize,
     upper: Vec<f64>,
