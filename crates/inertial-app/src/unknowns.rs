@@ -30,6 +30,7 @@ pub struct Unknowns {
     pub joint_model: Option<String>,
     /// Constant offsets of the joints' torques.
     #[serde(with = "choice::offset")]
+    #[schemars(with = "choice::Words<Offset>")]
     pub offset: Offset,
 }
 

@@ -5,6 +5,7 @@
 //! the scores of sixteen blocks of the samples, which holds for correlated residuals.
 
 use nalgebra::{DMatrix, Vector3};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Result;
@@ -24,7 +25,7 @@ const STEP: f64 = 1e-4;
 const SEEN: f64 = 1e-6;
 
 /// Kind of a deviation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DeviationKind {
@@ -41,7 +42,7 @@ pub enum DeviationKind {
 }
 
 /// Estimate of an error of model or sensors.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Deviation {
     /// Kind.

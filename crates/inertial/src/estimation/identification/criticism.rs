@@ -1,5 +1,6 @@
 //! Criticism of a result: the verdict on it, with reasons that name the evidence and what mends it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Result;
@@ -27,7 +28,7 @@ const SMALL: f64 = 0.05;
 const HALVES: f64 = 2.2;
 
 /// Whether a result can be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum Verdict {
     /// Nothing speaks against it.
     #[serde(rename = "good")]
@@ -52,7 +53,7 @@ impl Verdict {
 }
 
 /// Kind of a reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ReasonCode {
@@ -81,7 +82,7 @@ pub enum ReasonCode {
 }
 
 /// Reason of a verdict.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Reason {
     /// Kind.

@@ -14,6 +14,7 @@
 //! out: the data contradict them.
 
 use nalgebra::{DMatrix, DVector};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Result;
@@ -30,7 +31,7 @@ const LIKE_OTHERS: f64 = 9.0;
 const FEWEST_SAMPLES: f64 = 10.0;
 
 /// Decision on one term of a joint.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TermChoice {
     /// Joint.

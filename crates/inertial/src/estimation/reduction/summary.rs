@@ -277,9 +277,12 @@ struct StoredFactor {
     left_out: Option<StoredBlock>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Block")]
 struct StoredBlock {
+    /// Number of rows.
     rows: usize,
+    /// The factor on and above its diagonal, row after row.
     upper: Vec<f64>,
 }
 
