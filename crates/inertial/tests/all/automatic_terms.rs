@@ -224,7 +224,7 @@ fn errors_cover_the_truth_where_noise_is_coloured() {
             all += 1;
         }
     }
-    let covered = inside as f64 / all as f64;
+    let covered = inside as f64 / f64::from(all);
     assert!((covered - 0.95).abs() < 0.04, "{covered}");
 }
 

@@ -297,7 +297,7 @@ impl Visitor for Reduction<'_> {
             if left > 0 {
                 self.fill(rows, &entry);
                 // The force as measured in place of the other.
-                let width = self.block.len() / left;
+                let width = self.equations.channels[rows.row].unknowns.len() + 2;
                 self.block.copy_within((width - 1) * left.., (width - 2) * left);
                 self.factors[rows.row].left_out.add_rows(&self.block, left, width - 1);
                 self.kept.clear();
