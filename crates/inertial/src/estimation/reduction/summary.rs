@@ -278,8 +278,11 @@ struct StoredFactor {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Block")]
 struct StoredBlock {
+    /// Number of rows.
     rows: usize,
+    /// The factor on and above its diagonal, row after row.
     upper: Vec<f64>,
 }
 
