@@ -152,7 +152,7 @@ impl<'m> Loops<'m> {
             }
         }
         let bound = self.bounds(question, &survey);
-        let expected = bound.as_ref().ok().map(|b| b.rank).filter(|_| !unresolved);
+        let expected = bound.as_ref().ok().map(|b| b.rank);
         // Equal angles are not restored at all.
         let equal = Survey::new(&views.configurations, &site.geometry, DOUBLES).equal_angles();
         unresolved |= equal > survey.equal_angles();

@@ -122,7 +122,9 @@ impl<const N: usize> Extended<N> {
             });
             open = open.max(left).max(probe.slack());
             quiet = if span.rank() > before { 0 } else { quiet + 1 };
-            if enough.map_or(quiet == QUIET, |enough| matrix.len() >= enough) {
+            // Elimination in the order of rows can miss small pivots that full pivoting still sees.
+            let quiet = quiet >= QUIET && matrix.len() >= (2 * span.rank() + SPARE_ROWS) * width;
+            if enough.map_or(quiet, |enough| matrix.len() >= enough) {
                 break;
             }
         }
