@@ -131,7 +131,10 @@ impl Estimate {
             Some(Estimator::Irls) => Library::Irls,
             Some(Estimator::Consistent) | None => Library::Consistent,
             Some(Estimator::Bcls | Estimator::Eiv) => {
-                return Err(Error::option("estimator", "bcls and eiv estimate from momentum"));
+                return Err(Error::option(
+                    "estimator",
+                    "bcls and eiv estimate from momentum; give --measured momentum",
+                ));
             }
         };
         let solver = match self.solver {

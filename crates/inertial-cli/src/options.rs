@@ -121,8 +121,7 @@ impl LogArgs {
 
 /// Reads so many numbers with commas between them.
 pub fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
-    let example = (0..N).map(|k| if k + 1 == N { "-9.81" } else { "0" }).collect::<Vec<_>>().join(",");
-    let expected = || format!("expected {N} numbers like {example}, not '{text}'");
+    let expected = || format!("expected {N} numbers with commas between them, not '{text}'");
     let values: Vec<f64> =
         text.split(',').map(|x| x.trim().parse()).collect::<Result<_, _>>().map_err(|_| expected())?;
     <[f64; N]>::try_from(values).ok().filter(|v| v.iter().all(|x| x.is_finite())).ok_or_else(expected)

@@ -129,7 +129,7 @@ fn what_cannot_be_designed_is_told_in_one_line() {
         (&["design", &hinge, "--duration", "1e-9"], "samples, expected 10 to 200000"),
         (&["design", &hinge, "--duration", "nan"], "--duration: NaN: expected a number above zero"),
         (&["design", &hinge, "--margin", "1"], "expected a part from 0 to below 1"),
-        (&["design", &hinge, "--workspace", "5,5,5"], "--workspace has 3 numbers, expected six"),
+        (&["design", &hinge, "--workspace", "5,5,5"], "expected 6 numbers"),
         (&["design", &hinge, "--workspace", "5,5,5,6,6,6"], "the limits allow no posture"),
         (
             &["design", "builtin:planar-2r", "--friction", "stribeck", "--stribeck", "1,2"],

@@ -137,8 +137,8 @@ impl<const N: usize> Extended<N> {
         if blurred || open > Wide::<N>::TOLERANCE {
             let step = |w: &[f64]| w[1] < snap * snap && w[0] > CLEAR_STEP * w[1] && w[0] * w[0] > w[1];
             if let Some(last) = found.sizes.windows(2).position(step) {
+                truncated = last + 1 < found.places.len();
                 found.truncate(last + 1);
-                truncated = true;
             }
         }
         let rank = found.rank();

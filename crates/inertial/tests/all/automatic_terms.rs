@@ -322,7 +322,7 @@ fn a_lag_is_measured() {
 }
 
 #[test]
-fn a_tilted_base_and_a_wrong_zero_are_measured() {
+fn a_tilted_base_is_measured() {
     let upright = model("puma560");
     let log = puma(&upright, 5);
     // The model thinks that the base is tilted by 0.15 rad about y.
@@ -334,8 +334,4 @@ fn a_tilted_base_and_a_wrong_zero_are_measured() {
     // Bodies were fitted to the wrong gravity, so the step is only about as long.
     assert!(tilt.of.as_deref() == Some("y") && tilt.value < -0.05 && tilt.value > -0.3, "{tilt:?}");
     assert!(has(&result, ReasonCode::Gravity, "tilted"), "{:?}", result.reasons);
-    let mut shifted = puma(&upright, 6);
-    shifted.q.iter_mut().skip(2).step_by(6).for_each(|q| *q += 0.1);
-    let result = diagnosed(&upright, &shifted, Vec::new());
-    assert_ne!(result.verdict, Some(Verdict::Good), "{:?}", result.deviations);
 }
