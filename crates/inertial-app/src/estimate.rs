@@ -133,7 +133,7 @@ impl Estimate {
             Some(Estimator::Bcls | Estimator::Eiv) => {
                 return Err(Error::option(
                     "estimator",
-                    "bcls and eiv estimate from momentum; give --measured momentum",
+                    "bcls and eiv estimate from momentum: measured must be momentum",
                 ));
             }
         };

@@ -382,6 +382,6 @@ fn wrong_calls_are_refused() {
     let blind = folder.file("blind.csv", text.replace("base.wz", "base.zz"));
     says(&["identify", &file, &blind, "--measured", "momentum"], "base.vx … base.wz");
     says(&["identify", "builtin:puma560", &flight, "--measured", "momentum"], "floating base");
-    says(&["identify", &file, &flight, "--estimator", "eiv"], "--measured momentum");
+    says(&["identify", &file, &flight, "--estimator", "eiv"], "measured must be momentum");
     says(&["identify", &file, &flight, "--noise", "dq=1"], "--measured momentum");
 }
