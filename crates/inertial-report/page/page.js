@@ -245,7 +245,7 @@ function parametersSection() {
   section("parameters", "Base parameters",
     el("p", {}, "Base parameters: the identifiable combinations of inertial parameters. Each bar has its own scale, with a line at zero: ",
       el("span", { class: "dot after" }), "value ± 2 standard errors, ", el("span", { class: "dot before" }), "model value."),
-    table(["base parameter", "against the model", "value", "standard error", "relative", "model", "unit"], rows, "base parameters"));
+    table(["base parameter", "against the model", "value", "standard error", "relative", "model", "unit"], rows, "table of base parameters"));
 }
 
 function errorBar(p) {
@@ -341,7 +341,7 @@ function designSection() {
   const rows = unknowns.map((p) => [p.name, digits(p.value), digits(p.std_error, 3), p.relative === null ? "–" : percent(p.relative), p.weak ? el("span", { class: "bad" }, `weak: ${p.reason || ""}`) : el("span", { class: "good" }, "good")]);
   section("design", "Expected standard errors",
     el("p", {}, `This motion excites ${d.rank} of ${d.structural_rank} identifiable base parameters. Errors are those of least squares with the given noise.`),
-    table(["unknown", "model value", "expected standard error", "relative", "verdict"], rows, "expected standard errors", [4]));
+    table(["unknown", "model value", "expected standard error", "relative", "verdict"], rows, "table of expected standard errors", [4]));
   const distance = /^the (distance|workspace|ground)/;
   section("limits", "Limits", table(["limit (margins subtracted)", "used"], d.limits.map((u) => [u.limit, distance.test(u.limit) ? `${digits(u.used, 3)} m left` : percent(u.used)]), "use of the limits"));
 }
