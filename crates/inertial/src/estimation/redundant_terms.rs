@@ -27,8 +27,7 @@ impl<'m> Equations<'m> {
         measured: Measured,
     ) -> Result<Self> {
         let mut out = Self::with_all_terms_measuring(mechanism, model, snap, measured)?;
-        let model = out.joint_model();
-        if model.search_couplings || model.stribeck || model.auto.any() {
+        if out.joint_model().search_couplings || out.joint_model().stribeck {
             out.widen();
         } else {
             out.absorb_terms()?;

@@ -7,7 +7,6 @@ mod golden;
 mod loops;
 mod machines;
 
-mod automatic_terms;
 mod base_parameters;
 mod builtin;
 mod closure;

@@ -2,7 +2,6 @@
 
 use crate::dynamics::Samples;
 use crate::estimation::equations::Equations;
-use crate::estimation::reduction::blocks::BlockPlan;
 use crate::estimation::reduction::row_filter::RowFilter;
 use crate::{Error, Result};
 
@@ -29,8 +28,6 @@ pub struct Measurements<'a> {
     /// Samples before the first and after the last at which rows are centred: those are of the parts of a log before and
     /// after this one.
     pub beyond: [usize; 2],
-    /// Blocks of the log, counted from the first sample at which a row is centred; by default the samples are a whole log.
-    pub blocks: Option<BlockPlan>,
 }
 
 /// Rows whose residual is beyond 1.345 standard deviations count less, by Huber's weight.
@@ -58,7 +55,6 @@ impl<'a> Measurements<'a> {
             huber: None,
             filter: None,
             beyond: [0; 2],
-            blocks: None,
         }
     }
 
