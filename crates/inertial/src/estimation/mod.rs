@@ -1,7 +1,7 @@
 //! Estimation of inertial parameters and joint terms from measured motion.
 //!
 //! [`Equations`] hold the unknowns that act in each measured force: the base parameters of the mechanism and the terms of
-//! the joint model. A log becomes a [`Summary`] in one pass ([`reduction`]). Whatever comes after ([`least_squares`],
+//! the joint model. A log becomes a `Summary` in one pass (`reduction`). Whatever comes after (`least_squares`,
 //! [`consistent`], residuals of any parameters) works on summaries and costs milliseconds, however long the log was.
 //! [`identify`] runs all steps.
 //!

@@ -64,7 +64,7 @@ fn accelerated_lines(pose: &Pose<f64>, twist: &Line<f64>, acceleration: &Line<f6
 /// frame, three of them at infinity: a coefficient vanishes where that line meets the line along which a point is accelerated.
 ///
 /// With loops, `v` and `a` are those of the whole tree, and the rows of the independent coordinates are `Gᵀ` times these,
-/// with [`velocity_map`](super::ClosedMechanism::velocity_map).
+/// with `velocity_map`.
 #[allow(clippy::doc_markdown, reason = "formulas have indices")]
 pub fn tetrahedral_regressor(
     mechanism: &Mechanism,

@@ -87,7 +87,7 @@ impl ClosedMechanism<'_> {
     }
 
     /// Torque regressors of many samples on the independent coordinates, packed, chunk after chunk in memory that stays
-    /// in cache: like [`InverseDynamics::packed_regressors`], with rows for the independent coordinates.
+    /// in cache: like `InverseDynamics::packed_regressors`, with rows for the independent coordinates.
     ///
     /// After the first chunk nothing is allocated. Threads share work by parts of the samples, each with a workspace of
     /// its own.

@@ -62,7 +62,7 @@ impl RegressorGradient {
     }
 
     /// The gradients with respect to `q`, `v` and `a`, `nv` numbers per sample each; `weights` are laid out like the
-    /// groups of a [`PackedChunk`](super::PackedChunk).
+    /// groups of a `PackedChunk`.
     pub fn run(
         &mut self,
         dynamics: &InverseDynamics,

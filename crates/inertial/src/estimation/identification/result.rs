@@ -165,7 +165,7 @@ pub struct ParameterEstimate {
     pub name: String,
     /// Value.
     pub value: f64,
-    /// Standard error; of consistent estimators with the prior's part, see [`super::ConsistentFit::covariance`].
+    /// Standard error; of consistent estimators with the prior's part, see `ConsistentFit::covariance`.
     pub std_error: f64,
     /// Standard error over the value; absent where that is zero.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,7 +185,7 @@ impl ParameterEstimate {
     }
 }
 
-/// The result of [`crate::estimation::identification::identify`]; serializes to the object of `identify --json`.
+/// The result of `y`; serializes to the object of `identify --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Identification {

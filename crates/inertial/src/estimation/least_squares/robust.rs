@@ -15,7 +15,7 @@ const PASSES: usize = 60;
 const SETTLED: f64 = 1e-3;
 
 /// Each row counts by Huber's weight of its own residual, so the data are passed again for every step: `pass` makes their summary
-/// with the weights given (see [`super::Measurements::huber`]). `summary` is the one without weights.
+/// with the weights given (see `Measurements::huber`). `summary` is the one without weights.
 ///
 /// Of the noise, the standard deviation is Huber's proposal 2: that of the rows cut at 1.345 of it. Standard errors count the
 /// weights; they are right to a hundredth where the noise is normal. After 60 passes the estimate counts as it is, and the second
