@@ -1,7 +1,7 @@
 //! The native half of the Python package `inertial`.
 //!
-//! Functions run the jobs of [`inertial_app`]: keyword arguments become typed options ([`options`]), what Python holds becomes
-//! inputs by name ([`inputs`]), and outcomes become objects of Python ([`outcomes`]). What programs do many times (regressors,
+//! Functions run the jobs of [`inertial_app`]: keyword arguments become typed options (`options`), what Python holds becomes
+//! inputs by name (`inputs`), and outcomes become objects of Python (`outcomes`). What programs do many times (regressors,
 //! summaries, estimates that follow a stream) goes straight to the library, with the interpreter released.
 
 // Python hands over what it has; pyo3 takes arguments by value.

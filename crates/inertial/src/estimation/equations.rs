@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// The linear equations `τ = Y_b β + terms` of a mechanism: its base parameters first, then the joints' terms.
 ///
 /// Where the joints' model leaves something to be found from the data (couplings, Stribeck speeds), the terms are all columns
-/// from which it can be found, each of one coordinate's force, and `y` chooses.
+/// from which it can be found, each of one coordinate's force, and `identify` chooses.
 #[derive(Debug, Clone)]
 pub struct Equations<'m> {
     mechanism: &'m Mechanism,

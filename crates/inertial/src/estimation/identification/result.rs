@@ -185,7 +185,7 @@ impl ParameterEstimate {
     }
 }
 
-/// The result of `y`; serializes to the object of `identify --json`.
+/// The result of `identify`; serializes to the object of `identify --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Identification {
