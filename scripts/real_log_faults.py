@@ -143,7 +143,7 @@ def verdict(program, case, scratch):
     if run.returncode == 2:
         return "refused", [run.stderr.strip().splitlines()[-1]]
     result = json.loads(run.stdout)
-    return result.get("verdict", "good"), result.get("reasons", [])
+    return result.get("verdict", "good"), [reason["message"] for reason in result.get("reasons", [])]
 
 
 def main():

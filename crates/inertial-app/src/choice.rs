@@ -37,8 +37,10 @@ macro_rules! choice {
 /// Friction of the joints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Friction {
-    /// No friction.
+    /// Viscous, Coulomb and Stribeck friction of those joints where the data call for it.
     #[default]
+    Auto,
+    /// No friction.
     None,
     /// Proportional to the speed.
     Viscous,
@@ -62,6 +64,18 @@ impl Friction {
     pub fn is_coulomb(self) -> bool {
         matches!(self, Self::Coulomb | Self::Both | Self::Stribeck)
     }
+}
+
+/// Constant offsets of the joints' torques.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Offset {
+    /// Of those joints where the data call for it.
+    #[default]
+    Auto,
+    /// Of all joints.
+    Yes,
+    /// None.
+    No,
 }
 
 /// Estimator of the unknowns.
@@ -200,6 +214,7 @@ choice! {
     }
     Method { Auto "auto" "", Rpna "rpna" "", Drng "drng" "", Numeric "numeric" "", Exact "exact" "" }
     Friction {
+        Auto "auto" "Of each joint what the data call for",
         None "none" "",
         Viscous "viscous" "",
         Coulomb "coulomb" "",
@@ -207,6 +222,7 @@ choice! {
         Asymmetric "asymmetric" "Viscous, and a Coulomb friction for each direction",
         Stribeck "stribeck" "Coulomb, viscous, and more at low speed",
     }
+    Offset { Auto "auto" "Where the data call for it", Yes "yes" "Of all joints", No "no" "" }
     Estimator {
         Ols "ols" "Ordinary least squares",
         Wls "wls" "Least squares weighted by the noise of each joint",
@@ -285,6 +301,34 @@ pub(crate) fn deserialize<'de, T: Choice, D: Deserializer<'de>>(deserializer: D)
         .ok_or_else(|| serde::de::Error::custom(format!("'{word}': expected one of {}", words::<T>())))
 }
 
+/// Serialises offsets as a word, and reads them from a word or from `true` and `false`.
+pub(crate) mod offset {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::{Choice as _, Offset};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Value {
+        Flag(bool),
+        Word(String),
+    }
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+    pub(crate) fn serialize<S: Serializer>(value: &Offset, serializer: S) -> Result<S::Ok, S::Error> {
+        super::serialize(value, serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Offset, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Flag(true) => Ok(Offset::Yes),
+            Value::Flag(false) => Ok(Offset::No),
+            Value::Word(word) => Offset::from_word(&word)
+                .ok_or_else(|| serde::de::Error::custom(format!("'{word}': expected auto, yes or no"))),
+        }
+    }
+}
+
 /// The same for options that may be absent.
 pub(crate) mod optional {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -335,6 +379,7 @@ mod tests {
         words_are_unique::<Base>();
         words_are_unique::<Measured>();
         words_are_unique::<Friction>();
+        words_are_unique::<Offset>();
         words_are_unique::<Estimator>();
         words_are_unique::<Solver>();
         words_are_unique::<Goal>();

@@ -79,7 +79,7 @@ pub fn run(
     show: &mut dyn FnMut(&Outcome) -> Result<()>,
 ) -> Result<()> {
     options.check()?;
-    let joints = options.unknowns.joint_model(model, context)?;
+    let joints = options.unknowns.given_joint_model(model, context)?;
     ensure_option!(joints.columns.is_empty(), "joint-model", "a stream has no further columns for formulas");
     let equations = Equations::new(&model.mechanism, joints, DEFAULT_SNAP).at(&model.label)?;
     let wanted = options.estimate.options(model, Subject::Robot, context)?;

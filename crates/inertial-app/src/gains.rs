@@ -114,7 +114,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     if own.write {
         crate::identify::check_writable(model)?;
     }
-    let mut joints = own.unknowns.joint_model(model, context)?;
+    let mut joints = own.unknowns.given_joint_model(model, context)?;
     joints.search_couplings = false;
     let equations = own.unknowns.equations_with(model, joints)?;
     let wanted = own.estimate.options(model, Subject::Robot, context)?;
@@ -138,7 +138,9 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         Ok::<_, inertial::Error>(result)
     };
     let result = { found }().at(own.logs.join(", "))?;
-    crate::identify::finish(model, own, &equations, data, result, context)
+    // The torques of the logs lack the gains: they do not judge a written model.
+    let own = crate::identify::Options { force: true, ..own.clone() };
+    crate::identify::finish(model, &own, &equations, data, result, context)
 }
 
 /// What the logs with the known payload say.

@@ -14,10 +14,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::choice::{self, FilterKind};
 use crate::{Context, Error, Located, Note, Result, ensure, ensure_option};
 
-/// Bandwidths of the motion kept for Stribeck friction: a joint that turns back passes the bend, some tenths of its greatest speed
-/// wide, in a fraction of its period, and a low-pass of five bandwidths leaves nothing of it.
-const STRIBECK_BANDWIDTHS: f64 = 40.0;
-
 /// Share of the work on a log until it is prepared; the rest is what its samples say of the unknowns.
 pub(crate) const PREPARED: f64 = 0.7;
 
@@ -186,13 +182,9 @@ impl LogOptions {
         name: &str,
         extra: &[String],
         torques: Need,
-        stribeck: bool,
     ) -> Result<PreparedLog> {
         self.check()?;
-        let mut options = Options { torques, ..self.options(extra) };
-        if stribeck {
-            options.bandwidths = STRIBECK_BANDWIDTHS;
-        }
+        let options = Options { torques, ..self.options(extra) };
         let mut reader = self.reader(context, name)?;
         let log = PreparedLog::watched(mechanism, &mut reader, &options, &mut |share| {
             context.progress.share(PREPARED * share);

@@ -23,6 +23,13 @@ pub enum Note {
     NoRotorsInUrdf,
     /// Values that a writer changed or left out.
     Written(String),
+    /// The model with the identified values predicts worse than the given one.
+    NotWritten {
+        /// Relative residual of the given model.
+        before: f64,
+        /// Relative residual of the new model.
+        after: f64,
+    },
     /// The trajectory does not say how a floating base moves.
     BaseRests,
     /// Wheels are given but the robot does not fly.
@@ -58,6 +65,7 @@ impl Note {
             Self::NotInMechanismFile => "not-in-mechanism-file",
             Self::NoRotorsInUrdf => "no-rotors-in-urdf",
             Self::Written(_) => "written",
+            Self::NotWritten { .. } => "not-written",
             Self::BaseRests => "base-rests",
             Self::WheelsLocked => "wheels-locked",
             Self::UnusedColumns(_) => "unused-columns",
@@ -85,6 +93,13 @@ impl Note {
             Self::NoRotorsInUrdf => {
                 "a URDF has no place for reflected rotor inertias: they are in the result only".into()
             }
+            Self::NotWritten { before, after } => format!(
+                "the model was not written: it would predict the torques worse ({:.1} %) than the given one ({:.1} %), because the \
+                 file has no place for all identified terms or the result is wrong; {} writes it anyway",
+                100.0 * after,
+                100.0 * before,
+                spell("force")
+            ),
             Self::BaseRests => "there are no columns base.x … base.qw: the base rests".into(),
             Self::WheelsLocked => {
                 format!("wheels turn only with {} momentum: here they count as locked", spell("measured"))

@@ -11,7 +11,6 @@ use inertial_data::{Log, Need, Options as DataOptions, Prepared, Source, prepare
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::choice::Friction;
 use crate::curves::{Curves, Piece, Told, Track};
 use crate::estimate::{Estimate, Subject};
 use crate::identify::{check_holdout, check_writable};
@@ -308,7 +307,7 @@ enum Role {
 /// The difference that a payload makes in the torques.
 fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(Identification, Curves)> {
     let (mechanism, friction) = (&model.mechanism, own.unknowns.friction);
-    let mut joint_model = own.unknowns.joint_model(model, context)?;
+    let mut joint_model = own.unknowns.given_joint_model(model, context)?;
     ensure_option!(
         !joint_model.stribeck,
         "friction",
@@ -368,8 +367,8 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
         .terms
         .iter()
         .map(|(_, term)| match term {
-            Term::Viscous => !matches!(friction, Friction::None | Friction::Coulomb),
-            Term::Coulomb => !matches!(friction, Friction::None | Friction::Viscous),
+            Term::Viscous => friction.is_viscous(),
+            Term::Coulomb => friction.is_coulomb(),
             // Most models have none, and the joints' torques contain it.
             Term::RotorInertia => model.wants_rotors(),
             _ => true,

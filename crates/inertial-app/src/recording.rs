@@ -6,7 +6,9 @@ use std::ops::Range;
 use inertial::dynamics::{
     ClosedMechanism, InverseDynamics, Samples, Workspace, forward_kinematics, frame_jacobian,
 };
-use inertial::estimation::{Equations, Huber, Measurements, Prediction, RowFilter, Summary};
+use inertial::estimation::{
+    BlockPlan, Equations, Excerpt, Huber, Measurements, Prediction, RowFilter, Summary,
+};
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder};
 use inertial::spatial::{Force, Inertia, Pose};
@@ -84,13 +86,12 @@ impl Recording {
         let names = if path == "-" { Vec::new() } else { options.reader(context, path)?.names().to_vec() };
         let contacts = contacts(mechanism, &names, &mut further).at(path)?;
         let joints = if measured == Some(Measured::BaseWrench) { Need::Optional } else { Need::Required };
-        let stribeck = equations.joint_model().stribeck;
         let log = match equations.closed() {
             Some(closed) => {
                 let joints_only = independent_joints(closed)?;
-                options.open_with(context, &joints_only, path, &further, joints, stribeck)?
+                options.open_with(context, &joints_only, path, &further, joints)?
             }
-            None => options.open_with(context, mechanism, path, &further, joints, stribeck)?,
+            None => options.open_with(context, mechanism, path, &further, joints)?,
         };
         let (path, further) = (path.to_owned(), further.len());
         Ok(Self { log, contacts, measured, path, formulas, further, begun: PREPARED })
@@ -140,13 +141,32 @@ impl Recording {
         range: Range<usize>,
         huber: Option<Huber<'_>>,
     ) -> Result<Summary> {
+        self.summary_and_excerpt(context, equations, range, huber, None)
+    }
+
+    /// The same, with an excerpt of about so many samples.
+    pub fn summary_and_excerpt(
+        &mut self,
+        context: &Context<'_>,
+        equations: &Equations<'_>,
+        range: Range<usize>,
+        huber: Option<Huber<'_>>,
+        mut excerpt: Option<(&mut Excerpt, usize)>,
+    ) -> Result<Summary> {
         let mut out = Summary::empty(equations);
         let filter = self.log.row_filter().cloned();
+        let plan = BlockPlan::of_log(range.len());
+        let (mut before, all, step) = (0, range.len(), self.log.rate_hz().recip());
         self.each_part(context, equations, range, filter.as_ref(), |_, _, data| {
             // For as long as all live.
             let mut data: Measurements<'_> = data;
             (data.huber, data.filter) = (huber, filter.as_ref());
-            Ok(out.merge(&Summary::new(equations, &data)?)?)
+            data.blocks = Some(plan.after(before));
+            before += data.len() - data.beyond[0] - data.beyond[1];
+            if let Some((excerpt, samples)) = &mut excerpt {
+                excerpt.add(&data, step, all / *samples);
+            }
+            Ok(out.continue_with(&Summary::new(equations, &data)?)?)
         })?;
         Ok(out)
     }

@@ -1,12 +1,12 @@
 //! Unknowns of an identification: what is measured, and which terms the joints have.
 
-use inertial::estimation::{Equations, JointModel, JointTerms};
+use inertial::estimation::{AutoTerms, Equations, JointModel, JointTerms};
 use inertial::identifiability::Measured;
 use inertial::mechanism::DEFAULT_SNAP;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{self, Coupling, Friction};
+use crate::choice::{self, Coupling, Friction, Offset};
 use crate::logs::TEXT_LIMIT;
 use crate::{Context, Located, Model, Result, ensure_option};
 
@@ -28,8 +28,10 @@ pub struct Unknowns {
     pub coupling: Coupling,
     /// Name of the input with couplings, springs and other terms of the joints, in TOML.
     pub joint_model: Option<String>,
-    /// Whether a constant offset of each joint's torque is estimated.
-    pub offset: bool,
+    /// Constant offsets of the joints' torques.
+    #[serde(with = "choice::offset")]
+    #[schemars(with = "choice::Words<Offset>")]
+    pub offset: Offset,
 }
 
 impl Unknowns {
@@ -48,28 +50,41 @@ impl Unknowns {
         Equations::measuring(&model.mechanism, joints, DEFAULT_SNAP, measured).at(&model.label)
     }
 
-    /// Terms of the joints.
+    /// Terms of the joints; those that the options leave open are chosen by the data.
     pub fn joint_model(&self, model: &Model, context: &Context<'_>) -> Result<JointModel> {
+        let auto = AutoTerms {
+            friction: self.friction == Friction::Auto,
+            // Coulomb friction of each direction contains an offset.
+            offset: self.offset == Offset::Auto && self.friction != Friction::Asymmetric,
+            rotor_inertia: model.options.rotors.is_none(),
+        };
+        self.with_auto(auto, model, context)
+    }
+
+    /// Terms of the joints that the options ask for, for jobs in which the data do not choose.
+    pub fn given_joint_model(&self, model: &Model, context: &Context<'_>) -> Result<JointModel> {
+        self.with_auto(AutoTerms::default(), model, context)
+    }
+
+    fn with_auto(&self, auto: AutoTerms, model: &Model, context: &Context<'_>) -> Result<JointModel> {
+        let terms = JointTerms {
+            viscous: auto.friction || self.friction.is_viscous(),
+            coulomb: auto.friction || self.friction.is_coulomb(),
+            offset: auto.offset || self.offset == Offset::Yes,
+            rotor_inertia: auto.rotor_inertia || model.wants_rotors(),
+        };
         let mut out = match &self.joint_model {
             Some(name) => {
                 let text = context.inputs.text(name, TEXT_LIMIT).at(name)?;
-                JointModel::parse(&model.mechanism, self.terms(model), &text).at(name)?
+                JointModel::parse(&model.mechanism, terms, &text).at(name)?
             }
-            None => JointModel::from(self.terms(model)),
+            None => JointModel::from(terms),
         };
         out.asymmetric = self.friction == Friction::Asymmetric;
-        out.stribeck = self.friction == Friction::Stribeck;
+        out.stribeck = auto.friction || self.friction == Friction::Stribeck;
+        out.auto = auto;
         out.search_couplings = self.coupling == Coupling::Auto;
         Ok(out)
-    }
-
-    fn terms(&self, model: &Model) -> JointTerms {
-        JointTerms {
-            viscous: self.friction.is_viscous(),
-            coulomb: self.friction.is_coulomb(),
-            offset: self.offset,
-            rotor_inertia: model.wants_rotors(),
-        }
     }
 
     /// Names of inputs that are read.

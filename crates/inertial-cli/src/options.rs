@@ -36,7 +36,7 @@ pub struct ModelArgs {
     #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true, value_parser = numbers::<3>, hide_short_help = true)]
     gravity: Option<[f64; 3]>,
     /// How geared rotors count: as mass of their carriers, by their inertia about the axis, or by all ten parameters
-    /// [default: as the model says]
+    /// [default: as the model says; identify adds inertias that the data call for]
     #[arg(long, value_name = "ROTORS", value_parser = choice::<RotorModel>())]
     rotors: Option<RotorModel>,
 }

@@ -58,11 +58,12 @@ main.append(el("p", { class: "lead", id: "lead" }, data.lead));
 if (data.tiles.length) {
   main.append(el("div", { class: "tiles" }, ...data.tiles.map((t) => el("div", { class: `tile ${t.grade || ""}` }, el("b", {}, t.value), el("span", {}, t.label), t.hint ? el("small", {}, t.hint) : null))));
 }
+for (const text of data.severe) main.append(el("p", { class: "warning severe", role: "note" }, text));
 for (const text of data.warnings) main.append(el("p", { class: "warning", role: "note" }, text));
 if (data.robot) robotSection();
 if (data.curves.length) curvesSection();
 if (data.check) checkSection();
-if (data.identification) { parametersSection(); bodiesSection(); jointsSection(); }
+if (data.identification) { parametersSection(); bodiesSection(); jointsSection(); termChoicesSection(); }
 if (data.validation) residualsSection();
 if (data.design) designSection();
 if (data.singular_values?.values.length) singularSection();
@@ -286,6 +287,15 @@ function jointsSection() {
   const head = used.map(([, title, unit]) => (unit ? `${title} (${unit})` : title));
   section("joints", "Friction and drives", ...(used.length ? [table(["joint", ...head], joints.map((j) => [j.name, ...used.map((t) => cell(j, t))]), "terms of the joints")] : []),
     ...further.map((text) => el("p", {}, text)));
+}
+
+/** What the data decided on each joint term. */
+function termChoicesSection() {
+  const choices = data.identification.terms || [];
+  if (!choices.length) return;
+  const rows = choices.map((c) => [c.joint, c.term.replace("_", " "), c.chosen ? "yes" : c.contradicted ? "no: would be negative" : "no", digits(c.evidence, 3), digits(c.needed, 3), percent(c.gain)]);
+  section("choices", "Choice of joint terms", el("p", {}, "Evidence is the squared ratio of a term's value to its standard error. Terms with less evidence than needed are left out. The last column is the share of the joint's squared residual that the term explains beyond the others."),
+    table(["joint", "term", "chosen", "evidence", "needed", "explains"], rows, "choice of joint terms", [1, 2]));
 }
 
 function residualTable(id, title, parts) {

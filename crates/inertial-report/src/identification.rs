@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use inertial::consistency::significant;
-use inertial::estimation::{BodyEstimate, Identification, JointEstimate, Residual};
+use inertial::estimation::{BodyEstimate, Identification, JointEstimate, Residual, TermChoice};
 
 use crate::text::{self, Style, percent, percent_to, with_error};
 
@@ -17,6 +17,7 @@ pub fn text(result: &Identification, style: Style) -> String {
     out += &bodies(&result.bodies, style);
     out += "\n";
     out += &joints(&result.joints, style);
+    out += &term_choices(&result.terms);
     let relative = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| percent_to(x, 2));
     let parameters = result.base_parameters.iter().map(|p| {
         [p.name.clone(), number(p.value), significant(p.std_error, 2), relative(p.relative_std_error)]
@@ -38,8 +39,38 @@ pub fn text(result: &Identification, style: Style) -> String {
         out += "\n";
         out += &residuals("validation", &result.validation, all, style);
     }
+    if let Some(verdict) = result.verdict {
+        let _ = writeln!(out, "verdict: {}", verdict.word());
+        for reason in &result.reasons {
+            let _ = writeln!(out, "  {}", reason.message);
+        }
+    }
     for warning in &result.warnings {
         let _ = writeln!(out, "note: {warning}");
+    }
+    out
+}
+
+/// Decisions on joint terms, one line for each kind.
+pub(crate) fn term_choices(terms: &[TermChoice]) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for choice in terms {
+        if !kinds.contains(&choice.term) {
+            kinds.push(choice.term);
+        }
+    }
+    let mut out = String::new();
+    for kind in kinds {
+        let joints = |chosen: bool| -> Vec<&str> {
+            terms.iter().filter(|c| c.term == kind && c.chosen == chosen).map(|c| c.joint.as_str()).collect()
+        };
+        let (with, without) = (joints(true), joints(false));
+        let text = match (with.len(), without.len()) {
+            (_, 0) => "needed by all joints".to_owned(),
+            (0, _) => "not needed".to_owned(),
+            _ => format!("needed by {}, not by {}", with.join(", "), without.join(", ")),
+        };
+        let _ = writeln!(out, "{}: {text}", kind.replace('_', " "));
     }
     out
 }

@@ -124,8 +124,9 @@ fn stribeck(own: &Options, coulomb: f64) -> Stribeck {
 
 fn joint_terms(own: &Options, model: &Model) -> JointTerms {
     JointTerms {
-        viscous: own.friction.is_viscous(),
-        coulomb: own.friction.is_coulomb(),
+        // What the data will call for is not known yet: the usual friction.
+        viscous: own.friction == Friction::Auto || own.friction.is_viscous(),
+        coulomb: own.friction == Friction::Auto || own.friction.is_coulomb(),
         offset: own.offset,
         rotor_inertia: model.wants_rotors(),
     }

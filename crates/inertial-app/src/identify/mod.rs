@@ -1,11 +1,13 @@
 //! Identification of a robot from logs of motion and forces.
 
+mod lengths;
+mod outcome_check;
 mod written;
 
 use std::ops::Range;
 
 use inertial::estimation::{
-    Equations, Huber, Identification, IdentifyOptions, Summary, identify, identify_robust,
+    Equations, Excerpt, Huber, Identification, IdentifyOptions, Summary, diagnose, identify, identify_robust,
 };
 use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, analyze};
 use schemars::JsonSchema;
@@ -38,6 +40,8 @@ pub struct Options {
     pub log: LogOptions,
     /// Whether the model with the identified values is written.
     pub write: bool,
+    /// Whether it is written even if it predicts worse than the model that was given.
+    pub force: bool,
     /// Whether the outcome has curves to draw; the logs are passed once more.
     pub draw: bool,
 }
@@ -69,6 +73,9 @@ pub(crate) fn check_holdout(holdout: Option<f64>, validate: &[String]) -> Result
     Ok(())
 }
 
+/// Samples of all logs that a diagnosis looks at.
+const EXCERPT: usize = 1500;
+
 /// Parameters of a robot, with what judges them.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Outcome {
@@ -78,7 +85,7 @@ pub struct Outcome {
     /// What the logs say of the unknowns.
     #[serde(skip)]
     pub summary: Summary,
-    /// Text of the model with the identified values, where it was asked for.
+    /// Text of the model with the identified values, where it was asked for and predicts no worse than the given one.
     #[serde(skip)]
     pub model: Option<String>,
     /// What to draw, where it was asked for.
@@ -108,7 +115,8 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let equations = options.unknowns.equations(model, context)?;
     let wanted = options.estimate.options(model, Subject::Robot, context)?;
     let mut data = Data::read(options, &equations, context)?;
-    let result = data.estimate(&equations, &wanted, context).at(options.logs.join(", "))?;
+    let mut result = data.estimate(&equations, &wanted, context).at(options.logs.join(", "))?;
+    diagnose(&equations.chosen(&result)?, &mut result, &data.excerpt, lengths::others(model), &wanted)?;
     finish(model, options, &equations, data, result, context)
 }
 
@@ -129,7 +137,9 @@ pub(crate) fn finish(
     context: &Context<'_>,
 ) -> Result<Outcome> {
     let written = if options.write {
-        Some(written(model, &result.parameters, Some(&result.joints), context)?)
+        let text = written(model, &result.parameters, Some(&result.joints), context)?;
+        let better = options.force || data.is_no_worse(model, &text, context)?;
+        better.then_some(text)
     } else {
         None
     };
@@ -141,6 +151,7 @@ pub(crate) fn finish(
 pub(crate) struct Data {
     pub fit: Summary,
     pub validation: Option<Summary>,
+    excerpt: Excerpt,
     logs: Vec<Passed>,
 }
 
@@ -155,13 +166,14 @@ impl Data {
     /// Reads the logs to fit and those to validate with.
     pub fn read(options: &Options, equations: &Equations<'_>, context: &Context<'_>) -> Result<Self> {
         let robust = options.estimate.is_robust();
-        let again = robust || options.draw;
+        let again = robust || options.draw || (options.write && !options.force);
         let _work = context.work_on(options.logs.iter().chain(&options.validate));
         let open =
             |name: &str| Recording::open(context, &options.log, equations, options.unknowns.measured, name);
         let mut fit = Summary::empty(equations);
         let mut kept = Summary::empty(equations);
-        let mut logs = Vec::new();
+        let (mut logs, mut excerpt) = (Vec::new(), Excerpt::default());
+        let samples = (EXCERPT / options.logs.len().max(1)).max(1);
         for name in &options.logs {
             if let Some(summary) = saved_summary(context, name)? {
                 ensure_option!(
@@ -183,7 +195,8 @@ impl Data {
                 Some(fraction) => log.hold_out(fraction)?,
                 None => (0..log.len(), 0..0),
             };
-            fit.merge(&log.summary(context, equations, first.clone(), None)?)?;
+            let part = Some((&mut excerpt, samples));
+            fit.merge(&log.summary_and_excerpt(context, equations, first.clone(), None, part)?)?;
             kept.merge(&log.summary(context, equations, last.clone(), None)?)?;
             if again {
                 logs.push(Passed { recording: log, fit: first, kept: last });
@@ -197,7 +210,7 @@ impl Data {
                 logs.push(Passed { recording: log, fit: 0..0, kept: all });
             }
         }
-        Ok(Self { fit, validation: (kept.samples > 0).then_some(kept), logs })
+        Ok(Self { fit, validation: (kept.samples > 0).then_some(kept), excerpt, logs })
     }
 
     /// Estimates; robustly by passing the logs again.
@@ -207,7 +220,7 @@ impl Data {
         options: &IdentifyOptions,
         context: &Context<'_>,
     ) -> Result<Identification> {
-        let Self { fit, validation, logs } = self;
+        let Self { fit, validation, logs, .. } = self;
         if options.estimator != inertial::estimation::Estimator::Irls {
             return Ok(identify(equations, fit, validation.as_ref(), options)?);
         }

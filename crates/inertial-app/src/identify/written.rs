@@ -34,7 +34,12 @@ pub(crate) fn written(
         if joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || has_more(j)) {
             context.note(&Note::NotInUrdf);
         }
-        let known = |j: &&JointEstimate| j.viscous.is_some() || j.coulomb.is_some();
+        // Friction of the file that the fit did without must not count again.
+        let in_file = |j: &JointEstimate| {
+            let own = with.joints().iter().find(|own| own.name == j.name);
+            own.is_some_and(|own| own.dynamics.damping != 0.0 || own.dynamics.friction != 0.0)
+        };
+        let known = |j: &&JointEstimate| j.viscous.is_some() || j.coulomb.is_some() || in_file(j);
         let friction = |j: &JointEstimate| write::urdf::Friction {
             damping: j.viscous.unwrap_or(0.0),
             friction: j.coulomb.unwrap_or(0.0),
@@ -69,7 +74,9 @@ fn dynamics<'m>(
         let mut new = NewDynamics::default();
         let found = joints.iter().find(|j| j.name == joint.name && joint.follows.is_none());
         if let Some(found) = found {
-            (new.damping, new.friction) = (found.viscous, found.coulomb);
+            let or_none = |found: Option<f64>, given: f64| found.or((given != 0.0).then_some(0.0));
+            new.damping = or_none(found.viscous, joint.dynamics.damping);
+            new.friction = or_none(found.coulomb, joint.dynamics.friction);
         } else if joint.follows.is_none() {
             // Joints of several coordinates have one number for all.
             let own =

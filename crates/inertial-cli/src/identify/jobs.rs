@@ -56,7 +56,9 @@ pub fn identify(args: &Args, shell: &Shell) -> Result<Answer> {
         page::of_identification(&model, &mut outcome, &options, origin, &context)
     })?;
     shell.write(files, args.json)?;
-    show(args, shell, &outcome, || text::text(&outcome.result, shell.style()) + &drawn)
+    show(args, shell, &outcome, || text::text(&outcome.result, shell.style()) + &drawn)?;
+    // A model that was asked for and withheld is a no.
+    Ok(if args.out.is_some() && outcome.model.is_none() { Answer::No } else { Answer::Yes })
 }
 
 /// Only what a link carries.

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use inertial::estimation::PriorKind;
 use inertial::identifiability::Measured;
-use inertial_app::choice::{Choice, Coupling, Estimator, Friction, Positions, Solver};
+use inertial_app::choice::{Choice, Coupling, Estimator, Friction, Offset, Positions, Solver};
 use inertial_app::estimate::{Estimate, SOLVERS_AS_ESTIMATORS};
 use inertial_app::gains::Payload;
 use inertial_app::setting::Setting;
@@ -22,7 +22,7 @@ use crate::shell::Shell;
 
 const EXAMPLES: &str = "\
 Examples:
-  inertial identify robot.urdf log.csv.gz --friction coulomb+viscous --offset
+  inertial identify robot.urdf log.csv.gz
   inertial identify robot.urdf a.csv b.csv --validate c.csv --json
   inertial identify robot.urdf log.csv --holdout 0.3 --out identified.urdf
 
@@ -65,8 +65,11 @@ frames.
 
 Models with loops: the log needs the columns of the independent joints; the others follow.
 
---rotors symmetric adds a reflected rotor inertia to each joint whose rotor the model does not
-have.
+--friction auto, --offset=auto and no --rotors (the defaults) give each joint the viscous, Coulomb
+and Stribeck friction, offset and reflected rotor inertia that the data call for; the result lists
+what was chosen, with the evidence. Other values give a term to all joints or to none:
+--friction coulomb+viscous, --offset, --offset=no, --rotors symmetric, --rotors none. Streams,
+payloads and drive gains have only the terms that are asked for.
 
 --friction asymmetric has a Coulomb friction for each direction; stribeck adds friction at low
 speed, F exp(-(|v|/vs)^d), with vs and d (1 or 2) estimated from the data.
@@ -108,7 +111,7 @@ them the result is as uncertain as the gains are together.
 or of text on a terminal) every --every seconds of its time.
 
 Examples:
-  inertial identify robot.urdf log.csv.gz --friction coulomb+viscous --offset
+  inertial identify robot.urdf log.csv.gz
   inertial identify robot.urdf a.csv b.csv --validate c.csv --json
   inertial identify robot.urdf log.csv --holdout 0.3 --out identified.urdf
   inertial identify robot.urdf long.csv --summary-out long.summary
@@ -145,9 +148,11 @@ pub struct Args {
     #[arg(long, value_name = "FRICTION", value_parser = choice::<Friction>(), help_heading = UNKNOWNS,
           default_value = Unknowns::default().friction.word())]
     friction: Friction,
-    /// Estimate a constant offset of each joint's torque
-    #[arg(long, help_heading = UNKNOWNS)]
-    offset: bool,
+    /// Constant offsets of the joints' torques: where the data call for them, of all joints (also --offset alone), or none
+    #[arg(long, value_name = "OFFSET", value_parser = choice::<Offset>(), help_heading = UNKNOWNS, num_args = 0..=1,
+          require_equals = true, default_value = Unknowns::default().offset.word(),
+          default_missing_value = Offset::Yes.word())]
+    offset: Offset,
     /// What the sensors give besides the motion [default: joint-torques; with a floating base both]
     #[arg(long, value_name = "WHAT", value_parser = choice::<Measured>(), help_heading = UNKNOWNS)]
     measured: Option<Measured>,
@@ -193,6 +198,9 @@ pub struct Args {
     /// Write the model (URDF or mechanism file) with the identified values and nothing else changed, completely or not at all
     #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
+    /// Write the model even if it predicts worse than the given one
+    #[arg(long, requires = "out", help_heading = OUTPUT, hide_short_help = true)]
+    force: bool,
     /// Print the result as JSON
     #[arg(long, help_heading = OUTPUT)]
     json: bool,
@@ -295,6 +303,7 @@ impl Args {
             estimate: self.estimate()?,
             log: self.log.options(),
             write: self.out.is_some(),
+            force: self.force,
             draw: self.pictures.wanted(),
         })
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use http_body_util::BodyExt;
 use inertial::mechanism::{Base, RotorModel};
-use inertial_app::choice::{Choice, Estimator, Friction};
+use inertial_app::choice::{Choice, Estimator, Friction, Offset};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
@@ -102,7 +102,7 @@ pub struct Request {
     #[serde(default)]
     holdout: Option<f64>,
     #[serde(default)]
-    offset: bool,
+    offset: Option<String>,
 }
 
 /// All jobs of a server.
@@ -393,8 +393,14 @@ impl Request {
             choice("friction", &self.friction, &words::<Friction>())?;
             choice("estimator", &self.estimator, &words::<Estimator>())?;
             out.extend(corrected.into_iter().flat_map(|name| ["--out".to_owned(), name.to_owned()]));
-            if self.offset {
-                out.push("--offset".into());
+            if let Some(offset) = &self.offset {
+                let allowed = words::<Offset>();
+                ensure!(
+                    allowed.contains(&offset.as_str()),
+                    "--offset: expected one of {}",
+                    allowed.join(", ")
+                );
+                out.push(format!("--offset={offset}"));
             }
             if let Some(fraction) = self.holdout {
                 ensure!(fraction > 0.0 && fraction < 1.0, "--holdout: expected a fraction between 0 and 1");

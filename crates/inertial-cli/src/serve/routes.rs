@@ -85,14 +85,13 @@ async fn page() -> Response {
         [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, policy)];
     // The page offers what the program takes, with its defaults.
     let unknowns = Unknowns::default();
-    let offset = if unknowns.offset { "checked" } else { "" };
     let text = SERVE
         .replace("{{style}}", CSS)
         .replace("{{base}}", &choices::<Base>(None))
         .replace("{{rotors}}", &choices::<RotorModel>(None))
         .replace("{{friction}}", &choices(Some(unknowns.friction)))
         .replace("{{estimator}}", &choices(Some(Estimator::Consistent)))
-        .replace("{{offset}}", offset);
+        .replace("{{offset}}", &choices(Some(unknowns.offset)));
     (headers, text).into_response()
 }
 

@@ -356,7 +356,8 @@ fn data(robot: &str, file: &str) -> Option<String> {
     shared(&format!("data/{robot}/{file}")).map(|path| path.to_str().unwrap().to_owned())
 }
 
-/// Identifies a real robot; every body must be possible and the validation residual at most `most`.
+/// Identifies a real robot without saying which terms its joints have; every body must be possible, the verdict good and the
+/// validation residual at most `most`.
 fn real(robot: &str, logs: &[&str], validate: Option<&str>, options: &[&str], most: f64) {
     let mut args = vec!["identify".to_owned()];
     for file in ["model.urdf"].iter().chain(logs) {
@@ -367,13 +368,13 @@ fn real(robot: &str, logs: &[&str], validate: Option<&str>, options: &[&str], mo
         let Some(path) = data(robot, file) else { return };
         args.extend(["--validate".into(), path]);
     }
-    let terms = ["--friction", "coulomb+viscous", "--offset", "--rotors", "symmetric", "--json"];
-    args.extend(terms.iter().chain(options).map(|s| (*s).to_owned()));
+    args.extend(["--json"].iter().chain(options).map(|s| (*s).to_owned()));
     for prior in ["model", "none"] {
         let run = run(&[&args[..], &["--prior".to_owned(), prior.to_owned()]].concat());
         assert_eq!(run.status, 0, "{}", run.stderr);
         let found = run.json();
         assert!(found["bodies"].as_array().unwrap().iter().all(|b| b["consistent"] == true));
+        assert_eq!(found["verdict"], "good", "{robot}: {}", found["reasons"]);
         let residual = found["validation_relative_rms"].as_f64().unwrap();
         let gap = found["duality_gap"].as_f64().unwrap();
         println!("{robot}, prior {prior}: validation {residual}, gap {gap:.1e}");
@@ -386,12 +387,13 @@ fn real(robot: &str, logs: &[&str], validate: Option<&str>, options: &[&str], mo
 #[test]
 fn real_robots_validate_as_well_as_plain_least_squares_does_elsewhere() {
     // A weighted least-squares script with Pinocchio left 7.9, 3.5, 8.7 and 12.8 % on the same splits (that of the TX40 was told that
-    // the motor of joint 6 turns with joints 5 and 6; here it is found). Seen here: at most 5.92, 1.51, 4.04 and 2.48 %; a twentieth
-    // more may come from other rounding, or the estimate has become worse.
-    real("tx40", &["motion.csv.gz"], None, &["--holdout", "0.3"], 0.062);
-    real("panda", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.0159);
-    real("ur10", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.0424);
-    real("kr300", &["motion_A.csv.gz", "motion_B.csv.gz"], Some("motion_C.csv.gz"), &[], 0.026);
+    // the motor of joint 6 turns with joints 5 and 6; here it is found). Seen here, in the band of the automatic cut-off (tens of Hz, so
+    // no figures of narrower bands compare): at most 6.33, 1.61, 4.98 and 5.08 %; a twentieth more may come from other rounding, or
+    // the estimate has become worse.
+    real("tx40", &["motion.csv.gz"], None, &["--holdout", "0.3"], 0.0665);
+    real("panda", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.0169);
+    real("ur10", &["motion.csv.gz"], None, &["--holdout", "0.4"], 0.0523);
+    real("kr300", &["motion_A.csv.gz", "motion_B.csv.gz"], Some("motion_C.csv.gz"), &[], 0.0533);
 }
 
 /// Every log that says nothing, or says it in other units: one line that names the place, exit status 2, nothing written.

@@ -14,6 +14,7 @@ mod check;
 mod design;
 mod identify;
 mod identify_loops;
+mod identify_out;
 mod messages;
 mod momentum;
 mod payload;

@@ -12,11 +12,15 @@ use crate::filter::zero_phase::Kernel;
 use crate::{Cutoff, Error, Filter, LowPass, Options, Result, SavitzkyGolay};
 
 /// The least cut-off, in bandwidths, where noise wants less than was asked for: the motion itself is still intact (gain
-/// 0.996). Of many, an eighth.
+/// 0.996).
 const LEAST_BANDWIDTHS: f64 = 2.0;
 /// Share of a joint's acceleration that noise may have before fewer bandwidths are kept: errors of the regressor
 /// bias estimates by the square of it.
 const NOISE: f64 = 0.1;
+/// Links and gears bend above this frequency (Hz), and no model of rigid bodies holds: more is kept only where the motion itself
+/// needs it, within [`RIGID_BANDWIDTHS`].
+const RIGID_HZ: f64 = 100.0;
+const RIGID_BANDWIDTHS: f64 = 5.0;
 /// The highest cut-off, in rates: beyond it the filter has nothing left to remove.
 const HIGHEST: f64 = 0.4;
 /// Joints with less than this share of the energy of the fastest of their kind are ignored.
@@ -40,14 +44,20 @@ struct Vote<'n> {
 }
 
 impl<'n> Vote<'n> {
-    fn new(name: &'n str, band: Band, bandwidths: f64, differentiated: bool) -> Self {
-        let least = LEAST_BANDWIDTHS.max(0.125 * bandwidths).min(bandwidths) * band.bandwidth_hz;
-        let wanted = bandwidths * band.bandwidth_hz;
-        // Noise of a position, white with this energy per Hz, has ∫ (2πf)⁴ noise df in its second derivative.
-        let noise = if differentiated { (2.0 * PI).powi(4) * band.noise / 5.0 } else { 0.0 };
-        let quiet = (NOISE * NOISE * band.acceleration / noise).powf(0.2);
+    /// `derivatives` tells how often a column was differentiated to get the acceleration.
+    fn new(name: &'n str, band: Band, bandwidths: f64, derivatives: i32, rate: f64) -> Self {
+        let least = LEAST_BANDWIDTHS.min(bandwidths) * band.bandwidth_hz;
+        let rigid = RIGID_HZ.max(RIGID_BANDWIDTHS * band.bandwidth_hz);
+        let wanted = (bandwidths * band.bandwidth_hz).min(rigid);
+        // White noise of a column has ∫ (2πf)²ᵏ noise df in its k-th derivative. That of a velocity which was measured is given as
+        // if it were a derivative over one step.
+        let power = 2 * derivatives + 1;
+        let white = if derivatives == 1 { band.noise * rate * rate } else { band.noise };
+        let noise = (2.0 * PI).powi(power - 1) * white / f64::from(power);
+        let noise = if derivatives == 0 { 0.0 } else { noise };
+        let quiet = (NOISE * NOISE * band.acceleration / noise).powf(1.0 / f64::from(power));
         let hz = wanted.min(quiet.max(least));
-        Self { name, band, hz, wanted, noise: (noise * hz.powi(5) / band.acceleration).sqrt() }
+        Self { name, band, hz, wanted, noise: (noise * hz.powi(power) / band.acceleration).sqrt() }
     }
 
     /// The choice, for a log of this rate.
@@ -108,12 +118,17 @@ pub(crate) fn choose(
             if layout.joints.iter().any(idle) || place.is_some_and(|place| survey.is_still(place)) {
                 continue;
             }
-            let differentiated = layout.dq[v].is_none() && layout.ddq[v].is_none();
-            votes.push(Vote::new(&layout.positions[joint.q], band, bandwidths, differentiated));
+            let derivatives = match (layout.dq[v], layout.ddq[v]) {
+                (_, Some(_)) => 0,
+                (Some(_), None) => 1,
+                (None, None) => 2,
+            };
+            votes.push(Vote::new(&layout.positions[joint.q], band, bandwidths, derivatives, rate));
         }
     }
     for (&place, band) in moving.iter().zip(&bands[layout.nv()..]) {
-        votes.extend(band.map(|band| Vote::new(&layout.names[place], band, bandwidths, false)));
+        let of_sensors = bandwidths.min(RIGID_BANDWIDTHS);
+        votes.extend(band.map(|band| Vote::new(&layout.names[place], band, of_sensors, 0, rate)));
     }
     let highest = votes.iter().max_by(|a, b| a.hz.total_cmp(&b.hz));
     Ok(highest.map(|vote| vote.choice(rate)))

@@ -49,7 +49,7 @@ fn derivatives_of_sines_are_those_of_fourth_order() {
 fn the_automatic_filter_leaves_the_motion_and_takes_the_noise() {
     let mechanism = arm();
     let (names, mut columns) = clean(20_000, 1000.0);
-    let p = prepare(&mechanism, &log(names.clone(), columns.clone()), &Options::default()).unwrap();
+    let p = prepare(&mechanism, &log(names.clone(), columns.clone()), &five_bandwidths()).unwrap();
     let cutoff = p.cutoff_hz.unwrap();
     // The fastest joint moves at 6 rad/s.
     assert!((cutoff - 5.0 * 6.0 / (2.0 * PI)).abs() < 0.5, "{cutoff}");
@@ -70,7 +70,7 @@ fn the_automatic_filter_leaves_the_motion_and_takes_the_noise() {
             *x += 1e-4 * noise();
         }
     }
-    let noisy = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+    let noisy = prepare(&mechanism, &log(names, columns), &five_bandwidths()).unwrap();
     // Unfiltered, second differences of this noise at 1 kHz would be about 100 rad/s².
     assert!(errors(&noisy)[2] < 0.5, "{:?}", errors(&noisy));
 }
@@ -87,13 +87,32 @@ fn noise() -> impl FnMut() -> f64 {
 /// The motions of [`common::motion`], which have one frequency each, call for this cut-off: five times the highest.
 const WANTED_HZ: f64 = 5.0 * 6.0 / (2.0 * PI);
 
+/// Five bandwidths of the motion: noise and repairs show more clearly than with the default.
+fn five_bandwidths() -> Options {
+    Options { bandwidths: 5.0, ..Options::default() }
+}
+
+#[test]
+fn the_automatic_cutoff_keeps_forty_bandwidths_below_100_hz() {
+    let mechanism = arm();
+    let cutoff = |rate: f64, faster: f64| {
+        let (names, mut columns) = clean(20_000, rate);
+        // The same motion in less time.
+        columns[0].iter_mut().for_each(|t| *t /= faster);
+        prepare(&mechanism, &log(names, columns), &Options::default()).unwrap().cutoff_hz.unwrap()
+    };
+    assert!((cutoff(1000.0, 1.0) - 8.0 * WANTED_HZ).abs() < 4.0, "{}", cutoff(1000.0, 1.0));
+    // Forty times 3.8 Hz would be more than 100 Hz.
+    assert!((cutoff(1000.0, 4.0) - 100.0).abs() < 1e-9, "{}", cutoff(1000.0, 4.0));
+}
+
 #[test]
 fn the_automatic_cutoff_is_that_of_the_motion_whatever_the_encoder() {
     let mechanism = arm();
     let check = |what: &str, change: &mut dyn FnMut(&mut [Vec<f64>])| {
         let (names, mut columns) = clean(4000, 200.0);
         change(&mut columns);
-        let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+        let p = prepare(&mechanism, &log(names, columns), &five_bandwidths()).unwrap();
         let cutoff = p.cutoff_hz.unwrap();
         // The window widens a line by two of the spectrum's bins, 0.1 Hz: five times that at most.
         assert!((cutoff - WANTED_HZ).abs() < 0.5, "{what}: {cutoff} {:?}", p.notes);
@@ -168,7 +187,7 @@ fn stamps_that_were_rounded_are_uniform_and_others_have_the_mean_rate() {
     let exact: Vec<f64> = (0..6000).map(|i| f64::from(i) / 300.0).collect();
     let (names, mut columns) = columns_at(&exact);
     columns[0].iter_mut().for_each(|t| *t = (*t * 1e3).round() / 1e3);
-    let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+    let p = prepare(&mechanism, &log(names, columns), &five_bandwidths()).unwrap();
     assert!((p.log_rate_hz - 300.0).abs() < 0.02, "{}", p.log_rate_hz);
     assert!((p.cutoff_hz.unwrap() - WANTED_HZ).abs() < 0.5, "{:?}", p.notes);
     assert!(p.notes.iter().any(|n| n.contains("rounded to 0.001 s: taken as uniform")), "{:?}", p.notes);
@@ -177,7 +196,7 @@ fn stamps_that_were_rounded_are_uniform_and_others_have_the_mean_rate() {
     // Two short steps and a long one: the median is not the mean.
     let uneven: Vec<f64> = (0..6000).map(|i| f64::from(i / 3) / 100.0 + 0.0029 * f64::from(i % 3)).collect();
     let (names, columns) = columns_at(&uneven);
-    let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+    let p = prepare(&mechanism, &log(names, columns), &five_bandwidths()).unwrap();
     assert!((p.log_rate_hz - 300.0).abs() < 0.1, "{}", p.log_rate_hz);
 }
 
@@ -187,7 +206,7 @@ fn short_gaps_cost_no_samples_and_long_ones_only_what_they_touch() {
     let kept = |change: &dyn Fn(&mut [Vec<f64>])| {
         let (names, mut columns) = clean(4000, 200.0);
         change(&mut columns);
-        let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
+        let p = prepare(&mechanism, &log(names, columns), &five_bandwidths()).unwrap();
         let [q, v, a, tau] = errors(&p);
         assert!(q < 1e-3 && v < 1e-2 && a < 0.36 && tau < 1e-2, "{q} {v} {a} {tau}");
         [0, 1, 2].map(|k| p.keep.iter().skip(k).step_by(3).filter(|&&keep| keep).count())
@@ -387,7 +406,7 @@ fn a_floating_base_has_its_twist_from_its_poses() {
     for (k, name) in ["fx", "fy", "fz", "tx", "ty", "tz"].iter().enumerate() {
         add(&format!("wrench.{name}"), &|t| torque(k, t));
     }
-    let p = prepare(&mechanism, &log(header, columns), &Options::default()).unwrap();
+    let p = prepare(&mechanism, &log(header, columns), &five_bandwidths()).unwrap();
     let nv = mechanism.nv();
     let mut checked = 0;
     for i in (0..p.len()).filter(|i| p.keep[i * nv]) {

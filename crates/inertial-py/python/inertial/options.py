@@ -78,7 +78,7 @@ class DesignOptions(ModelOptions, total=False):
     measured: Measured
     joints: Sequence[str]
     noise: Mapping[str, float]
-    friction: Literal["none", "viscous", "coulomb", "coulomb+viscous", "asymmetric", "stribeck"]
+    friction: Literal["auto", "none", "viscous", "coulomb", "coulomb+viscous", "asymmetric", "stribeck"]
     stribeck: Sequence[float]
     offset: bool
     prior_summary: Any
@@ -126,10 +126,10 @@ class UnknownsOptions(ModelOptions, LogOptions, total=False):
     """What the unknowns are, and how logs are prepared: of :class:`inertial.Summary`."""
 
     measured: Measured
-    friction: Literal["none", "viscous", "coulomb", "coulomb+viscous", "asymmetric", "stribeck"]
+    friction: Literal["auto", "none", "viscous", "coulomb", "coulomb+viscous", "asymmetric", "stribeck"]
     coupling: Literal["auto", "none"]
     joint_model: Path
-    offset: bool
+    offset: Union[bool, Literal["auto", "yes", "no"]]
 
 
 class FleetOptions(TypedDict, total=False):

@@ -28,6 +28,9 @@ pub fn of_identification(
          (root mean square, relative to the measured forces).",
         result.samples, result.excited, result.rank
     );
+    if let Some(verdict) = result.verdict {
+        page.verdict_tile(verdict);
+    }
     page.tile(&result.samples, "samples");
     page.tile(&format!("{} of {}", result.excited, result.rank), "base parameters excited");
     page.residual_tile(result.fit_relative_rms, "residual of the fit");
@@ -38,6 +41,7 @@ pub fn of_identification(
     page.tile(&format!("{possible} of {}", result.bodies.len()), "bodies physically consistent");
     page.fact("estimator", result.estimator);
     page.fact("random numbers", "none: the same inputs give the same page");
+    page.severe.extend(result.reasons.iter().map(|r| super::sentence(&r.message)));
     page.warnings.extend(result.warnings.iter().map(|w| advised(w)));
     if possible < result.bodies.len() {
         page.warnings.push(

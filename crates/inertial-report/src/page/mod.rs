@@ -9,6 +9,7 @@ mod mesh;
 mod robot;
 mod shapes;
 
+use inertial::estimation::Verdict;
 use inertial::identifiability::Analysis;
 use inertial::identifiability::drng::picture;
 use inertial::mechanism::Mechanism;
@@ -38,6 +39,8 @@ pub struct Page {
     pub tiles: Vec<Tile>,
     /// What people should know, each with what to do.
     pub warnings: Vec<String>,
+    /// Reasons not to trust the result.
+    pub severe: Vec<String>,
     /// The robot to look at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub robot: Option<Robot>,
@@ -159,6 +162,17 @@ impl Page {
     /// Adds a number to the top.
     pub fn tile(&mut self, value: &dyn std::fmt::Display, label: &str) {
         self.tiles.push(Tile { value: value.to_string(), label: label.to_owned(), grade: None, hint: None });
+    }
+
+    /// Adds the verdict on a result to the top.
+    fn verdict_tile(&mut self, verdict: Verdict) {
+        let grade = match verdict {
+            Verdict::Good => "good",
+            Verdict::Doubtful => "fair",
+            Verdict::DoNotUse => "poor",
+        };
+        let (value, label) = (verdict.word().to_owned(), "verdict".to_owned());
+        self.tiles.push(Tile { value, label, grade: Some(grade), hint: None });
     }
 
     /// Adds a relative residual to the top, coloured by how good it is.

@@ -131,6 +131,15 @@ impl Gains {
                 new.absorb(matrix.as_mut_slice(), n + 2)?;
                 *triangle = new;
             }
+            let mut force = vec![(n, *gain)];
+            if let Some(shift) = shift {
+                force.extend(channel.unknowns.iter().enumerate().map(|(k, &unknown)| (k, -shift[unknown])));
+            }
+            let own: Vec<[(usize, f64); 1]> = (0..n).map(|k| [(k, 1.0)]).collect();
+            let columns: Vec<&[(usize, f64)]> = own.iter().map(|c| &c[..]).chain([&force[..]]).collect();
+            for gram in factor.blocks.iter_mut().chain([&mut factor.left_out]) {
+                *gram = gram.project(n + 1, &columns);
+            }
         }
         Ok(out)
     }

@@ -189,12 +189,21 @@ impl<'m> Equations<'m> {
         self.len() == 0
     }
 
-    /// Rotor inertias that act like base parameters and of which the model gives a value: row, effect on the base parameters,
-    /// and that value.
-    pub(crate) fn known_rotors(&self) -> impl Iterator<Item = (usize, &DVector<f64>, f64)> {
+    /// Rotor inertias that act like base parameters: row, effect on the base parameters, and the model's value (zero where it
+    /// gives none).
+    pub(crate) fn grounded_rotors(&self) -> impl Iterator<Item = (usize, &DVector<f64>, f64)> {
         let given = |row: usize| self.mechanism.armature()[self.tree_coordinate(row)];
         let all = self.absorbed.iter().zip(&self.effects);
-        all.map(move |(&(row, _), effect)| (row, effect, given(row))).filter(|(_, _, given)| *given > 0.0)
+        all.map(move |(&(row, _), effect)| (row, effect, given(row)))
+    }
+
+    /// Leaves out the rotor inertias that act like base parameters, unless the model gives them.
+    pub(crate) fn drop_grounded_rotors(&mut self) {
+        let given: Vec<bool> = self.grounded_rotors().map(|(_, _, given)| given > 0.0).collect();
+        let mut kept = given.iter();
+        self.absorbed.retain(|_| kept.next() == Some(&true));
+        let mut kept = given.iter();
+        self.effects.retain(|_| kept.next() == Some(&true));
     }
 
     /// The unknowns' values according to the model itself.
@@ -221,8 +230,16 @@ impl<'m> Equations<'m> {
 
     /// The equations with some of the joints' terms only.
     pub(crate) fn with_terms(&self, keep: impl Fn(Term) -> bool) -> Self {
+        self.with_chosen(
+            self.motors.clone(),
+            self.terms.iter().copied().filter(|&(_, term)| keep(term)).collect(),
+        )
+    }
+
+    /// The equations with other terms of the joints, on the given motors; terms that act like base parameters stay left out.
+    pub(crate) fn with_chosen(&self, motors: Vec<Motor>, terms: Vec<(usize, Term)>) -> Self {
         let mut out = self.clone();
-        out.terms.retain(|&(_, term)| keep(term));
+        (out.motors, out.terms, out.wide) = (motors, terms, false);
         out.number();
         out
     }
@@ -280,7 +297,7 @@ impl<'m> Equations<'m> {
         for &(v, term) in &self.terms {
             for (row, _) in terms::rows(term, v, &self.motors[v]) {
                 if term == Term::Stribeck {
-                    for bend in Bend::nodes() {
+                    for bend in Bend::nodes(self.model.stribeck_exponents()) {
                         want(row, Feature { bend: Some(bend), ..Feature::new(term, &self.motors[v]) });
                     }
                 } else {

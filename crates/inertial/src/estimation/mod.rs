@@ -12,10 +12,12 @@
 //! | `least_squares` | ordinary, weighted and robust estimators |
 //! | `consistent` | estimators over physically possible bodies, priors and bounds |
 //! | `model_selection` | drive couplings and Stribeck curves found from the data |
-//! | `identification` | the whole way to a result, residuals, predictions |
+//! | `identification` | the whole way to a result, residuals, predictions, the verdict |
+//! | `diagnosis` | errors of model and sensors that would explain a residual |
 //! | `payload`, `fleet`, `momentum` | payloads, many robots of one type, free-flying robots |
 
 pub mod consistent;
+mod diagnosis;
 mod drive_gains;
 mod equations;
 mod estimator;
@@ -32,11 +34,15 @@ mod redundant_terms;
 pub use consistent::bounds::{BodyBounds, Bounds, Ellipsoid, Span};
 pub use consistent::prior::Prior;
 pub use consistent::{Consistency, ConsistentFit, PriorKind};
+pub use diagnosis::deviations::{Deviation, DeviationKind, OtherLength};
+pub use diagnosis::diagnose::diagnose;
+pub use diagnosis::excerpt::Excerpt;
 pub use drive_gains::{Gains, KnownPayload};
 pub use equations::Equations;
 pub use estimator::{Estimator, Solver};
 pub use fleet::identify::{Fleet, Member, identify_fleet};
 pub use fleet::payload::{Carried, FleetPayload};
+pub use identification::criticism::{Reason, ReasonCode, Verdict};
 pub use identification::identify::{IdentifyOptions, identify, identify_robust};
 pub use identification::prediction::Prediction;
 pub use identification::residuals::{Residual, Validation, validate};
@@ -45,15 +51,17 @@ pub use identification::result::{
 };
 pub use joint_model::expression::{Expression, FormulaState, Meaning, Variable};
 pub use joint_model::stribeck::Bend;
-pub use joint_model::terms::{Coupling, GivenTerm, JointModel, JointTerms, Term};
+pub use joint_model::terms::{AutoTerms, Coupling, GivenTerm, JointModel, JointTerms, Term};
 pub use least_squares::essential::Essential;
 pub use least_squares::robust::robust;
 pub use least_squares::{LeastSquares, Weighting, information_matrix};
+pub use model_selection::evidence::TermChoice;
 pub use momentum::consistent::ConsistentMomentum;
 pub use momentum::identify as momentum_identification;
 pub use payload::force_sensor::{SensorMotion, SingleBody, WRENCH_NAMES, Wrenches, measured_prior};
 pub use payload::identify::{TRACE_OF_PRIOR, Unloaded, identify_payload};
 pub use payload::link::PayloadLink;
+pub use reduction::blocks::{BLOCKS, BlockPlan};
 pub use reduction::measurements::{Huber, Measurements};
 pub use reduction::online::Online;
 pub use reduction::row_filter::RowFilter;

@@ -27,7 +27,8 @@ impl<'m> Equations<'m> {
         measured: Measured,
     ) -> Result<Self> {
         let mut out = Self::with_all_terms_measuring(mechanism, model, snap, measured)?;
-        if out.joint_model().search_couplings || out.joint_model().stribeck {
+        let model = out.joint_model();
+        if model.search_couplings || model.stribeck || model.auto.any() {
             out.widen();
         } else {
             out.absorb_terms()?;

@@ -226,7 +226,8 @@ fn standard_errors_of_the_consistent_estimate_hold() {
         let mut tau = clean.tau.clone();
         tau.iter_mut().enumerate().for_each(|(k, t)| *t += noise[k % 2] * normal(&mut rng));
         let log = Log { tau, q: clean.q.clone(), v: clean.v.clone(), a: clean.a.clone(), count: clean.count };
-        let summary = log.summary(&equations);
+        // Of independent noise, which needs no blocks.
+        let summary = log.summary(&equations).without_blocks();
         let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted).unwrap();
         let found =
             ConsistentFit::new(&equations, &summary, &squares, &Consistency::new(&prior, 1e-3)).unwrap();

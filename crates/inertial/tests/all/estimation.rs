@@ -79,7 +79,9 @@ fn errors_are_as_large_as_their_standard_errors_say() {
             tau.iter_mut().enumerate().for_each(|(k, t)| *t += noise[k % 2] * normal(&mut rng));
             let log =
                 Log { tau, q: clean.q.clone(), v: clean.v.clone(), a: clean.a.clone(), count: clean.count };
-            let found = LeastSquares::new(&equations, &log.summary(&equations), weighting).unwrap();
+            // Of independent noise, which needs no blocks.
+            let summary = log.summary(&equations).without_blocks();
+            let found = LeastSquares::new(&equations, &summary, weighting).unwrap();
             let error = &found.values - &truth;
             chi += error.dot(&found.covariance.clone().cholesky().unwrap().solve(&error));
             sums += error.component_div(&DVector::from_vec(found.std_errors()));

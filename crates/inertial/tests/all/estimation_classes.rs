@@ -323,9 +323,10 @@ fn without_outliers_the_robust_errors_are_as_stated() {
     for _ in 0..DRAWS {
         let mut log = clean.clone();
         log.tau.iter_mut().for_each(|t| *t += 0.3 * normal(&mut rng));
-        let summary = log.summary(&equations, None);
+        // Of independent noise, which needs no blocks.
+        let summary = log.summary(&equations, None).without_blocks();
         let (found, settled) = inertial::estimation::robust(&equations, &summary, |huber| {
-            Ok(log.summary(&equations, Some(huber)))
+            Ok(log.summary(&equations, Some(huber)).without_blocks())
         })
         .unwrap();
         assert!(settled);

@@ -7,6 +7,7 @@ mod golden;
 mod loops;
 mod machines;
 
+mod automatic_terms;
 mod base_parameters;
 mod builtin;
 mod closure;

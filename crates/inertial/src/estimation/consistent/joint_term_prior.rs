@@ -95,6 +95,16 @@ pub(crate) fn rotor_body_widths(mechanism: &Mechanism, prior: &Prior) -> Result<
     Ok(mechanism.bodies().iter().map(width).collect())
 }
 
+/// Widths of the priors of rotors that act like base parameters, in the order of [`Equations::grounded_rotors`]: the model's value,
+/// or where it gives none what other rotors have.
+pub(crate) fn grounded_rotor_widths(equations: &Equations<'_>, prior: &Prior) -> Result<Vec<f64>> {
+    let reflected = rotor_widths(equations.mechanism(), prior, LEAST)?;
+    let width = |(row, _, given): (usize, _, f64)| {
+        if given > 0.0 { given } else { reflected[equations.tree_coordinate(row)] }
+    };
+    Ok(equations.grounded_rotors().map(width).collect())
+}
+
 /// Widths of the priors of rotors, reflected to each velocity coordinate; at least so much of the largest inertia of the robot.
 fn rotor_widths(mechanism: &Mechanism, prior: &Prior, least: f64) -> Result<Vec<f64>> {
     let mut parameters = vec![0.0; mechanism.parameter_count()];

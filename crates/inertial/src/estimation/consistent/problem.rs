@@ -27,14 +27,15 @@
 use nalgebra::{DMatrix, DVector};
 
 use crate::estimation::consistent::bounds::Bounds;
-use crate::estimation::consistent::joint_term_prior::{rotor_body_widths, widths};
+use crate::estimation::consistent::joint_term_prior::{grounded_rotor_widths, rotor_body_widths, widths};
 use crate::estimation::consistent::prior::Prior;
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::Solver;
 use crate::estimation::least_squares::fit::{LeastSquares, stacked};
+use crate::estimation::least_squares::jackknife::{BlockScore, Jackknife, growth, information, pooled};
 use crate::estimation::reduction::summary::Summary;
 use crate::identifiability::Regrouping;
-use crate::linalg::Cholesky;
+use crate::linalg::{Cholesky, Svd};
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::optimize::log_cholesky::LogCholesky;
 use crate::optimize::manifold::Principal;
@@ -90,9 +91,9 @@ pub struct ConsistentFit {
     pub values: Vec<f64>,
     /// Rotor inertias that the model gives and the data cannot separate from the inertia of links, by row.
     pub rotors: Vec<(usize, f64)>,
-    /// Covariance: the inverse of the data's information plus the prior's curvature at the estimate. It is that of
-    /// least squares where the data are strong and as wide as the prior where they are silent. Constraints that hold with
-    /// equality would only make it smaller and are not counted.
+    /// Covariance: the inverse of the data's information plus the prior's curvature at the estimate, the data's part of the
+    /// variances by the jackknife over the blocks of the logs. It is that of least squares where the data are strong and as wide as the
+    /// prior where they are silent. Constraints that hold with equality would only make it smaller and are not counted.
     pub covariance: DMatrix<f64>,
     /// Covariance of all inertial parameters: where only combinations are excited, each alone is as uncertain as the prior leaves it.
     pub parameter_covariance: DMatrix<f64>,
@@ -134,17 +135,20 @@ impl ConsistentFit {
         let problem = ConsistentProblem::new(equations, summary, noise, wanted)?;
         let solution = problem.solve(wanted, watch)?;
         let values = problem.unknowns(&solution.x);
+        let weights = bounded_weights(summary, noise);
+        let scores = summary.scores(equations, &weights, &values);
+        let [covariance, parameter_covariance] =
+            problem.covariances(&solution.x, equations.regrouping.parameters, &scores)?;
         Ok(Self {
             parameters: solution.x.as_slice()[..equations.regrouping.parameters].to_vec(),
             rotors: {
                 let first = equations.regrouping.parameters + equations.terms.len();
                 let found = &solution.x.as_slice()[first..];
-                equations.known_rotors().zip(found).map(|((row, _, _), &x)| (row, x)).collect()
+                equations.grounded_rotors().zip(found).map(|((row, _, _), &x)| (row, x)).collect()
             },
+            covariance,
+            parameter_covariance,
             values: values.as_slice().to_vec(),
-            covariance: problem.covariance(&solution.x)?,
-            parameter_covariance: problem
-                .parameter_covariance(&solution.x, equations.regrouping.parameters)?,
             cost: solution.cost,
             lower_bound: solution.lower_bound,
             steps: solution.steps,
@@ -156,6 +160,16 @@ impl ConsistentFit {
     pub fn std_errors(&self) -> Vec<f64> {
         self.covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect()
     }
+}
+
+/// A rotor inertia that acts like base parameters.
+pub(crate) struct GroundedRotor<'a> {
+    /// The base parameters that one unit of it is.
+    pub effect: &'a DVector<f64>,
+    /// The model's value, zero where it gives none.
+    pub given: f64,
+    /// How wide its prior is at weight one.
+    pub width: f64,
 }
 
 /// The problem in the solver's terms.
@@ -180,7 +194,12 @@ impl ConsistentProblem {
         let (n, rank) = (equations.regrouping.parameters, equations.rank());
         let factor = stacked(equations, summary, &bounded_weights(summary, noise), true)?.matrix();
         let terms = equations.terms.len();
-        let rotors: Vec<_> = equations.known_rotors().map(|(_, effect, given)| (effect, given)).collect();
+        let grounded = grounded_rotor_widths(equations, wanted.prior)?;
+        let rotors: Vec<_> = equations
+            .grounded_rotors()
+            .zip(grounded)
+            .map(|((_, effect, given), width)| GroundedRotor { effect, given, width })
+            .collect();
         let Self { mut conic, mut start, to_unknowns } =
             Self::of_bodies(equations.mechanism(), &equations.regrouping, terms, &rotors, &factor, wanted)?;
         let widths = widths(equations, summary, noise, wanted.prior)?;
@@ -202,14 +221,13 @@ impl ConsistentProblem {
 
     /// Creates the problem of weighted rows `[A | b]` in the base parameters and some further, unconstrained unknowns.
     ///
-    /// `rotors` are inertias that the data cannot separate from those of links: their effect on the base parameters and the value of
-    /// the model, known to about `1/√W` of itself, as bodies are. Were they counted as the link's, that would have to be a body with
-    /// such moments, and its prior would pull on them.
+    /// `rotors` are inertias that the data cannot separate from those of links. Were they counted as the link's, that would have to be a
+    /// body with such moments, and its prior would pull on them.
     pub(crate) fn of_bodies(
         mechanism: &Mechanism,
         regrouping: &Regrouping,
         terms: usize,
-        rotors: &[(&DVector<f64>, f64)],
+        rotors: &[GroundedRotor<'_>],
         factor: &DMatrix<f64>,
         wanted: &Consistency<'_>,
     ) -> Result<Self> {
@@ -238,8 +256,8 @@ impl ConsistentProblem {
             }
         }
         (0..terms).for_each(|i| to_unknowns[(rank + i, n + i)] = 1.0);
-        for (k, (effect, _)) in rotors.iter().enumerate() {
-            to_unknowns.view_mut((0, n + terms + k), (rank, 1)).copy_from(*effect);
+        for (k, rotor) in rotors.iter().enumerate() {
+            to_unknowns.view_mut((0, n + terms + k), (rank, 1)).copy_from(rotor.effect);
         }
 
         let rows = factor.columns(0, unknowns).into_owned();
@@ -275,11 +293,11 @@ impl ConsistentProblem {
             }
             start.rows_mut(offset, 10).copy_from(&inside.parameters());
         }
-        for (k, &(_, given)) in rotors.iter().enumerate() {
+        for (k, rotor) in rotors.iter().enumerate() {
             let place = n + terms + k;
             conic.nonnegative.push(place);
-            conic.pull(place, given, weight / (given * given));
-            start[place] = given;
+            conic.pull(place, rotor.given, weight / rotor.width.powi(2));
+            start[place] = if rotor.given > 0.0 { rotor.given } else { 0.1 * rotor.width };
         }
         Ok(Self { conic, start, to_unknowns })
     }
@@ -308,9 +326,63 @@ impl ConsistentProblem {
         covariance(&self.conic, x, &self.to_unknowns)
     }
 
-    /// Computes the covariance of the `count` inertial parameters, which come first.
-    pub(crate) fn parameter_covariance(&self, x: &DVector<f64>, count: usize) -> Result<DMatrix<f64>> {
-        covariance(&self.conic, x, &DMatrix::identity(count, x.len()))
+    /// Of the unknowns and of the `count` inertial parameters, which come first among the variables. Where the logs have blocks,
+    /// the data's part of both is that of the jackknife.
+    fn covariances(
+        &self,
+        x: &DVector<f64>,
+        count: usize,
+        scores: &[BlockScore],
+    ) -> Result<[DMatrix<f64>; 2]> {
+        let n = self.to_unknowns.nrows();
+        let mut map = DMatrix::zeros(n + count, x.len());
+        map.view_mut((0, 0), (n, x.len())).copy_from(&self.to_unknowns);
+        map.view_mut((n, 0), (count, count)).fill_with_identity();
+        let both = covariance(&self.conic, x, &map)?;
+        let mut unknowns = both.view((0, 0), (n, n)).into_owned();
+        let mut parameters = both.view((n, n), (count, count)).into_owned();
+        let cross = both.view((n, 0), (count, n)).into_owned();
+        let root = Root::new(&unknowns)?;
+        if let Some(jackknife) = Jackknife::new(scores, &root.factor) {
+            let back = &cross * &root.inverse;
+            let seen = root.factor.tr_mul(&(information(scores, n) * &root.factor));
+            let independent = |map: &DMatrix<f64>| map * &seen * map.transpose();
+            let own = &root.factor;
+            let growth = growth(&jackknife.covariance(own).diagonal(), &independent(own).diagonal());
+            for (covariance, map) in [(&mut unknowns, own), (&mut parameters, &back)] {
+                // The rest is the prior's.
+                let data = independent(map);
+                *covariance += pooled(&jackknife.covariance(map), &data, growth) - data;
+            }
+        }
+        Ok([unknowns, parameters])
+    }
+}
+
+/// A root of a covariance, and the transposed inverse of that root; directions without variance are left out.
+struct Root {
+    factor: DMatrix<f64>,
+    inverse: DMatrix<f64>,
+}
+
+impl Root {
+    fn new(covariance: &DMatrix<f64>) -> Result<Self> {
+        // Unknowns differ in scale by many orders.
+        let scale = covariance.diagonal().map(|d| d.max(0.0).sqrt());
+        let scaled = |i: usize, j: usize| {
+            let size = scale[i] * scale[j];
+            if size > 0.0 { covariance[(i, j)] / size } else { 0.0 }
+        };
+        // Singular vectors of a covariance are its eigenvectors.
+        let (n, svd) = (scale.len(), Svd::new(&DMatrix::from_fn(scale.len(), scale.len(), scaled))?);
+        let seen = svd.rank(1e-13).rank;
+        let size = |k: usize| svd.values[k].sqrt();
+        Ok(Self {
+            factor: DMatrix::from_fn(n, seen, |i, k| scale[i] * svd.v[(i, k)] * size(k)),
+            inverse: DMatrix::from_fn(n, seen, |i, k| {
+                if scale[i] > 0.0 { svd.v[(i, k)] / size(k) / scale[i] } else { 0.0 }
+            }),
+        })
     }
 }
 

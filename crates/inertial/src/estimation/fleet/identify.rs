@@ -19,11 +19,12 @@ use serde::Serialize;
 
 use crate::estimation::equations::Equations;
 use crate::estimation::fleet::payload::{Carried, FleetPayload, Loaded, Noise};
-use crate::estimation::identification::identify::{IdentifyOptions, choose, identify, weighting};
+use crate::estimation::identification::identify::{IdentifyOptions, identify, weighting};
 use crate::estimation::identification::residuals::{Residual, validate};
 use crate::estimation::identification::result::{Identification, JointEstimate, joints};
 use crate::estimation::joint_model::terms::Term;
 use crate::estimation::least_squares::fit::LeastSquares;
+use crate::estimation::model_selection::joint_terms::choose;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
 use crate::{Error, Result};
@@ -113,10 +114,11 @@ pub fn identify_fleet(
         for robot in robots {
             all.merge(robot)?;
         }
-        let (chosen, notes) = choose(equations, &all)?;
-        let narrow = robots.iter().map(|s| s.project(equations, &chosen)).collect::<Result<Vec<_>>>()?;
-        let mut out = identify_fleet(&chosen, &narrow, carried, options)?;
-        out.common.warnings.extend(notes);
+        let chosen = choose(equations, &all)?;
+        let narrow =
+            robots.iter().map(|s| s.project(equations, &chosen.equations)).collect::<Result<Vec<_>>>()?;
+        let mut out = identify_fleet(&chosen.equations, &narrow, carried, options)?;
+        out.common = chosen.explain(out.common);
         return Ok(out);
     }
     // Base parameters and rotor inertias.

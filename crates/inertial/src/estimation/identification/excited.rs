@@ -7,7 +7,7 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
-use crate::estimation::consistent::joint_term_prior::{rotor_body_widths, widths};
+use crate::estimation::consistent::joint_term_prior::{grounded_rotor_widths, rotor_body_widths, widths};
 use crate::estimation::consistent::prior::Prior;
 use crate::estimation::equations::Equations;
 use crate::estimation::least_squares::fit::{LeastSquares, information, named_directions};
@@ -118,8 +118,9 @@ fn believed(
         combination.iter().for_each(|&(column, x)| map[(i, column)] = x);
     }
     let mut base = &map * parameters * map.transpose();
-    for (_, effect, given) in equations.known_rotors() {
-        base += effect * effect.transpose() * (given * given);
+    let grounded = grounded_rotor_widths(equations, prior)?;
+    for ((_, effect, _), width) in equations.grounded_rotors().zip(grounded) {
+        base += effect * effect.transpose() * (width * width);
     }
     let mut out = DMatrix::zeros(n, n);
     out.view_mut((0, 0), (rank, rank)).copy_from(&base);

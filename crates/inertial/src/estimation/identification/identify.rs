@@ -7,6 +7,7 @@ use crate::estimation::consistent::prior::Prior;
 use crate::estimation::consistent::problem::{Consistency, ConsistentFit, PriorKind};
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::{Estimator, Solver};
+use crate::estimation::identification::criticism::Criticism;
 use crate::estimation::identification::excited::Hidden;
 use crate::estimation::identification::residuals::validate;
 use crate::estimation::identification::result::{
@@ -16,7 +17,7 @@ use crate::estimation::identification::unmeasured::out_of_reach;
 use crate::estimation::least_squares::essential::essential;
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting, information};
 use crate::estimation::least_squares::robust::robust;
-use crate::estimation::model_selection::{coupling, stribeck};
+use crate::estimation::model_selection::joint_terms::choose;
 use crate::estimation::reduction::measurements::Huber;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::{Triangle, singular_values};
@@ -107,12 +108,11 @@ pub fn identify(
         _ => {}
     }
     if equations.is_wide() {
-        let (chosen, notes) = choose(equations, summary)?;
-        let narrow = |s: &Summary| s.project(equations, &chosen);
+        let chosen = choose(equations, summary)?;
+        let narrow = |s: &Summary| s.project(equations, &chosen.equations);
         let validation = validation.map(narrow).transpose()?;
-        let mut out = identify(&chosen, &narrow(summary)?, validation.as_ref(), options)?;
-        out.warnings.extend(notes);
-        return Ok(out);
+        let out = identify(&chosen.equations, &narrow(summary)?, validation.as_ref(), options)?;
+        return Ok(chosen.explain(out));
     }
     let squares = LeastSquares::new(equations, summary, weighting(options))?;
     estimate(equations, summary, validation, options, squares)
@@ -133,12 +133,11 @@ pub fn identify_robust(
     mut pass: impl FnMut(&Equations<'_>, Huber<'_>) -> Result<Summary>,
 ) -> Result<Identification> {
     if equations.is_wide() {
-        let (chosen, notes) = choose(equations, summary)?;
-        let narrow = |s: &Summary| s.project(equations, &chosen);
+        let chosen = choose(equations, summary)?;
+        let narrow = |s: &Summary| s.project(equations, &chosen.equations);
         let validation = validation.map(narrow).transpose()?;
-        let mut out = identify_robust(&chosen, &narrow(summary)?, validation.as_ref(), options, pass)?;
-        out.warnings.extend(notes);
-        return Ok(out);
+        let out = identify_robust(&chosen.equations, &narrow(summary)?, validation.as_ref(), options, pass)?;
+        return Ok(chosen.explain(out));
     }
     let (squares, settled) = robust(equations, summary, |huber| pass(equations, huber))?;
     let options = IdentifyOptions { estimator: Estimator::Irls, ..options.clone() };
@@ -172,19 +171,20 @@ fn estimate(
     let prior = options.prior(mechanism)?;
     let hidden = Hidden::new(equations, summary, &squares, &prior)?;
     let names = equations.row_names();
-    if !equations.absorbed.is_empty() {
-        let known: Vec<usize> = equations.known_rotors().map(|(row, _, _)| row).collect();
-        let (given, counted): (Vec<_>, Vec<_>) =
-            equations.absorbed.iter().map(|&(row, _)| row).partition(|row| known.contains(row));
-        for (rows, where_to) in [(given, "the value of the model separates them"), (counted, "counts there")]
-        {
-            let joints: Vec<_> = rows.iter().map(|&row| names[row].as_str()).collect();
-            if !joints.is_empty() {
-                warnings.push(format!(
-                    "the rotor inertia of {} acts like the inertia of its link: {where_to}",
-                    joints.join(", ")
-                ));
-            }
+    let (given, other): (Vec<_>, Vec<_>) =
+        equations.grounded_rotors().partition(|(_, _, given)| *given > 0.0);
+    let separated = if options.estimator == Estimator::Consistent {
+        "a wide prior separates them"
+    } else {
+        "counts there"
+    };
+    for (rotors, how) in [(given, "the value of the model separates them"), (other, separated)] {
+        let joints: Vec<_> = rotors.iter().map(|&(row, _, _)| names[row].as_str()).collect();
+        if !joints.is_empty() {
+            warnings.push(format!(
+                "the rotor inertia of {} acts like the inertia of its link: {how}",
+                joints.join(", ")
+            ));
         }
     }
     if !squares.thin.is_empty() {
@@ -210,13 +210,16 @@ fn estimate(
         let values = squares.values.as_slice().to_vec();
         // What the model gives of rotors is not the links'.
         let mut base = squares.values.rows(0, equations.rank()).into_owned();
-        equations.known_rotors().for_each(|(_, effect, given)| base.axpy(-given, effect, 1.0));
+        equations.grounded_rotors().for_each(|(_, effect, given)| base.axpy(-given, effect, 1.0));
         let parameters = equations.regrouping.expand(base.as_slice(), &mechanism.parameters())?;
-        let rotors = equations.known_rotors().map(|(row, _, given)| (row, given)).collect();
-        (parameters, values, None, squares.covariance, rotors, None)
+        let given = equations.grounded_rotors().filter(|(_, _, given)| *given > 0.0);
+        let rotors = given.map(|(row, _, given)| (row, given)).collect();
+        (parameters, values, None, squares.covariance.clone(), rotors, None)
     };
     let std_errors: Vec<f64> = covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect();
     let fit = validate(equations, summary, &values)?;
+    let consistent = options.estimator == Estimator::Consistent;
+    let criticism = Criticism::new(equations, summary, &squares, &fit, consistent)?;
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
     let estimated = mechanism.clone().with_parameters(&parameters)?;
     warnings.extend(implausible(mechanism, &estimated)?);
@@ -255,6 +258,11 @@ fn estimate(
         value_covariance: covariance,
         singular_values: excitation(equations, summary, &squares.weights)?,
         motors: equations.motors().to_vec(),
+        joint_terms: equations.terms.clone(),
+        terms: Vec::new(),
+        verdict: Some(criticism.verdict),
+        reasons: criticism.reasons,
+        deviations: Vec::new(),
         rotors,
     })
 }
@@ -275,21 +283,6 @@ fn excitation(equations: &Equations<'_>, summary: &Summary, weights: &[f64]) -> 
     triangle.absorb(data.as_mut_slice(), all)?;
     let own = triangle.matrix().view((all - rank, all - rank), (rank, rank)).into_owned();
     Ok(singular_values(&own)?)
-}
-
-/// Chooses the joint model from the data, among those whose columns the summary holds; returns it with notes.
-pub(crate) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<(Equations<'m>, Vec<String>)> {
-    let mut found = coupling::search(wide, summary)?;
-    if wide.joint_model().stribeck {
-        let plain = wide.with_motors(found.motors.clone());
-        let own: Vec<usize> = wide.stribeck_motors(&found.motors);
-        for (v, bend) in stribeck::choose(wide, summary, &plain, &own)? {
-            found.motors[v].bend = Some(bend);
-        }
-    }
-    let mut chosen = wide.with_motors(found.motors);
-    chosen.absorb_terms()?;
-    Ok((chosen, found.notes))
 }
 
 /// Names links heavier than three times the whole robot, as its model or the distances between its joints have it: the data

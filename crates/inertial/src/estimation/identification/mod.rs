@@ -1,5 +1,6 @@
 //! Identification of a robot: from a summary to parameters, residuals and warnings.
 
+pub(crate) mod criticism;
 pub(crate) mod excited;
 pub(crate) mod identify;
 pub(crate) mod prediction;

@@ -28,9 +28,7 @@ impl Equations<'_> {
             let (expected, found) = (self.coordinates(), result.motors.len());
             return Err(Error::Dimension { what: "drives of the result", expected, found });
         }
-        let mut out = self.with_motors(result.motors.clone());
-        out.absorb_terms()?;
-        Ok(out)
+        Ok(self.with_chosen(result.motors.clone(), result.joint_terms.clone()))
     }
 
     /// Predicts the forces of measured motion from values of the unknowns.

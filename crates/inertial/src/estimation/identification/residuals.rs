@@ -18,8 +18,12 @@ pub struct Residual {
     pub rms: f64,
     /// Residual relative to the root mean square of the measured force; zero where nothing was measured.
     pub relative_rms: f64,
-    /// Root mean square against the unfiltered force.
+    /// Root mean square against the unfiltered force, over all samples, also those that did not count.
     pub rms_raw: f64,
+    /// The same over the root mean square of the unfiltered force.
+    pub relative_rms_raw: f64,
+    /// Share of the samples that did not count.
+    pub left_out: f64,
     /// Durbin and Watson's statistic of residuals one independent sample apart (by the filter's band), less what the filter
     /// alone would make of it: about 2 where they are white, towards 0 where one is like the one before it. Absent where no
     /// two samples are that far apart.
@@ -50,14 +54,23 @@ pub struct Validation {
     pub joints: Vec<Residual>,
     /// Root of the summed squared residuals over the summed squared forces, all coordinates together.
     pub relative_rms: f64,
+    /// The same against unfiltered forces, over all samples.
+    pub relative_rms_raw: f64,
+    /// Share of the samples that did not count, all coordinates together.
+    pub left_out: f64,
 }
 
 /// Squared sums of residual, force and raw residual.
 pub(crate) struct Sums {
     pub residual: f64,
     pub tau: f64,
+    /// These two over all samples.
     pub residual_raw: f64,
+    pub tau_raw: f64,
 }
+
+/// Probability of a Ljung-Box statistic below which a residual is not called white.
+const UNLIKELY: f64 = 1e-4;
 
 /// Whiteness of a residual.
 struct Whiteness {
@@ -92,25 +105,35 @@ impl Factor {
             let (pairs, k) = (lag.independent.max(1.0), (k + 1) as f64);
             (pairs + k) * (pairs + k + 2.0) / pairs * correlation(lag).powi(2)
         });
+        let ljung_box: Option<f64> = all.then(|| squares.sum());
         Some(Whiteness {
             // Differences from what the filter leaves may pass the ends that the number itself has.
             durbin_watson: (2.0 * (1.0 - first)).clamp(0.0, 4.0),
             // ρ of independent samples has the variance of their number.
-            white: first.abs() * self.lags[0].independent.sqrt() < 5.0,
-            ljung_box: all.then(|| squares.sum()),
+            white: first.abs() * self.lags[0].independent.sqrt() < 5.0
+                && ljung_box.is_none_or(|q| chi_square_above(LAGS, q) >= UNLIKELY),
+            ljung_box,
         })
     }
 
     /// Computes sums of squares at the values of this coordinate's own unknowns.
     pub(crate) fn sums(&self, x: impl Fn(usize) -> f64) -> Sums {
         let n = self.unknowns();
-        let (mut out, r) = (Sums { residual: 0.0, tau: 0.0, residual_raw: 0.0 }, &self.triangle);
+        let (mut out, r) =
+            (Sums { residual: 0.0, tau: 0.0, residual_raw: 0.0, tau_raw: 0.0 }, &self.triangle);
         for i in 0..n + 2 {
             let row = r.row(i);
             let predicted: f64 = (i.min(n)..n).map(|k| row[k] * x(k)).sum();
             out.residual += (row[n] - predicted).powi(2);
             out.tau += row[n].powi(2);
             out.residual_raw += (row[n + 1] - predicted).powi(2);
+            out.tau_raw += row[n + 1].powi(2);
+        }
+        if self.left_out.rows > 0 {
+            let values: Vec<f64> = (0..=n).map(|k| if k < n { -x(k) } else { 1.0 }).collect();
+            let (residual, force) = self.left_out.squares(&values);
+            out.residual_raw += residual;
+            out.tau_raw += force;
         }
         out
     }
@@ -125,6 +148,7 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
     }
     let names = equations.row_names();
     let (mut joints, mut residual, mut tau) = (Vec::new(), 0.0, 0.0);
+    let (mut residual_raw, mut tau_raw, mut counted, mut left_out) = (0.0, 0.0, 0, 0);
     for ((factor, channel), name) in summary.factors.iter().zip(&equations.channels).zip(names) {
         if factor.count == 0 {
             continue;
@@ -133,12 +157,18 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
         residual += sums.residual;
         tau += sums.tau;
         let whiteness = factor.whiteness(|k| values[channel.unknowns[k]], sums.residual);
-        let mean = |sum: f64| (sum / factor.count as f64).sqrt();
+        let (own, all) = (factor.left_out.rows, factor.count + factor.left_out.rows);
+        residual_raw += sums.residual_raw;
+        tau_raw += sums.tau_raw;
+        counted += factor.count;
+        left_out += own;
         joints.push(Residual {
             joint: name,
-            rms: mean(sums.residual),
+            rms: (sums.residual / factor.count as f64).sqrt(),
             relative_rms: ratio(sums.residual, sums.tau),
-            rms_raw: mean(sums.residual_raw),
+            rms_raw: (sums.residual_raw / all as f64).sqrt(),
+            relative_rms_raw: ratio(sums.residual_raw, sums.tau_raw),
+            left_out: own as f64 / all as f64,
             durbin_watson: whiteness.as_ref().map(|w| w.durbin_watson),
             white: whiteness.as_ref().map(|w| w.white),
             ljung_box: whiteness.as_ref().and_then(|w| w.ljung_box),
@@ -157,6 +187,8 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
         samples: summary.samples,
         joints,
         relative_rms: ratio(residual, tau),
+        relative_rms_raw: ratio(residual_raw, tau_raw),
+        left_out: left_out as f64 / (counted + left_out) as f64,
     })
 }
 

@@ -8,10 +8,13 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::consistency::{DEFAULT_TOLERANCE, judge};
+use crate::estimation::diagnosis::deviations::Deviation;
 use crate::estimation::equations::Equations;
+use crate::estimation::identification::criticism::{Reason, ReasonCode, Verdict};
 use crate::estimation::identification::residuals::Residual;
 use crate::estimation::joint_model::terms::{Motor, Term};
 use crate::estimation::least_squares::essential::Essential;
+use crate::estimation::model_selection::evidence::TermChoice;
 use crate::mechanism::{Body, BodyKind, Mechanism};
 use crate::spatial::Inertia;
 
@@ -229,6 +232,18 @@ pub struct Identification {
     /// Duality gap of the consistent estimator: cost less proven lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duality_gap: Option<f64>,
+    /// Whether the result can be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// Reasons of the verdict.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
+    /// Errors of model and sensors, estimated beside the unknowns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deviations: Vec<Deviation>,
+    /// Joint terms that the data decided on, chosen or not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub terms: Vec<TermChoice>,
     /// Warnings.
     pub warnings: Vec<String>,
     /// All inertial parameters, for computation.
@@ -250,9 +265,21 @@ pub struct Identification {
     /// The drives as they were found.
     #[serde(skip)]
     pub(crate) motors: Vec<Motor>,
+    /// The joints' terms, by row.
+    #[serde(skip)]
+    pub(crate) joint_terms: Vec<(usize, Term)>,
     /// Rotor inertias by row that act like the inertia of links.
     #[serde(skip)]
     pub(crate) rotors: Vec<(usize, f64)>,
+}
+
+impl Identification {
+    /// Adds a reason, before those of lesser weight.
+    pub(crate) fn add_reason(&mut self, code: ReasonCode, verdict: Verdict, message: String) {
+        self.verdict = Some(self.verdict.map_or(verdict, |own| own.max(verdict)));
+        let place = self.reasons.iter().take_while(|r| r.verdict > verdict).count();
+        self.reasons.insert(place, Reason { code, verdict, message });
+    }
 }
 
 /// Returns all bodies with mass, with standard errors where the covariance of the parameters is known.

@@ -10,6 +10,8 @@ pub(crate) const EXPONENTS: [f64; 2] = [1.0, 2.0];
 pub(crate) const NODES: usize = 20;
 const SLOWEST: f64 = 3e-3;
 const FASTEST: f64 = 3.0;
+/// Negative exponent from which on the curve is zero in double precision, beside the Coulomb friction that it adds to.
+const NOTHING: f64 = 40.0;
 /// Points of the interpolation.
 const POINTS: usize = 6;
 
@@ -25,14 +27,21 @@ pub struct Bend {
 impl Bend {
     /// `sign(v) exp(−(|v|/vₛ)^δ)`.
     pub fn value(self, v: f64) -> f64 {
-        if v == 0.0 { 0.0 } else { v.signum() * (-(v.abs() / self.speed).powf(self.exponent)).exp() }
+        let ratio = v.abs() / self.speed;
+        // A power costs as much as all else, and the usual exponents need none.
+        let power = match self.exponent {
+            1.0 => ratio,
+            2.0 => ratio * ratio,
+            exponent => ratio.powf(exponent),
+        };
+        if v == 0.0 || power > NOTHING { 0.0 } else { v.signum() * (-power).exp() }
     }
 
-    /// Returns all curves whose columns a summary holds.
-    pub(crate) fn nodes() -> impl Iterator<Item = Self> {
-        EXPONENTS
-            .into_iter()
-            .flat_map(|exponent| (0..NODES).map(move |k| Self { speed: node(k as f64).exp(), exponent }))
+    /// Returns all curves of some exponents whose columns a summary holds.
+    pub(crate) fn nodes(exponents: &[f64]) -> impl Iterator<Item = Self> {
+        exponents
+            .iter()
+            .flat_map(|&exponent| (0..NODES).map(move |k| Self { speed: node(k as f64).exp(), exponent }))
     }
 
     /// The column as a combination of those held, by their numbers in [`Self::nodes`].
@@ -66,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_column_is_interpolated_as_finely_as_stated() {
-        let nodes: Vec<Bend> = Bend::nodes().collect();
+        let nodes: Vec<Bend> = Bend::nodes(&EXPONENTS).collect();
         for (exponent, most) in [(1.0, 1e-4), (2.0, 3e-3)] {
             for k in 0..200 {
                 let speed = (node(2.0) + f64::from(k) / 200.0 * (NODES - 5) as f64 * step()).exp();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimation::joint_model::expression::Expression;
-use crate::estimation::joint_model::stribeck::Bend;
+use crate::estimation::joint_model::stribeck::{Bend, EXPONENTS};
 use crate::mechanism::{BodyKind, JointType, Mechanism};
 use crate::unknowns::TermKind;
 
@@ -19,7 +19,8 @@ pub enum Term {
     CoulombPositive,
     /// Coulomb friction of backward motion: −1 where `v < 0`.
     CoulombNegative,
-    /// Stribeck friction, at rest above that of sliding: `sign(v) exp(−(|v|/vₛ)^δ)`.
+    /// Friction at rest above that of sliding, or below it where friction grows less and less with speed:
+    /// `sign(v) exp(−(|v|/vₛ)^δ)`.
     Stribeck,
     /// A constant force of sensor or drive.
     Offset,
@@ -57,7 +58,7 @@ impl Term {
     /// Returns whether negative values are impossible.
     pub fn is_nonnegative(self) -> bool {
         match self {
-            Self::Offset => false,
+            Self::Offset | Self::Stribeck => false,
             Self::Given { nonnegative, .. } => nonnegative,
             _ => true,
         }
@@ -82,6 +83,39 @@ pub struct JointTerms {
     /// Reflected rotor inertia of joints whose rotor is no body of the model. Joints with an armature in the model have
     /// this term in any case.
     pub rotor_inertia: bool,
+}
+
+/// Kinds of terms that joints have only where the data call for them. The joint model then has all of a kind, and each joint's is
+/// kept or left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AutoTerms {
+    /// Viscous, Coulomb and Stribeck friction.
+    pub friction: bool,
+    /// Offsets.
+    pub offset: bool,
+    /// Rotor inertias; those of the model stay.
+    pub rotor_inertia: bool,
+}
+
+impl AutoTerms {
+    /// Whether the data decide anything.
+    pub fn any(self) -> bool {
+        self.friction || self.offset || self.rotor_inertia
+    }
+
+    /// Whether the data decide on a kind of term.
+    pub(crate) fn covers(self, term: Term) -> bool {
+        match term {
+            Term::Viscous
+            | Term::Coulomb
+            | Term::CoulombPositive
+            | Term::CoulombNegative
+            | Term::Stribeck => self.friction,
+            Term::Offset => self.offset,
+            Term::RotorInertia => self.rotor_inertia,
+            Term::Given { .. } => false,
+        }
+    }
 }
 
 /// A drive that turns with a combination of joint speeds: its friction and rotor inertia act, with the same coefficients, in
@@ -120,10 +154,20 @@ pub struct JointModel {
     pub couplings: Vec<Coupling>,
     /// Whether to look for drives that turn with two neighbouring joints.
     pub search_couplings: bool,
+    /// Which of the terms above the data decide on.
+    pub auto: AutoTerms,
     /// Further terms.
     pub given: Vec<GivenTerm>,
     /// Names of the log's further columns that these terms use.
     pub columns: Vec<String>,
+}
+
+impl JointModel {
+    /// Exponents of the Stribeck curves that are tried. Where the data decide on friction, Tustin's is enough to see that a curve is
+    /// needed: the columns of the other one would double the work.
+    pub(crate) fn stribeck_exponents(&self) -> &'static [f64] {
+        if self.auto.friction { &EXPONENTS[..1] } else { &EXPONENTS }
+    }
 }
 
 impl From<JointTerms> for JointModel {

@@ -3,6 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use crate::estimation::equations::Equations;
+use crate::estimation::least_squares::jackknife::{Jackknife, growth, pooled};
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
@@ -37,8 +38,8 @@ pub enum Weighting {
 pub struct LeastSquares {
     /// The unknowns; of least (scaled) norm in directions that the motion did not show.
     pub values: DVector<f64>,
-    /// Covariance, in the directions that the motion showed. Noise is taken as independent between joints, and in
-    /// time as far as the filter leaves it.
+    /// Covariance, in the directions that the motion showed, from the jackknife over the blocks of the logs. Where a summary has too
+    /// few blocks, noise is taken as independent between joints, and in time as far as the filter leaves it.
     pub covariance: DMatrix<f64>,
     /// Standard deviation of each coordinate's noise.
     pub noise: Vec<f64>,
@@ -108,7 +109,12 @@ impl LeastSquares {
             .map(|(w, i)| if i > 0.0 { w * w / i } else { 0.0 })
             .collect();
         let middle = information(equations, summary, &spread)?.matrix() * &solution.inverse;
-        let covariance = middle.transpose() * middle;
+        let mut covariance = middle.transpose() * middle;
+        let scores = summary.scores(equations, weights, &solution.values);
+        if let Some(jackknife) = Jackknife::new(&scores, &solution.root) {
+            let spread = jackknife.covariance(&solution.root);
+            covariance = pooled(&spread, &covariance, growth(&spread.diagonal(), &covariance.diagonal()));
+        }
         Ok(Self {
             values: solution.values,
             covariance,

@@ -2,6 +2,7 @@
 
 pub(crate) mod essential;
 pub(crate) mod fit;
+pub(crate) mod jackknife;
 pub(crate) mod robust;
 pub(crate) mod solution;
 

@@ -8,6 +8,7 @@ use nalgebra::DVector;
 
 use crate::Result;
 use crate::estimation::equations::Equations;
+use crate::estimation::identification::residuals::validate;
 use crate::estimation::joint_model::terms::{Motor, Term};
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
 use crate::estimation::model_selection::projection::Projection;
@@ -20,6 +21,9 @@ const EVIDENCE: f64 = 30.0;
 /// It is adopted where the squared residual of its two joints falls by this share: then it explains what nothing else
 /// could, and is not a small correction of some other shortcoming of the model. (The coupled wrist: nine tenths.)
 const SHARE: f64 = 0.25;
+
+/// No coupling is adopted in a fit that leaves a larger share of all torques; of the torques of its own joints, twice that.
+const SOUND: f64 = 0.2;
 
 /// Chosen drives, with notes.
 pub(crate) struct Found {
@@ -73,7 +77,11 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
             .collect();
         let said = said.join(" and ");
         pairs.retain(|p| !p.iter().any(|v| best.pair.contains(v)));
-        if share >= SHARE {
+        let mut motors = out.motors.clone();
+        for (&v, shaft) in best.pair.iter().zip(&best.shafts) {
+            motors[v].shaft.clone_from(shaft);
+        }
+        if share >= SHARE && is_sound(wide, summary, motors, best.pair)? {
             out.notes.push(format!(
                 "{said}: found from the data, it explains {:.0} % of the squared residual of {} and {}",
                 100.0 * share.min(1.0),
@@ -91,6 +99,18 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
         }
     }
     Ok(out)
+}
+
+/// Whether a fit with these drives explains the torques on the whole and those of a pair: else the coupling would stand in for
+/// something else that is wrong.
+fn is_sound(wide: &Equations<'_>, summary: &Summary, motors: Vec<Motor>, pair: [usize; 2]) -> Result<bool> {
+    let equations = wide.with_motors(motors);
+    let narrow = summary.project(wide, &equations)?;
+    let fit = LeastSquares::new(&equations, &narrow, Weighting::Weighted)?;
+    let found = validate(&equations, &narrow, fit.values.as_slice())?;
+    let names = wide.row_names();
+    let own = found.joints.iter().filter(|r| pair.iter().any(|&v| names[v] == r.joint));
+    Ok(found.relative_rms < SOUND && own.map(|r| r.relative_rms).fold(0.0, f64::max) < 2.0 * SOUND)
 }
 
 /// `joint5 + joint6`.

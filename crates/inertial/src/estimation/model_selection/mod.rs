@@ -1,5 +1,7 @@
-//! Choice of the joint model from the data: drive couplings and Stribeck curves.
+//! Choice of the joint model from the data: terms, drive couplings and Stribeck curves.
 
 pub(crate) mod coupling;
+pub(crate) mod evidence;
+pub(crate) mod joint_terms;
 pub(crate) mod projection;
 pub(crate) mod stribeck;

@@ -5,7 +5,7 @@
 //! summary follows from the wide one without a second look at the data.
 
 use crate::estimation::equations::Equations;
-use crate::estimation::joint_model::stribeck::Bend;
+use crate::estimation::joint_model::stribeck::{Bend, EXPONENTS};
 use crate::estimation::joint_model::terms::{Feature, Term};
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
@@ -125,6 +125,11 @@ impl Summary {
                 }
                 to.absorb(&mut block, rows)?;
             }
+            // The columns of the unknowns, then the force.
+            let combinations: Vec<&[(usize, f64)]> =
+                columns.iter().map(|(_, combination)| &combination[..]).chain([&forces[0][..]]).collect();
+            new.blocks = factor.blocks.iter().map(|block| block.project(n + 1, &combinations)).collect();
+            new.left_out = factor.left_out.project(n + 1, &combinations);
         }
         Ok(out)
     }
@@ -150,7 +155,7 @@ fn express(feature: &Feature, wide: &Equations<'_>, row: usize) -> Option<Combin
             find(&Feature::on(Term::Coulomb, &reversed)).map(|k| vec![(k, -1.0)])
         }
         (Term::Stribeck, Some(bend)) => {
-            let nodes: Vec<Bend> = Bend::nodes().collect();
+            let nodes: Vec<Bend> = Bend::nodes(&EXPONENTS).collect();
             let at = |(k, weight): (usize, f64)| {
                 find(&Feature { bend: Some(nodes[k]), ..feature.clone() }).map(|column| (column, weight))
             };

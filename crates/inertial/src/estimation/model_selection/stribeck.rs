@@ -7,7 +7,7 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::Result;
 use crate::estimation::equations::Equations;
-use crate::estimation::joint_model::stribeck::{Bend, EXPONENTS, NODES, node};
+use crate::estimation::joint_model::stribeck::{Bend, NODES, node};
 use crate::estimation::joint_model::terms::Term;
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
 use crate::estimation::model_selection::projection::Projection;
@@ -31,10 +31,11 @@ pub(crate) fn choose(
     let narrow = summary.project(wide, plain)?;
     let weights = LeastSquares::new(plain, &narrow, Weighting::Weighted)?.weights;
     // The columns of all terms, then those of each motor's nodes, then the forces.
-    let per_motor = EXPONENTS.len() * NODES;
+    let exponents = wide.joint_model().stribeck_exponents();
+    let per_motor = exponents.len() * NODES;
     let mut projection = Projection::new(wide, plain)?;
     for &motor in motors {
-        for bend in Bend::nodes() {
+        for bend in Bend::nodes(exponents) {
             projection.add(wide, Term::Stribeck, &plain.motors()[motor].shaft, Some(bend));
         }
     }
@@ -54,7 +55,7 @@ pub(crate) fn choose(
                 (0..motors.len()).filter(|&k| k != i).map(|k| combined(&columns[k], found[k])).collect();
             let own = without(&others, &columns[i])?;
             let force = without(&others, &DMatrix::from_columns(std::slice::from_ref(&force)))?;
-            let best = search(|bend| {
+            let best = search(exponents, |bend| {
                 let column = combined(&own, bend);
                 let size = column.norm_squared();
                 // How much of the force's square the column explains once the others have explained what they can.
@@ -99,10 +100,10 @@ fn without(some: &[DVector<f64>], others: &DMatrix<f64>) -> Result<DMatrix<f64>>
 }
 
 /// The bend of greatest gain.
-fn search(gain: impl Fn(Bend) -> f64) -> Bend {
+fn search(exponents: &[f64], gain: impl Fn(Bend) -> f64) -> Bend {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
-    let mut best = (f64::NEG_INFINITY, Bend { speed: 1.0, exponent: EXPONENTS[0] });
-    for exponent in EXPONENTS {
+    let mut best = (f64::NEG_INFINITY, Bend { speed: 1.0, exponent: exponents[0] });
+    for &exponent in exponents {
         let at = |x: f64| Bend { speed: x.exp(), exponent };
         let (mut peak, mut top) = (0, f64::NEG_INFINITY);
         for k in 0..NODES {

@@ -134,6 +134,11 @@ pub fn identify_payload(
         values: unknowns,
         singular_values: Vec::new(),
         motors: Vec::new(),
+        joint_terms: Vec::new(),
+        terms: Vec::new(),
+        verdict: None,
+        reasons: Vec::new(),
+        deviations: Vec::new(),
         rotors: Vec::new(),
     })
 }

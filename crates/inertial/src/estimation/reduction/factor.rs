@@ -1,5 +1,6 @@
 //! Triangular factor of one measured channel.
 
+use crate::estimation::reduction::blocks::Gram;
 use crate::linalg::Triangle;
 
 /// Triangular factor of the rows of one channel, with counts.
@@ -14,6 +15,10 @@ pub(crate) struct Factor {
     pub lags: [Lag; LAGS],
     /// Sum of squared residuals, each at most Huber's bound: of robust passes only, and not kept in files.
     pub clipped: f64,
+    /// Rows of each block of the log.
+    pub blocks: Vec<Gram>,
+    /// Rows that do not count, with the force as measured.
+    pub left_out: Gram,
 }
 
 /// Differences between rows so many independent samples apart are kept at most.
@@ -37,7 +42,15 @@ impl Factor {
     pub fn new(width: usize) -> Self {
         let triangle = Triangle::new(width);
         let lag = || Lag { triangle: triangle.clone(), pairs: 0, independent: 0.0, expected: 0.0 };
-        Self { lags: std::array::from_fn(|_| lag()), triangle, count: 0, independent: 0.0, clipped: 0.0 }
+        Self {
+            lags: std::array::from_fn(|_| lag()),
+            triangle,
+            count: 0,
+            independent: 0.0,
+            clipped: 0.0,
+            blocks: Vec::new(),
+            left_out: Gram::default(),
+        }
     }
 
     /// Columns before the two of forces.

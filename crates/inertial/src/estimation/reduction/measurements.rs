@@ -2,6 +2,7 @@
 
 use crate::dynamics::Samples;
 use crate::estimation::equations::Equations;
+use crate::estimation::reduction::blocks::BlockPlan;
 use crate::estimation::reduction::row_filter::RowFilter;
 use crate::{Error, Result};
 
@@ -28,6 +29,8 @@ pub struct Measurements<'a> {
     /// Samples before the first and after the last at which rows are centred: those are of the parts of a log before and
     /// after this one.
     pub beyond: [usize; 2],
+    /// Blocks of the log, counted from the first sample at which a row is centred; by default the samples are a whole log.
+    pub blocks: Option<BlockPlan>,
 }
 
 /// Rows whose residual is beyond 1.345 standard deviations count less, by Huber's weight.
@@ -55,6 +58,7 @@ impl<'a> Measurements<'a> {
             huber: None,
             filter: None,
             beyond: [0; 2],
+            blocks: None,
         }
     }
 

@@ -1,10 +1,12 @@
 //! Reduction of a log to a [`Summary`](summary::Summary): one pass, constant memory.
 
+pub(crate) mod blocks;
 pub(crate) mod factor;
 pub(crate) mod measurements;
 pub(crate) mod online;
 pub(crate) mod reduce;
 pub(crate) mod row_filter;
 pub(crate) mod rows;
+pub(crate) mod sum_products;
 pub(crate) mod summary;
 pub(crate) mod term_columns;

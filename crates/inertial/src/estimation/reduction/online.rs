@@ -5,6 +5,7 @@
 //! those of a batch whose samples have these weights, by any estimator that works on a summary.
 
 use crate::estimation::equations::Equations;
+use crate::estimation::reduction::blocks::Gram;
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::summary::Summary;
 use crate::{Error, Result};
@@ -91,6 +92,8 @@ impl<'e, 'm> Online<'e, 'm> {
         let new = Summary::new(self.equations, data)?;
         self.fade(new.samples);
         self.summary.merge(&new)?;
+        // What fades has no blocks.
+        self.summary.factors.iter_mut().for_each(|factor| factor.blocks.clear());
         for (factor, sums) in new.factors.iter().zip(&mut self.sums) {
             let count = factor.count as f64;
             *sums = [sums[0] + count, sums[1] + count, sums[2] + factor.independent];
@@ -120,6 +123,7 @@ impl<'e, 'm> Online<'e, 'm> {
         let mut out = self.summary.clone();
         for (factor, &[weight, squares, independent]) in out.factors.iter_mut().zip(&self.sums) {
             let count = weight.round() as usize;
+            factor.left_out = Gram::default();
             factor.count = count;
             // As many samples as Kish's number, and of those the share that the filter leaves independent.
             factor.independent = if weight > 0.0 { weight / squares * independent } else { 0.0 };

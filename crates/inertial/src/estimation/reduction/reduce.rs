@@ -4,14 +4,16 @@ use std::ops::Range;
 
 use crate::Result;
 use crate::estimation::equations::{Channel, Equations};
+use crate::estimation::reduction::blocks::{BlockPlan, Gram};
 use crate::estimation::reduction::factor::{Factor, LAGS};
 use crate::estimation::reduction::measurements::{Huber, Measurements};
 use crate::estimation::reduction::row_filter::RowFilter;
 use crate::estimation::reduction::rows::{BLOCK, RowBlock, Visitor};
+use crate::estimation::reduction::sum_products::dot;
+use crate::linalg::Triangle;
 
-/// Logs with more samples than this give every sixteenth difference only: how white a residual is needs no more.
-const MANY: usize = 20_000;
-const SOME: usize = 16;
+/// About so many differences of rows are kept: the whiteness of a residual needs no more.
+const DIFFERENCES: usize = 2048;
 
 /// Huber's bound in standard deviations: 95 % as good as least squares where noise is normal.
 const HUBER: f64 = 1.345;
@@ -30,6 +32,15 @@ pub(crate) struct Reduction<'d> {
     pairs: Vec<(usize, usize)>,
     /// Samples of each channel that later filtered rows need.
     waiting: Vec<Waiting>,
+    /// Block of the log that each channel is in; none where no blocks are kept.
+    open: Vec<OpenBlock>,
+}
+
+/// Rows of one channel in the block of the log that it is in.
+struct OpenBlock {
+    number: usize,
+    rows: usize,
+    triangle: Triangle,
 }
 
 /// Rows of consecutive samples, column after column with room at the end of each.
@@ -87,12 +98,20 @@ impl<'d> Reduction<'d> {
         };
         let waiting = data.filter.map_or_else(Vec::new, waiting);
         let (kept, block, differences, pairs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { data, equations, factors, centres, kept, block, differences, pairs, waiting }
+        let open = |channel: &Channel| OpenBlock {
+            number: 0,
+            rows: 0,
+            triangle: Triangle::new(channel.unknowns.len() + 2),
+        };
+        let blocks = data.blocks.is_some_and(|plan| plan != BlockPlan::NONE);
+        let open = if blocks { equations.channels.iter().map(open).collect() } else { Vec::new() };
+        Self { data, equations, factors, centres, kept, block, differences, pairs, waiting, open }
     }
 
-    /// After the last sample.
+    /// Takes in what is left after the last sample.
     pub fn finish(&mut self) -> Result<()> {
-        (0..self.waiting.len()).try_for_each(|row| self.drain(row))
+        (0..self.waiting.len()).try_for_each(|row| self.drain(row))?;
+        (0..self.open.len()).try_for_each(|row| self.close_block(row))
     }
 
     /// Columns of the samples `kept` into the block.
@@ -128,9 +147,26 @@ impl<'d> Reduction<'d> {
         let start = |centre: usize| centre - half - waiting.first;
         let whole = (waiting.next..end).step_by(every);
         let counts = |c: &usize| filter.keeps(&waiting.keep[start(*c)..]);
-        self.kept.extend(whole.clone().filter(counts));
         self.block.clear();
         let width = waiting.columns.len() / waiting.room;
+        // Rows that do not count: their columns, and the force as measured.
+        self.kept.extend(whole.clone().filter(|c| !counts(c)));
+        for (k, column) in waiting.columns.chunks_exact(waiting.room).enumerate() {
+            if k + 1 == width {
+                self.block.extend(self.kept.iter().map(|&c| column[c - waiting.first]));
+            } else if k + 2 < width {
+                let weights = filter.column_weights();
+                let mean = |&c: &usize| dot(weights, &column[start(c)..start(c) + weights.len()]);
+                self.block.extend(self.kept.iter().map(mean));
+            }
+        }
+        let rows = self.kept.len();
+        if rows > 0 {
+            self.factors[row].left_out.add_rows(&self.block, rows, width - 1);
+        }
+        self.kept.clear();
+        self.kept.extend(whole.clone().filter(counts));
+        self.block.clear();
         for (k, column) in waiting.columns.chunks_exact(waiting.room).enumerate() {
             // The force as measured stays so: the last column.
             if k + 1 == width && self.data.tau_raw.is_some() {
@@ -151,30 +187,76 @@ impl<'d> Reduction<'d> {
         waiting.first += done;
         waiting.len -= done;
         self.kept.iter_mut().for_each(|c| *c /= every);
-        self.reduce(row)
+        self.reduce(row, every)
     }
 
-    /// Takes the block into the factor.
-    fn reduce(&mut self, row: usize) -> Result<()> {
+    /// Takes the block into the factor; rows are `every` samples apart.
+    fn reduce(&mut self, row: usize, every: usize) -> Result<()> {
         let channel = &self.equations.channels[row];
         let (rows, width) = (self.kept.len(), channel.unknowns.len() + 2);
         if let Some(huber) = self.data.huber {
             weigh(channel, &huber, huber.noise[row], rows, &mut self.block, &mut self.factors[row]);
         }
-        let (share, every) = (self.data.independent_rows(), if self.data.len() > MANY { SOME } else { 1 });
+        let all_rows = self.data.len() / self.data.filter.map_or(1, RowFilter::every);
+        let (share, step) = (self.data.independent_rows(), (all_rows / DIFFERENCES).max(1));
         for k in 0..LAGS {
             let distance = ((k + 1) as f64 / share).round().max(1.0) as usize;
-            let pairs = self.differences(width, distance, every);
+            let pairs = self.differences(width, distance, step);
             let lag = &mut self.factors[row].lags[k];
             lag.triangle.absorb(&mut self.differences, pairs)?;
             lag.pairs += pairs;
-            lag.independent += pairs as f64 * (share * every as f64).min(1.0);
+            lag.independent += pairs as f64 * (share * step as f64).min(1.0);
             // Of measurements that come filtered, nothing is known but how many of them are independent.
             lag.expected += pairs as f64 * self.data.filter.map_or(0.0, |f| f.correlation(distance));
         }
-        let factor = &mut self.factors[row];
-        factor.count += rows;
-        Ok(factor.triangle.absorb(&mut self.block, rows)?)
+        self.factors[row].count += rows;
+        if self.open.is_empty() {
+            return Ok(self.factors[row].triangle.absorb(&mut self.block, rows)?);
+        }
+        self.reduce_by_block(row, every)
+    }
+
+    /// Takes rows into the factor of the block of the log that they belong to.
+    fn reduce_by_block(&mut self, row: usize, every: usize) -> Result<()> {
+        let (before, rows) = (self.data.beyond[0], self.kept.len());
+        let plan = self.data.blocks.unwrap_or(BlockPlan::NONE);
+        let number = |kept: usize| plan.number((kept * every).saturating_sub(before)).unwrap_or(0);
+        let mut start = 0;
+        while start < rows {
+            let block = number(self.kept[start]);
+            if self.open[row].number != block {
+                self.close_block(row)?;
+                self.open[row].number = block;
+            }
+            let same = self.kept[start..].iter().take_while(|&&kept| number(kept) == block).count();
+            let open = &mut self.open[row];
+            open.rows += same;
+            if same == rows {
+                return Ok(open.triangle.absorb(&mut self.block, rows)?);
+            }
+            self.differences.clear();
+            let columns = self.block.chunks_exact(rows);
+            columns.for_each(|c| self.differences.extend_from_slice(&c[start..start + same]));
+            open.triangle.absorb(&mut self.differences, same)?;
+            start += same;
+        }
+        Ok(())
+    }
+
+    /// Adds a complete block of the log to the factor of its channel.
+    fn close_block(&mut self, row: usize) -> Result<()> {
+        let (open, factor) = (&mut self.open[row], &mut self.factors[row]);
+        if open.rows == 0 {
+            return Ok(());
+        }
+        if factor.blocks.len() <= open.number {
+            factor.blocks.resize(open.number + 1, Gram::default());
+        }
+        let width = open.triangle.width();
+        factor.blocks[open.number].add_factor(&open.triangle, open.rows, width - 1);
+        factor.triangle.merge(&open.triangle)?;
+        *open = OpenBlock { number: open.number, rows: 0, triangle: Triangle::new(width) };
+        Ok(())
     }
 
     /// Differences between rows some rows apart, column by column, beginning at every n-th row; their number.
@@ -210,9 +292,20 @@ impl Visitor for Reduction<'_> {
         let keep = |s: &usize| data.keep.is_none_or(|keep| keep[(rows.first + s) * all + rows.row]);
         if data.filter.is_none() {
             self.kept.clear();
+            self.kept.extend((0..rows.count).filter(|s| !keep(s)));
+            let left = self.kept.len();
+            if left > 0 {
+                self.fill(rows, &entry);
+                // The force as measured in place of the other.
+                let width = self.equations.channels[rows.row].unknowns.len() + 2;
+                self.block.copy_within((width - 1) * left.., (width - 2) * left);
+                self.factors[rows.row].left_out.add_rows(&self.block, left, width - 1);
+                self.kept.clear();
+            }
             self.kept.extend((0..rows.count).filter(keep));
             self.fill(rows, entry);
-            return self.reduce(rows.row);
+            self.kept.iter_mut().for_each(|s| *s += rows.first);
+            return self.reduce(rows.row, 1);
         }
         if self.waiting[rows.row].len + rows.count > self.waiting[rows.row].room {
             self.drain(rows.row)?;
@@ -252,15 +345,4 @@ fn weigh(
             (0..n + 2).for_each(|k| block[k * rows + i] *= root);
         }
     }
-}
-
-/// Four sums side by side: what the compiler may not reorder itself.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let (a4, b4) = (a.chunks_exact(4), b.chunks_exact(4));
-    let tail: f64 = a4.remainder().iter().zip(b4.remainder()).map(|(x, y)| x * y).sum();
-    let mut sums = [0.0; 4];
-    for (x, y) in a4.zip(b4) {
-        (0..4).for_each(|i| sums[i] += x[i] * y[i]);
-    }
-    sums.iter().sum::<f64>() + tail
 }

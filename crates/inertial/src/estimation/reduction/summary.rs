@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::joint_model::expression::FormulaState;
+use crate::estimation::reduction::blocks::{self, BlockPlan, Gram};
 use crate::estimation::reduction::factor::{Factor, Lag};
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::rows::BLOCK;
@@ -52,7 +53,11 @@ impl Summary {
         // longer than what the filter reaches beyond it.
         let least = (8 * data.reach()).clamp(1024, Self::PART);
         let size = (count / 8).clamp(least, Self::PART).next_multiple_of(BLOCK);
-        let part = |k: usize| Self::of_part(equations, data, before + k * size, size.min(count - k * size));
+        let mut data = *data;
+        // Blocks are counted from the first row's centre.
+        let plan = data.blocks.unwrap_or_else(|| BlockPlan::of_log(count));
+        data.blocks = Some(plan.that_fits(equations.channels.iter().map(|c| c.unknowns.len() + 1)));
+        let part = |k: usize| Self::of_part(equations, &data, before + k * size, size.min(count - k * size));
         // One part needs no other threads.
         let parts: Vec<Self> = if count <= size {
             (0..count.div_ceil(size)).map(part).collect::<Result<_>>()?
@@ -61,7 +66,7 @@ impl Summary {
         };
         let mut out = Self::empty(equations);
         for part in &parts {
-            out.merge(part)?;
+            out.continue_with(part)?;
         }
         match out.factors.iter().position(|f| !f.triangle.is_finite()) {
             None => Ok(out),
@@ -87,8 +92,21 @@ impl Summary {
         Ok(out)
     }
 
-    /// Merges another summary of the same equations.
+    /// Merges a summary of other logs, for the same equations.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
+        let own = self.blocks();
+        self.add(other, own)?;
+        self.factors.iter_mut().for_each(|factor| blocks::join(&mut factor.blocks));
+        Ok(())
+    }
+
+    /// Adds the summary of a later part of the same log, made with the same [`BlockPlan`].
+    pub fn continue_with(&mut self, other: &Self) -> Result<()> {
+        self.add(other, 0)
+    }
+
+    /// Adds another summary, whose blocks come after so many of those here.
+    fn add(&mut self, other: &Self, first_block: usize) -> Result<()> {
         if self.names != other.names || self.fingerprint != other.fingerprint {
             return Err(Error::SummaryMismatch(
                 "two summaries of different models or joint terms cannot be merged".into(),
@@ -111,6 +129,15 @@ impl Summary {
                 own.expected += other.expected;
             }
             own.clipped += other.clipped;
+            own.left_out.merge(&other.left_out);
+            if !other.blocks.is_empty() {
+                let most = own.blocks.len().max(first_block + other.blocks.len());
+                own.blocks.resize(most, Gram::default());
+                own.blocks[first_block..]
+                    .iter_mut()
+                    .zip(&other.blocks)
+                    .for_each(|(own, other)| own.merge(other));
+            }
         }
         Ok(())
     }
@@ -122,6 +149,13 @@ impl Summary {
         for factor in &mut self.factors {
             factor.lags = Factor::new(factor.triangle.width()).lags;
         }
+        self
+    }
+
+    /// Drops the blocks: standard errors then take noise as independent.
+    #[must_use]
+    pub fn without_blocks(mut self) -> Self {
+        self.factors.iter_mut().for_each(|factor| factor.blocks.clear());
         self
     }
 
@@ -141,6 +175,8 @@ impl Summary {
                 }
                 *triangle = Triangle::from_upper(width, &upper)?;
             }
+            factor.blocks.iter_mut().for_each(|block| block.reverse_force(n + 1));
+            factor.left_out.reverse_force(n + 1);
         }
         Ok(out)
     }
@@ -233,6 +269,21 @@ struct StoredFactor {
     /// Factors of differences; absent in old files.
     #[serde(default)]
     lags: Vec<StoredLag>,
+    /// Sums of products of the columns (force included) of each block; absent in old files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    blocks: Vec<StoredBlock>,
+    /// Sums of rows that do not count, with the force as measured; absent in old files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left_out: Option<StoredBlock>,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Block")]
+struct StoredBlock {
+    /// Number of rows.
+    rows: usize,
+    /// The factor on and above its diagonal, row after row.
+    upper: Vec<f64>,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -266,6 +317,9 @@ impl From<Summary> for Stored {
                     expected: lag.expected,
                 })
                 .collect(),
+            blocks: f.blocks.into_iter().map(|b| StoredBlock { rows: b.rows, upper: b.upper }).collect(),
+            left_out: (f.left_out.rows > 0)
+                .then_some(StoredBlock { rows: f.left_out.rows, upper: f.left_out.upper }),
         };
         Self {
             schema: SCHEMA.into(),
@@ -304,7 +358,18 @@ impl TryFrom<Stored> for Summary {
             if !(triangle.is_finite() && out.lags.iter().all(|lag| lag.triangle.is_finite())) {
                 return Err("a factor is not finite".to_owned());
             }
-            Ok(Factor { triangle, count: c.count, independent: c.independent, ..out })
+            let entries = c.width * (c.width - 1) / 2;
+            let block = |b: StoredBlock| {
+                let fits = b.upper.len() == if b.rows > 0 { entries } else { 0 };
+                if fits && b.upper.iter().all(|x| x.is_finite()) {
+                    Ok(Gram { rows: b.rows, upper: b.upper })
+                } else {
+                    Err("a block does not fit its channel".to_owned())
+                }
+            };
+            let blocks = c.blocks.into_iter().map(block).collect::<Result<_, _>>()?;
+            let left_out = c.left_out.map(block).transpose()?.unwrap_or_default();
+            Ok(Factor { triangle, count: c.count, independent: c.independent, blocks, left_out, ..out })
         };
         Ok(Self {
             names: stored.unknowns,

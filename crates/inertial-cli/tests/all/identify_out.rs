@@ -1,0 +1,58 @@
+//! The model that `identify --out` writes.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write as _;
+
+use crate::common::{Folder, run};
+
+/// A hinge with friction, without gravity.
+const HINGE: &str = r#"<robot name="hinge">
+  <link name="base"/>
+  <link name="arm"><inertial><origin xyz="0.5 0 0"/><mass value="2"/><inertia ixx="0.05" ixy="0" ixz="0" iyy="0.1"
+    iyz="0" izz="0.1"/></inertial></link>
+  <joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+    <dynamics damping="0.5" friction="1"/></joint>
+</robot>"#;
+
+#[test]
+fn a_model_that_predicts_worse_is_written_only_by_force() {
+    let folder = Folder::new();
+    let model = folder.file("hinge.urdf", HINGE);
+    let mut text = String::from("t,q.hinge,dq.hinge,ddq.hinge,tau.hinge\n");
+    for k in 0..2000 {
+        let t = 0.01 * f64::from(k);
+        let q = (2.0 * t).sin() + 0.3 * (5.0 * t).sin();
+        let v = 2.0 * (2.0 * t).cos() + 1.5 * (5.0 * t).cos();
+        let a = -4.0 * (2.0 * t).sin() - 7.5 * (5.0 * t).sin();
+        // About the hinge the arm has 0.1 + 2·0.5² = 0.6 kg m².
+        let tau = 0.6 * a + 0.5 * v + v.signum();
+        let _ = writeln!(text, "{t},{q},{v},{a},{tau}");
+    }
+    let log = folder.file("log.csv", text);
+    let out = folder.path("identified.urdf");
+    let identify = |options: &[&str]| {
+        let call =
+            ["identify", &model, &log, "--gravity=0,0,0", "--cutoff", "off", "--out", out.to_str().unwrap()];
+        run(&[&call[..], options].concat())
+    };
+    let without = ["--friction", "none", "--offset=no", "--rotors", "none"];
+    let withheld = identify(&without);
+    assert_eq!(withheld.status, 1, "{}", withheld.stderr);
+    assert!(
+        withheld.stderr.contains("was not written") && withheld.stderr.contains("--force"),
+        "{}",
+        withheld.stderr
+    );
+    assert!(!out.exists() && withheld.stdout.contains("verdict: "), "{}", withheld.stdout);
+    assert_eq!(identify(&[&without[..], &["--force"]].concat()).status, 0);
+    let by_force = std::fs::read_to_string(&out).unwrap();
+    // The friction of the model does not count again beside inertias that were fitted without it.
+    assert!(!by_force.contains("damping=\"0.5\""), "{by_force}");
+    let found = identify(&[]);
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let call = ["validate", out.to_str().unwrap(), &log, "--gravity=0,0,0", "--cutoff", "off", "--json"];
+    let residual = run(&call).json()["relative_rms"].as_f64().unwrap();
+    // Data without noise: what the prior moves.
+    assert!(residual < 1e-3, "{residual}");
+}

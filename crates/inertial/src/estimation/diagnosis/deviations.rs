@@ -1,0 +1,286 @@
+//! Small errors of model and sensors, estimated beside all unknowns.
+//!
+//! Each error changes the predicted forces by a column at the estimate: the derivative of the forces by it. The column enters
+//! least squares beside all unknowns, so that what the unknowns can explain as well does not count. Its standard error comes from
+//! the scores of sixteen blocks of the samples, which holds for correlated residuals.
+
+use nalgebra::{DMatrix, Vector3};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Result;
+use crate::dynamics::InverseDynamics;
+use crate::estimation::diagnosis::excerpt::Excerpt;
+use crate::estimation::equations::{Channel, Equations};
+use crate::estimation::identification::result::Identification;
+use crate::estimation::least_squares::solution::Solution;
+use crate::estimation::reduction::blocks::{BLOCKS, Gram};
+use crate::estimation::reduction::rows::{RowBlock, Visitor};
+use crate::linalg::Triangle;
+use crate::mechanism::Mechanism;
+
+/// Step of numerical derivatives by angles (rad).
+const STEP: f64 = 1e-4;
+/// Columns of which the unknowns leave less than this share (squared) cannot be told from them.
+const SEEN: f64 = 1e-6;
+
+/// Kind of a deviation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum DeviationKind {
+    /// Time by which torques come later than the motion (s).
+    Lag,
+    /// Angle between the base and its place in the model (rad), from a change of gravity's direction.
+    Tilt,
+    /// Error of a joint's zero (rad or m).
+    Zero,
+    /// Error of a length before a joint (m).
+    Length,
+    /// Relative error of a joint's torque.
+    Gain,
+}
+
+/// Estimate of an error of model or sensors.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Deviation {
+    /// Kind.
+    pub kind: DeviationKind,
+    /// Joint, or direction of a tilt; absent where it is of all joints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// Value, in the unit of its kind.
+    pub value: f64,
+    /// Standard error.
+    pub std_error: f64,
+    /// Share of the squared residual that it explains.
+    pub explains: f64,
+}
+
+/// A mechanism with another length.
+#[derive(Debug, Clone)]
+pub struct OtherLength {
+    /// Joint whose place in its parent is changed.
+    pub joint: String,
+    /// Change of the length (m).
+    pub by: f64,
+    /// The mechanism with the change.
+    pub mechanism: Mechanism,
+}
+
+/// A column of each force, sample after sample.
+struct Candidate {
+    kind: DeviationKind,
+    of: Option<String>,
+    column: Vec<f64>,
+}
+
+/// Forces of rigid bodies at all samples, for motion changed by `change`.
+fn rigid(mechanism: &Mechanism, excerpt: &Excerpt, change: impl Fn(&mut [f64])) -> Result<Vec<f64>> {
+    let dynamics = InverseDynamics::new(mechanism);
+    let (mut scratch, nv) = (dynamics.scratch(), mechanism.nv());
+    let (mut out, mut q) = (vec![0.0; excerpt.count * nv], vec![0.0; nv]);
+    for (s, tau) in out.chunks_exact_mut(nv).enumerate() {
+        let own = s * nv..(s + 1) * nv;
+        q.copy_from_slice(&excerpt.q[own.clone()]);
+        change(&mut q);
+        dynamics.rnea(&mut scratch, &q, &excerpt.v[own.clone()], &excerpt.a[own], tau)?;
+    }
+    Ok(out)
+}
+
+/// Columns of all deviations at the estimated parameters.
+fn candidates(
+    mechanism: &Mechanism,
+    excerpt: &Excerpt,
+    parameters: &[f64],
+    predicted: &[f64],
+    lengths: Vec<OtherLength>,
+) -> Result<Vec<Candidate>> {
+    let (nv, names) = (mechanism.nv(), mechanism.velocity_names());
+    let estimated = mechanism.clone().with_parameters(parameters)?;
+    let as_it_is = rigid(&estimated, excerpt, |_| {})?;
+    let derivative = |other: Vec<f64>, by: f64| -> Vec<f64> {
+        other.iter().zip(&as_it_is).map(|(other, own)| (other - own) / by).collect()
+    };
+    // τ(t) = f(t − lag) is about f − lag ḟ.
+    let mut out = vec![Candidate {
+        kind: DeviationKind::Lag,
+        of: None,
+        column: excerpt.tau_rate.iter().map(|x| -x).collect(),
+    }];
+    let gravity = mechanism.gravity();
+    if gravity.norm() > 0.0 {
+        for (name, axis) in [("x", Vector3::x()), ("y", Vector3::y())] {
+            // Gravity turned about the axis by a small angle.
+            let turned = estimated.clone().with_gravity(gravity + STEP * axis.cross(&gravity));
+            out.push(Candidate {
+                kind: DeviationKind::Tilt,
+                of: Some(name.to_owned()),
+                column: derivative(rigid(&turned, excerpt, |_| {})?, STEP),
+            });
+        }
+    }
+    for (joint, name) in names.iter().enumerate() {
+        let moved = rigid(&estimated, excerpt, |q| q[joint] += STEP)?;
+        // A zero that is too high makes positions too high: the true forces are those of lower ones.
+        out.push(Candidate {
+            kind: DeviationKind::Zero,
+            of: Some(name.clone()),
+            column: derivative(moved, -STEP),
+        });
+        let own = |(k, x): (usize, &f64)| if k % nv == joint { *x } else { 0.0 };
+        out.push(Candidate {
+            kind: DeviationKind::Gain,
+            of: Some(name.clone()),
+            // Measured torques would explain their own noise.
+            column: predicted.iter().enumerate().map(own).collect(),
+        });
+    }
+    for other in lengths {
+        let changed = rigid(&other.mechanism.with_parameters(parameters)?, excerpt, |_| {})?;
+        // A length that is too long in the model: the true forces are those of a shorter one.
+        out.push(Candidate {
+            kind: DeviationKind::Length,
+            of: Some(other.joint),
+            column: derivative(changed, -other.by),
+        });
+    }
+    Ok(out)
+}
+
+/// Estimates all deviations of a result, each beside the unknowns alone. `noise` is the standard deviation of each force.
+pub(crate) fn deviations(
+    equations: &Equations<'_>,
+    excerpt: &Excerpt,
+    result: &Identification,
+    noise: &[f64],
+    lengths: Vec<OtherLength>,
+) -> Result<Vec<Deviation>> {
+    let data = excerpt.measurements(equations)?;
+    let predicted = equations.predict(&data, &result.values)?.force;
+    let candidates = candidates(equations.mechanism(), excerpt, &result.parameters, &predicted, lengths)?;
+    let (n, width) = (equations.len(), equations.len() + candidates.len() + 1);
+    let mut collect = Collect {
+        noise,
+        columns: candidates.iter().map(|c| &c.column[..]).collect(),
+        per_block: excerpt.count.div_ceil(BLOCKS),
+        blocks: (0..BLOCKS).map(|_| Triangle::new(width)).collect(),
+        rows: Vec::new(),
+        feature: Vec::new(),
+    };
+    data.visit(equations, 0..excerpt.count, &mut collect)?;
+    let mut all = Triangle::new(width);
+    let mut grams = Vec::new();
+    for block in &collect.blocks {
+        let mut gram = Gram::default();
+        gram.add_factor(block, 1, width);
+        grams.push(gram);
+        all.merge(block)?;
+    }
+    let matrix = all.matrix();
+    // The forces and each candidate less what the unknowns explain of them.
+    let left = |column: usize| -> Result<Vec<f64>> {
+        let mut system = matrix.columns(0, n + 1).into_owned();
+        system.set_column(n, &matrix.column(column));
+        let values = Solution::of_factor(&system, None)?.values;
+        let mut out = vec![0.0; width];
+        values.iter().zip(&mut out).for_each(|(x, o)| *o = -x);
+        out[column] = 1.0;
+        Ok(out)
+    };
+    let blocks: Vec<DMatrix<f64>> =
+        grams.iter().map(|g| DMatrix::from_fn(width, width, |i, j| g.at(i, j, width))).collect();
+    let product = |gram: &DMatrix<f64>, a: &[f64], b: &[f64]| -> f64 {
+        gram.column_iter()
+            .zip(b)
+            .filter(|(_, b)| **b != 0.0)
+            .map(|(column, b)| b * column.iter().zip(a).map(|(x, a)| x * a).sum::<f64>())
+            .sum()
+    };
+    let residual = left(width - 1)?;
+    let remaining: f64 = blocks.iter().map(|g| product(g, &residual, &residual)).sum();
+    let mut out = Vec::new();
+    for (k, candidate) in candidates.iter().enumerate() {
+        let own = left(n + k)?;
+        let scores: Vec<[f64; 2]> =
+            blocks.iter().map(|g| [product(g, &own, &residual), product(g, &own, &own)]).collect();
+        let [score, information] = scores.iter().fold([0.0; 2], |s, x| [s[0] + x[0], s[1] + x[1]]);
+        let size: f64 = blocks.iter().map(|g| g[(n + k, n + k)]).sum();
+        if !(information > SEEN * size && remaining > 0.0) {
+            continue;
+        }
+        let value = score / information;
+        let spread: f64 = scores.iter().map(|[s, i]| (s - value * i).powi(2)).sum();
+        let count = BLOCKS as f64;
+        out.push(Deviation {
+            kind: candidate.kind,
+            of: candidate.of.clone(),
+            value,
+            std_error: (spread * count / (count - 1.0)).sqrt() / information,
+            explains: (value * score / remaining).clamp(0.0, 1.0),
+        });
+    }
+    Ok(out)
+}
+
+/// Rows of all forces together, divided by their noise, into the factor of their block.
+struct Collect<'a> {
+    noise: &'a [f64],
+    columns: Vec<&'a [f64]>,
+    per_block: usize,
+    blocks: Vec<Triangle>,
+    /// Memory to be used again.
+    rows: Vec<f64>,
+    feature: Vec<f64>,
+}
+
+impl Visitor for Collect<'_> {
+    fn rows(
+        &mut self,
+        rows: &RowBlock<'_>,
+        channel: &Channel,
+        entry: impl Fn(usize, usize) -> f64,
+    ) -> Result<()> {
+        let (all, n) = (rows.equations.channels.len(), rows.equations.len());
+        let weight = match self.noise.get(rows.row) {
+            Some(noise) if *noise > 0.0 => noise.recip(),
+            _ => return Ok(()),
+        };
+        let given = &rows.equations.joint_model().given;
+        let width = n + self.columns.len() + 1;
+        let mut start = 0;
+        while start < rows.count {
+            // Blocks of the samples end within these rows.
+            let block = (rows.first + start) / self.per_block;
+            let end = ((block + 1) * self.per_block - rows.first).min(rows.count);
+            let counts =
+                |s: &usize| rows.data.keep.is_none_or(|keep| keep[(rows.first + s) * all + rows.row]);
+            let kept: Vec<usize> = (start..end).filter(counts).collect();
+            let count = kept.len();
+            self.rows.clear();
+            self.rows.resize(count * width, 0.0);
+            for (&e, &unknown) in channel.entries.iter().zip(&channel.unknowns) {
+                let out = &mut self.rows[unknown * count..(unknown + 1) * count];
+                out.iter_mut().zip(&kept).for_each(|(out, &s)| *out = weight * entry(e, s));
+            }
+            let unknowns = &channel.unknowns[channel.entries.len()..];
+            for ((scale, feature), &unknown) in channel.features.iter().zip(unknowns) {
+                self.feature.clear();
+                feature.fill(given, rows.data, kept.iter().map(|s| rows.first + s), &mut self.feature);
+                let out = &mut self.rows[unknown * count..(unknown + 1) * count];
+                out.iter_mut().zip(&self.feature).for_each(|(out, x)| *out = weight * scale * x);
+            }
+            let columns = self.columns.iter().copied().chain([rows.data.tau]);
+            for (column, out) in columns.zip(self.rows[n * count..].chunks_exact_mut(count.max(1))) {
+                for (out, s) in out.iter_mut().zip(&kept) {
+                    *out = weight * column[(rows.first + s) * all + rows.row];
+                }
+            }
+            self.blocks[block.min(BLOCKS - 1)].absorb(&mut self.rows, count)?;
+            start = end;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! Reasons that a diagnosis adds to a result.
+
+use std::ops::RangeInclusive;
+
+use crate::Result;
+use crate::consistency::significant;
+use crate::estimation::diagnosis::alternatives::{Reading, better_reading};
+use crate::estimation::diagnosis::deviations::{Deviation, DeviationKind, OtherLength, deviations};
+use crate::estimation::diagnosis::excerpt::Excerpt;
+use crate::estimation::equations::Equations;
+use crate::estimation::identification::criticism::{ReasonCode, Verdict, is_suspicious};
+use crate::estimation::identification::identify::IdentifyOptions;
+use crate::estimation::identification::result::Identification;
+
+/// Square of a deviation over its standard error, from which on it counts.
+const EVIDENCE: f64 = 25.0;
+/// Share of the squared residual that it must explain. On clean logs of four arms nothing above the smallest values worth a reason
+/// explains more than 0.03.
+const SHARE: f64 = 0.05;
+/// Fewest samples of a diagnosis.
+const FEWEST: usize = 64;
+
+impl DeviationKind {
+    /// Values that are worth a reason; larger ones are beyond what a derivative at the estimate can tell.
+    fn range(self) -> RangeInclusive<f64> {
+        match self {
+            Self::Lag => 0.005..=0.5,
+            Self::Tilt | Self::Zero => 0.035..=0.8,
+            Self::Length => 0.02..=0.5,
+            Self::Gain => 0.1..=f64::INFINITY,
+        }
+    }
+}
+
+/// Diagnoses a result of these equations (the [chosen](Equations::chosen) ones) from samples of its logs: adds deviations, and
+/// reasons where the verdict needs them. Mechanisms with loops or joints of several coordinates are left as they are.
+pub fn diagnose(
+    equations: &Equations<'_>,
+    result: &mut Identification,
+    excerpt: &Excerpt,
+    lengths: Vec<OtherLength>,
+    options: &IdentifyOptions,
+) -> Result<()> {
+    let mechanism = equations.mechanism();
+    let simple = equations.closed().is_none()
+        && !equations.has_base_wrench()
+        && mechanism.nq() == mechanism.nv()
+        && mechanism.joints().iter().all(|j| j.follows.is_none());
+    if !simple || excerpt.len() < FEWEST {
+        return Ok(());
+    }
+    let names = equations.row_names();
+    if is_suspicious(result.fit_relative_rms, &result.fit) {
+        let prior = options.prior(mechanism)?;
+        if let Some(better) = better_reading(equations, excerpt, &options.consistency(&prior))? {
+            let (code, what) = described(better.reading, &names);
+            let percent = |x: f64| format!("{:.0} %", 100.0 * x);
+            result.add_reason(
+                code,
+                Verdict::DoNotUse,
+                format!(
+                    "{what} the residual is {} instead of {}",
+                    percent(better.left),
+                    percent(better.as_it_is)
+                ),
+            );
+        }
+    }
+    let noise: Vec<f64> = names
+        .iter()
+        .map(|name| result.fit.iter().find(|r| r.joint == *name).map_or(0.0, |r| r.rms))
+        .collect();
+    let found = deviations(equations, excerpt, result, &noise, lengths)?;
+    let counts = |d: &&Deviation| {
+        d.kind.range().contains(&d.value.abs())
+            && d.value.powi(2) >= EVIDENCE * d.std_error.powi(2)
+            && d.explains >= SHARE
+    };
+    let most = found.iter().filter(counts).max_by(|a, b| a.explains.total_cmp(&b.explains));
+    if let Some(deviation) = most {
+        let (code, message) = reason(deviation);
+        result.add_reason(code, Verdict::Doubtful, message);
+    }
+    result.deviations = found;
+    Ok(())
+}
+
+/// What another reading means, and what mends it.
+fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
+    match reading {
+        Reading::NegatedTorque(joint) => {
+            let name = joint.map_or("all joints", |joint| names[joint].as_str());
+            (
+                ReasonCode::Sign,
+                format!("sign: negate the torque of {name} (scale = -1 in the column map): then"),
+            )
+        }
+        Reading::ExchangedTorques(i, j) => (
+            ReasonCode::Order,
+            format!(
+                "order: the torques of {} and {} seem to be exchanged: the other way round",
+                names[i], names[j]
+            ),
+        ),
+        Reading::NegatedMotion(joint) => (
+            ReasonCode::Sign,
+            format!(
+                "sign: negate the motion of {} (scale = -1 in the column map) or its axis in the model: then",
+                names[joint]
+            ),
+        ),
+        Reading::ReversedAxis(joint) => (
+            ReasonCode::Sign,
+            format!(
+                "sign: the axis of {} seems to be reversed in the model: the other way round",
+                names[joint]
+            ),
+        ),
+        Reading::ExchangedMotions(i, j) => (
+            ReasonCode::Order,
+            format!(
+                "order: the motions of {} and {} seem to be exchanged: the other way round",
+                names[i], names[j]
+            ),
+        ),
+        Reading::Gravity(g) => {
+            let numbers = [g.x, g.y, g.z].map(|x| significant(x, 3)).join(",");
+            (ReasonCode::Gravity, format!("gravity: it seems to point elsewhere: with gravity {numbers}"))
+        }
+    }
+}
+
+/// What a deviation means, and what mends it.
+fn reason(deviation: &Deviation) -> (ReasonCode, String) {
+    let (value, error, of) =
+        (deviation.value, deviation.std_error, deviation.of.as_deref().unwrap_or_default());
+    let number =
+        |factor: f64| format!("{} ± {}", significant(factor * value, 2), significant(factor * error, 1));
+    let degrees = 1.0_f64.to_degrees();
+    let share = format!("{:.0} % of the squared residual", 100.0 * deviation.explains);
+    match deviation.kind {
+        DeviationKind::Lag => (
+            ReasonCode::Lag,
+            format!(
+                "lag: torques come {} ms later than the motion, which explains {share}; align their clocks or filters",
+                number(1e3)
+            ),
+        ),
+        DeviationKind::Tilt => (
+            ReasonCode::Gravity,
+            format!(
+                "gravity: the base is tilted about {of} by {}°, which explains {share}; correct the gravity of the model",
+                number(degrees)
+            ),
+        ),
+        DeviationKind::Zero => (
+            ReasonCode::Zero,
+            format!(
+                "zero: the zero of {of} is off by {} ({}°), which explains {share}; correct it in the log (offset in the column map)",
+                number(1.0),
+                significant(degrees * value, 2)
+            ),
+        ),
+        DeviationKind::Length => (
+            ReasonCode::Length,
+            format!(
+                "length: the model places {of} {} m too far from the joint before it, which explains {share}; measure that length",
+                number(1.0)
+            ),
+        ),
+        DeviationKind::Gain => (
+            ReasonCode::Gain,
+            format!(
+                "scale: the torque of {of} is off by {} %, which explains {share}; check its unit and its torque constant",
+                number(1e2)
+            ),
+        ),
+    }
+}

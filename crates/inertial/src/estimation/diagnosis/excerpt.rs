@@ -1,0 +1,86 @@
+//! Evenly spread samples of logs.
+
+use crate::Result;
+use crate::estimation::equations::Equations;
+use crate::estimation::reduction::blocks::BlockPlan;
+use crate::estimation::reduction::measurements::Measurements;
+
+/// Some samples of logs, in the order of time, with the rates of the forces.
+#[derive(Debug, Clone, Default)]
+pub struct Excerpt {
+    pub(crate) count: usize,
+    pub(crate) q: Vec<f64>,
+    pub(crate) v: Vec<f64>,
+    pub(crate) a: Vec<f64>,
+    pub(crate) tau: Vec<f64>,
+    /// Change of the forces in time.
+    pub(crate) tau_rate: Vec<f64>,
+    pub(crate) keep: Vec<bool>,
+    pub(crate) columns: Vec<f64>,
+}
+
+impl Excerpt {
+    /// Adds every n-th sample of measurements that are `step` seconds apart.
+    pub fn add(&mut self, data: &Measurements<'_>, step: f64, every: usize) {
+        let (count, nq, nv) = (data.len(), data.nq(), data.nv());
+        let rows = data.tau.len() / count.max(1);
+        let further = data.columns_per_sample();
+        let inner = data.beyond[0].max(1)..(count - data.beyond[1]).min(count.saturating_sub(1));
+        for s in inner.step_by(every.max(1)) {
+            self.count += 1;
+            self.q.extend_from_slice(&data.q()[s * nq..(s + 1) * nq]);
+            self.v.extend_from_slice(&data.v()[s * nv..(s + 1) * nv]);
+            self.a.extend_from_slice(&data.a()[s * nv..(s + 1) * nv]);
+            let tau = |s: usize| &data.tau[s * rows..(s + 1) * rows];
+            self.tau.extend_from_slice(tau(s));
+            self.tau_rate.extend(tau(s + 1).iter().zip(tau(s - 1)).map(|(b, a)| (b - a) / (2.0 * step)));
+            match data.keep {
+                Some(keep) => self.keep.extend_from_slice(&keep[s * rows..(s + 1) * rows]),
+                None => self.keep.extend(std::iter::repeat_n(true, rows)),
+            }
+            if let Some(columns) = data.columns {
+                self.columns.extend_from_slice(&columns[s * further..(s + 1) * further]);
+            }
+        }
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Returns whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Every n-th of these samples.
+    pub(crate) fn thinned(&self, every: usize) -> Self {
+        fn pick<T: Copy>(all: &[T], count: usize, every: usize) -> Vec<T> {
+            let width = all.len() / count.max(1);
+            (0..count).step_by(every).flat_map(|s| all[s * width..(s + 1) * width].iter().copied()).collect()
+        }
+        let n = self.count;
+        Self {
+            count: n.div_ceil(every),
+            q: pick(&self.q, n, every),
+            v: pick(&self.v, n, every),
+            a: pick(&self.a, n, every),
+            tau: pick(&self.tau, n, every),
+            tau_rate: pick(&self.tau_rate, n, every),
+            keep: pick(&self.keep, n, every),
+            columns: pick(&self.columns, n, every),
+        }
+    }
+
+    /// Borrows the samples as measurements without blocks.
+    pub(crate) fn measurements<'a>(&'a self, equations: &Equations<'_>) -> Result<Measurements<'a>> {
+        let mut out = Measurements::new(equations.samples(self.count, &self.q, &self.v, &self.a)?, &self.tau);
+        out.keep = Some(&self.keep);
+        out.blocks = Some(BlockPlan::NONE);
+        if !equations.joint_model().columns.is_empty() {
+            out.columns = Some(&self.columns);
+        }
+        Ok(out)
+    }
+}

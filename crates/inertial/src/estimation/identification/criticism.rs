@@ -1,0 +1,217 @@
+//! Criticism of a result: the verdict on it, with reasons that name the evidence and what mends it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Result;
+use crate::estimation::equations::Equations;
+use crate::estimation::identification::residuals::{Residual, Validation, validate};
+use crate::estimation::least_squares::fit::{LeastSquares, stacked};
+use crate::estimation::least_squares::jackknife::Contrast;
+use crate::estimation::least_squares::solution::Solution;
+use crate::estimation::reduction::summary::Summary;
+
+/// Relative residuals of all torques from which on a result is doubtful, and of no use. A model of rigid bodies with friction
+/// leaves 2 to 6 % of the torques of real arms.
+const DOUBTFUL: f64 = 0.12;
+const USELESS: f64 = 0.3;
+/// Largest relative residual of one joint.
+const JOINT: f64 = 0.5;
+/// Joints with less than this share of the largest torque may leave more: theirs is friction and noise.
+const IDLE: f64 = 0.05;
+/// Largest residual of possible bodies, relative to that of unconstrained ones.
+const CONSISTENT: f64 = 1.5;
+/// Smallest relative residual to which that comparison applies.
+const SMALL: f64 = 0.05;
+/// Largest difference of the halves of a log, relative to that of other halves taken from everywhere. Clean logs of four arms
+/// show at most 1.7.
+const HALVES: f64 = 2.2;
+
+/// Whether a result can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub enum Verdict {
+    /// Nothing speaks against it.
+    #[serde(rename = "good")]
+    Good,
+    /// Something is wrong with the data or the model.
+    #[serde(rename = "doubtful")]
+    Doubtful,
+    /// The model does not explain the data.
+    #[serde(rename = "do not use")]
+    DoNotUse,
+}
+
+impl Verdict {
+    /// Word of the verdict, as in results.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Doubtful => "doubtful",
+            Self::DoNotUse => "do not use",
+        }
+    }
+}
+
+/// Kind of a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ReasonCode {
+    /// The torque or the motion of a joint has the wrong sign.
+    Sign,
+    /// Columns of two joints are exchanged.
+    Order,
+    /// Gravity has another direction.
+    Gravity,
+    /// Torques come later than the motion.
+    Lag,
+    /// The zero of a joint is wrong.
+    Zero,
+    /// A length of the model is wrong.
+    Length,
+    /// The torque of a joint has a wrong scale.
+    Gain,
+    /// The residual of all torques is large.
+    Residual,
+    /// The residual of some joints is large.
+    JointResidual,
+    /// Possible bodies explain the torques much worse than impossible ones.
+    Consistency,
+    /// The halves of the log differ.
+    Drift,
+}
+
+/// Reason of a verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Reason {
+    /// Kind.
+    pub code: ReasonCode,
+    /// Verdict that it leads to.
+    pub verdict: Verdict,
+    /// Evidence and what mends it, for people.
+    pub message: String,
+}
+
+/// A verdict and its reasons.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Criticism {
+    pub verdict: Verdict,
+    pub reasons: Vec<Reason>,
+}
+
+impl Criticism {
+    /// Criticises a fit of unconstrained or, where `consistent`, of possible bodies.
+    pub fn new(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        squares: &LeastSquares,
+        fit: &Validation,
+        consistent: bool,
+    ) -> Result<Self> {
+        let mut out = Self { verdict: Verdict::Good, reasons: Vec::new() };
+        let all = fit.relative_rms;
+        let loud = loud(&fit.joints);
+        out.check_residuals(all, &loud);
+        if consistent {
+            out.check_consistency(all, validate(equations, summary, squares.values.as_slice())?.relative_rms);
+        }
+        out.check_halves(equations, summary, squares)?;
+        Ok(out)
+    }
+
+    fn add(&mut self, code: ReasonCode, verdict: Verdict, message: String) {
+        self.verdict = self.verdict.max(verdict);
+        self.reasons.push(Reason { code, verdict, message });
+    }
+
+    fn check_residuals(&mut self, all: f64, loud: &[&Residual]) {
+        if all > DOUBTFUL {
+            let verdict = if all > USELESS { Verdict::DoNotUse } else { Verdict::Doubtful };
+            self.add(
+                ReasonCode::Residual,
+                verdict,
+                format!(
+                    "residual: {} of all torques is not explained; check units, signs, zeros and order of the joints, gravity and \
+                     friction",
+                    percent(all)
+                ),
+            );
+        }
+        let bad: Vec<&str> =
+            loud.iter().filter(|r| r.relative_rms > JOINT).map(|r| r.joint.as_str()).collect();
+        let message = match &bad[..] {
+            [] => return,
+            [one] => format!(
+                "residual: more than half of the torque of {one} is not explained; check the sign, scale and axis of that joint, \
+                 and its friction"
+            ),
+            several => format!(
+                "residual: more than half of the torques of {} is not explained; check that their columns are in the order of \
+                 the joints of the model",
+                several.join(", ")
+            ),
+        };
+        self.add(ReasonCode::JointResidual, Verdict::DoNotUse, message);
+    }
+
+    fn check_consistency(&mut self, all: f64, free: f64) {
+        if all > SMALL && all > CONSISTENT * free {
+            self.add(
+                ReasonCode::Consistency,
+                Verdict::Doubtful,
+                format!(
+                    "consistency: physically possible bodies leave a residual of {}, impossible ones {}; a sign, a zero, a length \
+                     or the gravity of the model is wrong, or a joint term is missing",
+                    percent(all),
+                    percent(free)
+                ),
+            );
+        }
+    }
+
+    /// Compares the halves of the log with halves that are taken from everywhere.
+    fn check_halves(
+        &mut self,
+        equations: &Equations<'_>,
+        summary: &Summary,
+        squares: &LeastSquares,
+    ) -> Result<()> {
+        let solution =
+            Solution::of_factor(&stacked(equations, summary, &squares.weights, true)?.matrix(), None)?;
+        let scores = summary.scores(equations, &squares.weights, &solution.values);
+        let Some(contrast) = Contrast::new(&scores, &solution.root) else { return Ok(()) };
+        let blocks = scores.len();
+        let first = contrast.between(|k| 2 * k < blocks);
+        let others = [1, 2, 4].map(|length| contrast.between(move |k| (k / length) % 2 == 0));
+        let ([Some(a), Some(b), Some(c)], Some(first)) = (others, first) else { return Ok(()) };
+        let ratio = 3.0 * first / (a + b + c);
+        if ratio > HALVES {
+            self.add(
+                ReasonCode::Drift,
+                Verdict::Doubtful,
+                format!(
+                    "drift: the first half of the log and the second differ {ratio:.1} times as much as other halves of it; check \
+                     whether the load, the friction (temperature) or a sensor changed, and identify from the parts separately"
+                ),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Whether a residual is so large that the log may have to be read in another way.
+pub(crate) fn is_suspicious(all: f64, joints: &[Residual]) -> bool {
+    all > DOUBTFUL || loud(joints).iter().any(|r| r.relative_rms > 0.5 * JOINT)
+}
+
+fn percent(x: f64) -> String {
+    format!("{:.0} %", 100.0 * x)
+}
+
+/// Joints whose torque is not small against the largest.
+fn loud(joints: &[Residual]) -> Vec<&Residual> {
+    let force = |r: &Residual| if r.relative_rms > 0.0 { r.rms / r.relative_rms } else { 0.0 };
+    let largest = joints.iter().map(force).fold(0.0, f64::max);
+    joints.iter().filter(|r| force(r) >= IDLE * largest).collect()
+}

@@ -1,0 +1,238 @@
+//! Evidence of the data for each joint term, and elimination of the terms that are not needed.
+//!
+//! The estimate with all terms is solved once. A term is left out by conditioning the estimate, and its changes without each block
+//! of the log (see [`jackknife`](crate::estimation::least_squares::jackknife)), on zero, which needs no further solution. The term
+//! with the least evidence goes first, until all that are left are needed.
+//!
+//! **Evidence** of a term is the square of its value over its standard error. The error is that of the jackknife, which holds for
+//! correlated residuals, but at least the one of independent noise times the factor by which errors grow on the whole: the spread
+//! of sixteen blocks may be small by chance.
+//!
+//! **Needed** is `ln n + 2 ln c` (extended BIC), with `n` the independent samples of a joint over that same factor and `c` the
+//! number of terms to choose from. Where one joint needs a kind of term (its offset, say), the sensors or drives have that effect,
+//! and evidence of [`LIKE_OTHERS`] is enough for the other joints. Friction and rotor inertias that would be negative are left
+//! out: the data contradict them.
+
+use nalgebra::{DMatrix, DVector};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Result;
+use crate::estimation::equations::Equations;
+use crate::estimation::joint_model::terms::Term;
+use crate::estimation::least_squares::fit::{LeastSquares, Weighting, stacked};
+use crate::estimation::least_squares::jackknife::{Jackknife, growth, variances};
+use crate::estimation::least_squares::solution::Solution;
+use crate::estimation::reduction::summary::Summary;
+
+/// Evidence that is enough for a term of a kind that another joint needs: three standard errors.
+const LIKE_OTHERS: f64 = 9.0;
+/// Independent samples of a joint, at least.
+const FEWEST_SAMPLES: f64 = 10.0;
+
+/// Decision on one term of a joint.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct TermChoice {
+    /// Joint.
+    pub joint: String,
+    /// Term, by its name in the results of joints.
+    pub term: &'static str,
+    /// Whether the model has it.
+    pub chosen: bool,
+    /// Square of its value over its standard error.
+    pub evidence: f64,
+    /// Evidence that it needs.
+    pub needed: f64,
+    /// Share of the joint's squared residual that it explains beyond the other terms.
+    pub gain: f64,
+    /// Whether its value would be negative, which friction and rotor inertia cannot be.
+    pub contradicted: bool,
+}
+
+/// Terms that stay, and why.
+pub(crate) struct Selection {
+    /// Whether each term of the equations stays.
+    pub keep: Vec<bool>,
+    pub choices: Vec<TermChoice>,
+}
+
+/// Estimate from which unknowns are eliminated one by one.
+struct Elimination {
+    values: DVector<f64>,
+    /// Covariance of independent noise.
+    inverse: DMatrix<f64>,
+    /// Changes of the values without each block of the log; no columns where there are too few blocks.
+    changes: DMatrix<f64>,
+    /// Factor by which variances exceed those of independent noise on the whole.
+    growth: f64,
+}
+
+impl Elimination {
+    fn new(equations: &Equations<'_>, summary: &Summary) -> Result<Self> {
+        let weights = LeastSquares::new(equations, summary, Weighting::Weighted)?.weights;
+        let solution = Solution::of_factor(&stacked(equations, summary, &weights, true)?.matrix(), None)?;
+        let scores = summary.scores(equations, &weights, &solution.values);
+        let changes = Jackknife::new(&scores, &solution.root)
+            .map_or_else(|| DMatrix::zeros(equations.len(), 0), |j| &solution.root * j.changes);
+        let mut out = Self { values: solution.values, inverse: solution.inverse, changes, growth: 1.0 };
+        if out.changes.ncols() > 0 {
+            out.growth = growth(&variances(&out.changes), &out.inverse.diagonal()).max(1.0);
+        }
+        Ok(out)
+    }
+
+    /// Square of a value over its standard error; zero where the motion does not show it.
+    fn evidence(&self, unknown: usize) -> f64 {
+        let own = self.inverse[(unknown, unknown)];
+        if own <= 0.0 {
+            return 0.0;
+        }
+        let row = self.changes.rows(unknown, 1).into_owned();
+        let spread = if row.ncols() > 0 { variances(&row)[0] } else { 0.0 };
+        self.values[unknown].powi(2) / spread.max(self.growth * own)
+    }
+
+    /// Growth of the squared residual without an unknown.
+    fn gain(&self, unknown: usize) -> f64 {
+        let own = self.inverse[(unknown, unknown)];
+        if own > 0.0 { self.values[unknown].powi(2) / own } else { 0.0 }
+    }
+
+    /// Makes an unknown zero; the others follow.
+    fn remove(&mut self, unknown: usize) {
+        let own = self.inverse[(unknown, unknown)];
+        if own > 0.0 {
+            let share = self.inverse.column(unknown) / own;
+            self.values -= &share * self.values[unknown];
+            let changes = self.changes.row(unknown).into_owned();
+            self.changes -= &share * changes;
+            let row = self.inverse.row(unknown).into_owned();
+            self.inverse -= share * row;
+        }
+        // Exactly, whatever rounding has left.
+        self.values[unknown] = 0.0;
+        self.inverse.row_mut(unknown).fill(0.0);
+        self.inverse.column_mut(unknown).fill(0.0);
+        self.changes.row_mut(unknown).fill(0.0);
+    }
+}
+
+/// Terms during the elimination.
+struct Candidates<'a> {
+    terms: &'a [(usize, Term)],
+    /// Number of unknowns before the terms.
+    rank: usize,
+    /// Terms that may be left out.
+    open: Vec<usize>,
+    keep: Vec<bool>,
+    fit: Elimination,
+    /// Evidence needed.
+    needed: f64,
+}
+
+impl Candidates<'_> {
+    fn place(&self, row: usize, wanted: Term) -> Option<usize> {
+        self.terms.iter().position(|&(v, term)| v == row && term == wanted)
+    }
+
+    fn value(&self, i: usize) -> f64 {
+        self.fit.values[self.rank + i]
+    }
+
+    fn evidence(&self, i: usize) -> f64 {
+        self.fit.evidence(self.rank + i)
+    }
+
+    /// Whether a joint has a Stribeck term that may still go.
+    fn has_open_stribeck(&self, row: usize) -> bool {
+        self.place(row, Term::Stribeck).is_some_and(|s| self.keep[s] && self.open.contains(&s))
+    }
+
+    /// Whether nature forbids a term's value. Stribeck friction is part of a curve: it goes where Coulomb friction would be negative
+    /// with it, before Coulomb friction does.
+    fn is_impossible(&self, i: usize) -> bool {
+        let (row, term) = self.terms[i];
+        let negative = |k: usize| self.keep[k] && self.value(k) < 0.0;
+        match term {
+            Term::Stribeck => self.place(row, Term::Coulomb).is_some_and(negative),
+            Term::Coulomb if self.has_open_stribeck(row) => false,
+            _ => term.is_nonnegative() && self.value(i) < 0.0,
+        }
+    }
+
+    /// Evidence that a term needs, given the terms of other joints.
+    fn limit(&self, i: usize) -> f64 {
+        let kind = self.terms[i].1;
+        let clear = |&k: &usize| {
+            let counts = self.keep[k] && self.terms[k].1 == kind && !self.is_impossible(k);
+            counts && self.evidence(k) >= self.needed
+        };
+        if kind != Term::Stribeck && self.open.iter().any(clear) { LIKE_OTHERS } else { self.needed }
+    }
+
+    /// The term that is needed least, and the evidence that it lacks; none where all are needed.
+    fn worst(&self) -> Option<(usize, f64)> {
+        let score = |i: usize| {
+            let limit = self.limit(i);
+            let score = if self.is_impossible(i) { -1.0 } else { self.evidence(i) / limit };
+            (i, limit, score)
+        };
+        // Coulomb friction waits for the Stribeck term on it.
+        let waits = |i: usize| {
+            let (row, term) = self.terms[i];
+            term == Term::Coulomb && self.place(row, Term::Stribeck).is_some_and(|s| self.keep[s])
+        };
+        self.open
+            .iter()
+            .filter(|&&i| self.keep[i] && !waits(i))
+            .map(|&i| score(i))
+            .filter(|(_, _, score)| *score < 1.0)
+            .min_by(|a, b| a.2.total_cmp(&b.2))
+            .map(|(i, limit, _)| (i, limit))
+    }
+
+    fn choice(&self, i: usize, needed: f64, names: &[String], summary: &Summary) -> TermChoice {
+        let (row, term) = self.terms[i];
+        let gain = self.fit.gain(self.rank + i);
+        TermChoice {
+            joint: names[row].clone(),
+            term: term.name(),
+            chosen: self.keep[i],
+            evidence: self.evidence(i),
+            needed,
+            // Weighted by the noise, the squared residual of a joint is its number of independent samples.
+            gain: gain / (gain + summary.factors[row].independent.max(1.0)),
+            contradicted: term.is_nonnegative() && self.value(i) < 0.0,
+        }
+    }
+}
+
+/// Decides on the terms that are `open`, given all others.
+pub(crate) fn select(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    open: impl Fn(usize, Term) -> bool,
+) -> Result<Selection> {
+    let terms = &equations.terms;
+    let open: Vec<usize> = (0..terms.len()).filter(|&i| open(terms[i].0, terms[i].1)).collect();
+    if open.is_empty() {
+        return Ok(Selection { keep: vec![true; terms.len()], choices: Vec::new() });
+    }
+    let fit = Elimination::new(equations, summary)?;
+    let joints = summary.factors.iter().filter(|f| f.count > 0).count().max(1) as f64;
+    let independent = summary.factors.iter().map(|f| f.independent).sum::<f64>() / joints;
+    let needed = (independent / fit.growth).max(FEWEST_SAMPLES).ln() + 2.0 * (open.len() as f64).ln();
+    let (rank, keep) = (equations.rank(), vec![true; terms.len()]);
+    let mut candidates = Candidates { terms, rank, open, keep, fit, needed };
+    let (names, mut choices) = (equations.row_names(), Vec::new());
+    while let Some((i, limit)) = candidates.worst() {
+        candidates.keep[i] = false;
+        choices.push(candidates.choice(i, limit, &names, summary));
+        candidates.fit.remove(rank + i);
+    }
+    let kept = candidates.open.iter().filter(|&&i| candidates.keep[i]);
+    choices.extend(kept.map(|&i| candidates.choice(i, needed, &names, summary)));
+    choices.sort_by_key(|c| names.iter().position(|name| *name == c.joint));
+    Ok(Selection { keep: candidates.keep, choices })
+}

@@ -1,0 +1,126 @@
+//! Choice of the joint model among all whose columns a summary holds: couplings, terms of each joint, Stribeck curves.
+
+use crate::Result;
+use crate::estimation::equations::Equations;
+use crate::estimation::identification::result::Identification;
+use crate::estimation::joint_model::terms::Term;
+use crate::estimation::model_selection::evidence::{Selection, TermChoice, select};
+use crate::estimation::model_selection::{coupling, stribeck};
+use crate::estimation::reduction::summary::Summary;
+
+/// Stribeck friction is tried where a mechanism has no more coordinates than this: the search takes the columns of all joints at
+/// once, and its time grows with the cube of their number.
+const MOST_STRIBECK: usize = 12;
+
+/// Equations of the chosen joint model, and how it was found.
+pub(crate) struct Chosen<'m> {
+    pub equations: Equations<'m>,
+    /// Notes on drive couplings.
+    notes: Vec<String>,
+    /// Decisions on terms.
+    terms: Vec<TermChoice>,
+}
+
+impl Chosen<'_> {
+    /// Adds the decisions to a result of these equations.
+    pub fn explain(self, mut result: Identification) -> Identification {
+        let mut contradicted: Vec<String> = self
+            .terms
+            .iter()
+            .filter(|c| c.contradicted && c.evidence >= c.needed)
+            .map(|c| format!("{}.{}", c.joint, c.term))
+            .collect();
+        contradicted.sort();
+        if !contradicted.is_empty() {
+            result.warnings.push(format!(
+                "the data ask for negative values of {}, which is impossible, so these terms are left out: another term is \
+                 missing, or torque and motion are not simultaneous",
+                contradicted.join(", ")
+            ));
+        }
+        result.warnings.extend(self.notes);
+        result.terms = self.terms;
+        result
+    }
+}
+
+/// Chooses the joint model.
+pub(crate) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<Chosen<'m>> {
+    let found = coupling::search(wide, summary)?;
+    let mut out = Chosen { equations: wide.with_motors(found.motors), notes: found.notes, terms: Vec::new() };
+    out.equations.absorb_terms()?;
+    if wide.joint_model().auto.any() {
+        out.choose_terms(wide, summary)?;
+    }
+    if wide.joint_model().stribeck {
+        out.choose_stribeck(wide, summary)?;
+    }
+    Ok(out)
+}
+
+impl<'m> Chosen<'m> {
+    /// Keeps of the terms that are open those that the data call for.
+    fn choose_terms(&mut self, wide: &Equations<'m>, summary: &Summary) -> Result<()> {
+        let auto = wide.joint_model().auto;
+        let narrow = summary.project(wide, &self.equations)?;
+        let in_model = |row: usize| wide.mechanism().armature()[wide.tree_coordinate(row)] > 0.0;
+        let open =
+            |row: usize, term: Term| auto.covers(term) && !(term == Term::RotorInertia && in_model(row));
+        let found = select(&self.equations, &narrow, open)?;
+        let rotors = |chosen: bool| {
+            let same = |c: &&TermChoice| c.term == Term::RotorInertia.name() && c.chosen == chosen;
+            found.choices.iter().filter(same).count()
+        };
+        // The data cannot show the rotors of joints on the ground: they are taken as there where most others are.
+        if auto.rotor_inertia && rotors(true) <= rotors(false) {
+            self.equations.drop_grounded_rotors();
+        }
+        self.keep(found);
+        Ok(())
+    }
+
+    /// Finds the Stribeck curves of all joints, or, where the data decide on friction, of those that need one.
+    fn choose_stribeck(&mut self, wide: &Equations<'m>, summary: &Summary) -> Result<()> {
+        let auto = wide.joint_model().auto.friction;
+        let slides = |v: &usize| !auto || self.equations.terms.contains(&(*v, Term::Coulomb));
+        let mut motors = self.equations.motors().to_vec();
+        let own: Vec<usize> = wide.stribeck_motors(&motors).into_iter().filter(slides).collect();
+        if own.is_empty() || (auto && wide.coordinates() > MOST_STRIBECK) {
+            return Ok(());
+        }
+        for (v, bend) in stribeck::choose(wide, summary, &self.equations, &own)? {
+            motors[v].bend = Some(bend);
+        }
+        let mut terms = self.equations.terms.clone();
+        terms.extend(own.iter().map(|&v| (v, Term::Stribeck)));
+        self.equations = self.equations.with_chosen(motors, terms);
+        if auto {
+            let open = |row: usize, term: Term| {
+                term == Term::Stribeck
+                    || (own.contains(&row) && matches!(term, Term::Coulomb | Term::Viscous))
+            };
+            let found = select(&self.equations, &summary.project(wide, &self.equations)?, open)?;
+            self.keep(found);
+        }
+        Ok(())
+    }
+
+    /// Drops the terms that were not chosen.
+    fn keep(&mut self, found: Selection) {
+        let mut keep = found.keep.into_iter();
+        let terms: Vec<(usize, Term)> =
+            self.equations.terms.iter().copied().filter(|_| keep.next() == Some(true)).collect();
+        let mut motors = self.equations.motors().to_vec();
+        for (v, motor) in motors.iter_mut().enumerate() {
+            if !terms.contains(&(v, Term::Stribeck)) {
+                motor.bend = None;
+            }
+        }
+        self.equations = self.equations.with_chosen(motors, terms);
+        let again = |old: &TermChoice| {
+            found.choices.iter().any(|new| (&new.joint, new.term) == (&old.joint, old.term))
+        };
+        self.terms.retain(|old| !again(old));
+        self.terms.extend(found.choices);
+    }
+}

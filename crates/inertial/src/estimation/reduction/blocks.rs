@@ -1,0 +1,162 @@
+//! Consecutive blocks of a log, whose sums of products are kept apart for standard errors and tests of the model.
+
+use crate::estimation::reduction::sum_products::dot;
+use crate::linalg::Triangle;
+
+/// Number of blocks of one log.
+pub const BLOCKS: usize = 16;
+/// Most blocks of several logs together; beyond that neighbours are joined.
+const MOST: usize = 2 * BLOCKS;
+/// Bytes that the blocks of a summary may take; larger mechanisms have none.
+const MEMORY: usize = 1 << 28;
+
+/// Blocks that measurements belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockPlan {
+    /// Samples of each block; zero keeps no blocks.
+    pub samples: usize,
+    /// Samples of the log before the first of the measurements.
+    pub before: usize,
+}
+
+impl BlockPlan {
+    /// Keeps no blocks.
+    pub const NONE: Self = Self { samples: 0, before: 0 };
+
+    /// Divides a log of so many samples into [`BLOCKS`] blocks.
+    pub fn of_log(samples: usize) -> Self {
+        Self { samples: samples.div_ceil(BLOCKS), before: 0 }
+    }
+
+    /// Returns the plan as seen from a later sample of the log.
+    #[must_use]
+    pub fn after(self, samples: usize) -> Self {
+        Self { before: self.before + samples, ..self }
+    }
+
+    /// Number of the block of a sample; none where no blocks are kept.
+    pub(crate) fn number(self, sample: usize) -> Option<usize> {
+        (self.before + sample).checked_div(self.samples)
+    }
+
+    /// Returns the plan if the blocks of channels with these numbers of columns fit into memory, else [`Self::NONE`].
+    pub(crate) fn that_fits(self, widths: impl Iterator<Item = usize>) -> Self {
+        let bytes: usize = widths.map(|w| w * (w + 1) / 2 * size_of::<f64>()).sum();
+        if bytes.saturating_mul(MOST) > MEMORY { Self::NONE } else { self }
+    }
+}
+
+/// Sums of products of the columns of some rows: the unknowns of a channel, then its force.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Gram {
+    /// Number of rows.
+    pub rows: usize,
+    /// Entries on and above the diagonal, row after row; empty where there are no rows.
+    pub upper: Vec<f64>,
+}
+
+impl Gram {
+    /// Adds the first `width` columns of rows that are given column by column.
+    pub fn add_rows(&mut self, columns: &[f64], rows: usize, width: usize) {
+        self.upper.resize(width * (width + 1) / 2, 0.0);
+        let column = |k: usize| &columns[k * rows..(k + 1) * rows];
+        let mut entries = self.upper.iter_mut();
+        for i in 0..width {
+            for (j, entry) in (i..width).zip(&mut entries) {
+                *entry += dot(column(i), column(j));
+            }
+        }
+        self.rows += rows;
+    }
+
+    /// Adds the first `width` columns of the rows that a triangular factor stands for.
+    pub fn add_factor(&mut self, factor: &Triangle, rows: usize, width: usize) {
+        self.upper.resize(width * (width + 1) / 2, 0.0);
+        let mut rest = &mut self.upper[..];
+        for i in 0..width {
+            let (entries, after) = rest.split_at_mut(width - i);
+            // Rows below the i-th have nothing in column i.
+            for k in 0..=i {
+                let row = &factor.row(k)[i..width];
+                let own = row[0];
+                entries.iter_mut().zip(row).for_each(|(entry, x)| *entry += own * x);
+            }
+            rest = after;
+        }
+        self.rows += rows;
+    }
+
+    /// Adds the sums of other rows.
+    pub fn merge(&mut self, other: &Self) {
+        if self.upper.is_empty() {
+            self.upper.clone_from(&other.upper);
+        } else {
+            self.upper.iter_mut().zip(&other.upper).for_each(|(x, y)| *x += y);
+        }
+        self.rows += other.rows;
+    }
+
+    /// Returns the sum of squares of the combination of columns with these coefficients, and that of the last column.
+    pub fn squares(&self, coefficients: &[f64]) -> (f64, f64) {
+        let n = coefficients.len();
+        let mut entries = self.upper.iter();
+        let mut sum = 0.0;
+        for i in 0..n {
+            for (j, x) in (i..n).zip(&mut entries) {
+                let twice = if i == j { 1.0 } else { 2.0 };
+                sum += twice * coefficients[i] * coefficients[j] * x;
+            }
+        }
+        // Rounding must not make a square negative.
+        (sum.max(0.0), self.upper.last().copied().unwrap_or(0.0))
+    }
+
+    /// One entry, for `width` columns.
+    pub fn at(&self, i: usize, j: usize, width: usize) -> f64 {
+        let (i, j) = (i.min(j), i.max(j));
+        // Rows 0 … i − 1 have width, width − 1, … entries.
+        self.upper[i * (2 * width + 1 - i) / 2 + j - i]
+    }
+
+    /// Returns the sums of combinations of the `width` columns.
+    pub fn project(&self, width: usize, combinations: &[&[(usize, f64)]]) -> Self {
+        if self.upper.is_empty() {
+            return Self::default();
+        }
+        let n = combinations.len();
+        let mut upper = Vec::with_capacity(n * (n + 1) / 2);
+        for (i, left) in combinations.iter().enumerate() {
+            for right in &combinations[i..] {
+                let products = left
+                    .iter()
+                    .flat_map(|&(k, x)| right.iter().map(move |&(l, y)| x * y * self.at(k, l, width)));
+                upper.push(products.sum());
+            }
+        }
+        Self { rows: self.rows, upper }
+    }
+
+    /// Reverses the sign of the force, the last of `width` columns.
+    pub fn reverse_force(&mut self, width: usize) {
+        // The last entry of each row but the last row's, which is the force's square.
+        let mut end = 0;
+        for i in 0..width.saturating_sub(1) {
+            end += width - i;
+            if let Some(x) = self.upper.get_mut(end - 1) {
+                *x = -*x;
+            }
+        }
+    }
+}
+
+/// Joins neighbouring blocks until there are no more than [`MOST`].
+pub(crate) fn join(blocks: &mut Vec<Gram>) {
+    while blocks.len() > MOST {
+        let pairs = std::mem::take(blocks);
+        blocks.extend(pairs.chunks(2).map(|pair| {
+            let mut out = pair[0].clone();
+            pair[1..].iter().for_each(|other| out.merge(other));
+            out
+        }));
+    }
+}

@@ -1,0 +1,337 @@
+//! Automatic joint terms, standard errors for correlated residuals, and diagnosis, from simulated logs of known truth.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common::logs::{model, normal};
+use crate::common::{Rng, reference_rnea};
+use inertial::dynamics::{InverseDynamics, Samples};
+use inertial::estimation::{
+    AutoTerms, BLOCKS, BlockPlan, DeviationKind, Equations, Estimator, Excerpt, Identification,
+    IdentifyOptions, JointModel, JointTerms, LeastSquares, Measurements, OtherLength, ReasonCode, Summary,
+    Verdict, Weighting, diagnose, identify,
+};
+use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
+
+/// Motion along sums of sines, and the torques of rigid bodies.
+struct Log {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    a: Vec<f64>,
+    tau: Vec<f64>,
+    nv: usize,
+}
+
+impl Log {
+    fn new(mechanism: &Mechanism, count: usize, rng: &mut Rng) -> Self {
+        let nv = mechanism.nv();
+        let waves: Vec<[f64; 3]> =
+            (0..4 * nv).map(|_| [rng.range(0.2, 0.6), rng.range(0.5, 4.0), rng.range(0.0, 6.0)]).collect();
+        let mut out = Self { q: vec![], v: vec![], a: vec![], tau: vec![], nv };
+        for k in 0..count {
+            let t = 0.02 * k as f64;
+            let of = |f: fn(f64, f64, f64, f64) -> f64| -> Vec<f64> {
+                (0..nv)
+                    .map(|j| waves[4 * j..4 * j + 4].iter().map(|w| f(w[0], w[1], w[2], t)).sum())
+                    .collect()
+            };
+            let q = of(|a, w, p, t| a * (w * t + p).sin());
+            let v = of(|a, w, p, t| a * w * (w * t + p).cos());
+            let a = of(|a, w, p, t| -a * w * w * (w * t + p).sin());
+            out.tau.extend(reference_rnea(mechanism, &q, &v, &a));
+            out.q.extend(q);
+            out.v.extend(v);
+            out.a.extend(a);
+        }
+        out
+    }
+
+    fn len(&self) -> usize {
+        self.tau.len() / self.nv
+    }
+
+    /// The same with other torques.
+    fn with(mut self, mut joints: impl FnMut(usize, f64, f64) -> f64) -> Self {
+        for (k, tau) in self.tau.iter_mut().enumerate() {
+            *tau += joints(k % self.nv, self.v[k], self.a[k]);
+        }
+        self
+    }
+
+    /// The same with noise whose neighbours are correlated.
+    fn noisy(mut self, sigma: f64, correlation: f64, rng: &mut Rng) -> Self {
+        for joint in 0..self.nv {
+            let mut noise = sigma * normal(rng);
+            for tau in self.tau.iter_mut().skip(joint).step_by(self.nv) {
+                *tau += noise;
+                noise = correlation * noise + (1.0 - correlation * correlation).sqrt() * sigma * normal(rng);
+            }
+        }
+        self
+    }
+
+    fn measurements<'a>(&'a self, dynamics: &'a InverseDynamics, from: usize, to: usize) -> Measurements<'a> {
+        let own = from * self.nv..to * self.nv;
+        let samples = Samples::new(
+            dynamics,
+            to - from,
+            &self.q[own.clone()],
+            &self.v[own.clone()],
+            &self.a[own.clone()],
+        );
+        Measurements::new(samples.unwrap(), &self.tau[own])
+    }
+
+    fn summary(&self, equations: &Equations<'_>) -> Summary {
+        let dynamics = InverseDynamics::new(equations.mechanism());
+        Summary::new(equations, &self.measurements(&dynamics, 0, self.len())).unwrap()
+    }
+}
+
+fn automatic() -> JointModel {
+    let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
+    let auto = AutoTerms { friction: true, offset: true, rotor_inertia: true };
+    JointModel { stribeck: true, search_couplings: true, auto, ..JointModel::from(terms) }
+}
+
+fn found(mechanism: &Mechanism, log: &Log) -> Identification {
+    let equations = Equations::new(mechanism, automatic(), DEFAULT_SNAP).unwrap();
+    identify(&equations, &log.summary(&equations), None, &IdentifyOptions::default()).unwrap()
+}
+
+fn chosen(result: &Identification) -> Vec<String> {
+    result.terms.iter().filter(|t| t.chosen).map(|t| format!("{}.{}", t.joint, t.term)).collect()
+}
+
+#[test]
+fn nothing_is_chosen_where_there_is_nothing() {
+    for name in ["planar-2r", "puma560", "arm7"] {
+        let mechanism = model(name);
+        for seed in 0..3 {
+            let mut rng = Rng(seed + 1);
+            let log = Log::new(&mechanism, 1600, &mut rng).noisy(0.2, 0.8, &mut rng);
+            let result = found(&mechanism, &log);
+            assert_eq!(chosen(&result), Vec::<String>::new(), "{name} {seed}");
+            assert!(!result.terms.is_empty());
+        }
+    }
+}
+
+#[test]
+fn the_terms_that_were_simulated_are_chosen() {
+    let mechanism = model("puma560");
+    let mut rng = Rng(7);
+    // Viscous friction of two joints, Coulomb of three, offset of one.
+    let joints = |j: usize, v: f64, _: f64| match j {
+        0 => 3.0 * v + 4.0 * v.signum(),
+        1 => 5.0 * v,
+        3 => 2.0 * v.signum(),
+        5 => 1.0 * v.signum() + 1.5,
+        _ => 0.0,
+    };
+    let log = Log::new(&mechanism, 3200, &mut rng).with(joints).noisy(0.1, 0.5, &mut rng);
+    let result = found(&mechanism, &log);
+    let names = mechanism.velocity_names();
+    let expected =
+        [(0, "viscous"), (0, "coulomb"), (1, "viscous"), (3, "coulomb"), (5, "coulomb"), (5, "offset")];
+    let mut expected: Vec<String> =
+        expected.iter().map(|(j, term)| format!("{}.{term}", names[*j])).collect();
+    let mut chosen = chosen(&result);
+    expected.sort();
+    chosen.sort();
+    assert_eq!(chosen, expected);
+    assert_eq!(result.verdict, Some(Verdict::Good), "{:?}", result.reasons);
+}
+
+#[test]
+fn friction_that_bends_and_rotors_are_chosen() {
+    let mechanism = model("puma560");
+    let mut rng = Rng(3);
+    let joints = |j: usize, v: f64, a: f64| {
+        let rotor = if j >= 2 { 0.5 * a } else { 0.0 };
+        let bend = if j == 1 { 6.0 * v.signum() * (-(v.abs() / 0.3)).exp() } else { 0.0 };
+        2.0 * v + 4.0 * v.signum() + bend + rotor
+    };
+    let log = Log::new(&mechanism, 3200, &mut rng).with(joints).noisy(0.05, 0.3, &mut rng);
+    let chosen = chosen(&found(&mechanism, &log));
+    let names = mechanism.velocity_names();
+    let has = |j: usize, term: &str| chosen.contains(&format!("{}.{term}", names[j]));
+    assert!((0..6).all(|j| has(j, "viscous") && has(j, "coulomb")), "{chosen:?}");
+    assert!((2..6).all(|j| has(j, "rotor_inertia")), "{chosen:?}");
+    assert!(has(1, "stribeck") && !(2..6).any(|j| has(j, "stribeck")), "{chosen:?}");
+}
+
+/// Leaving blocks out for real, one after the other.
+#[test]
+fn errors_are_those_of_estimates_without_each_block() {
+    let mechanism = model("planar-2r");
+    let mut rng = Rng(5);
+    let log = Log::new(&mechanism, 1600, &mut rng).noisy(0.3, 0.9, &mut rng);
+    let equations = Equations::new(&mechanism, JointTerms::default(), DEFAULT_SNAP).unwrap();
+    let summary = log.summary(&equations);
+    let whole = LeastSquares::new(&equations, &summary, Weighting::Ordinary).unwrap();
+    let plain = LeastSquares::new(&equations, &summary.without_blocks(), Weighting::Ordinary).unwrap();
+    let dynamics = InverseDynamics::new(&mechanism);
+    let size = 1600 / BLOCKS;
+    let mut squares = vec![0.0; equations.len()];
+    let mut means = vec![0.0; equations.len()];
+    for block in 0..BLOCKS {
+        let mut rest = Summary::empty(&equations);
+        for (from, to) in [(0, block * size), ((block + 1) * size, 1600)] {
+            if from < to {
+                let mut data = log.measurements(&dynamics, from, to);
+                data.blocks = Some(BlockPlan::NONE);
+                rest.merge(&Summary::new(&equations, &data).unwrap()).unwrap();
+            }
+        }
+        let without = LeastSquares::new(&equations, &rest, Weighting::Ordinary).unwrap();
+        for i in 0..equations.len() {
+            let change = without.values[i] - whole.values[i];
+            squares[i] += change * change;
+            means[i] += change / BLOCKS as f64;
+        }
+    }
+    let n = BLOCKS as f64;
+    let jackknife = |i: usize| (n - 1.0) / n * (squares[i] - n * means[i] * means[i]);
+    let independent: Vec<f64> = plain.std_errors().iter().map(|e| e * e).collect();
+    let mut growth: Vec<f64> = independent.iter().enumerate().map(|(i, own)| jackknife(i) / own).collect();
+    growth.sort_by(f64::total_cmp);
+    let growth = growth[growth.len() / 2];
+    // Neighbours are correlated by 0.9: a variance of (1 + 0.9) / (1 - 0.9) times that of independent noise where motion is slow.
+    assert!(growth > 5.0, "{growth}");
+    for (i, error) in whole.std_errors().into_iter().enumerate() {
+        let expected = (0.5 * (jackknife(i) + growth * independent[i])).sqrt();
+        // Two percent are added to what is left of each direction.
+        assert!((error / expected - 1.0).abs() < 0.05, "{i}: {error} {expected}");
+    }
+}
+
+#[test]
+fn errors_cover_the_truth_where_noise_is_coloured() {
+    let mechanism = model("planar-2r");
+    let mut rng = Rng(11);
+    let equations = Equations::new(&mechanism, JointTerms::default(), DEFAULT_SNAP).unwrap();
+    let truth = equations.regrouping.regroup(&mechanism.parameters()).unwrap();
+    let options = IdentifyOptions { estimator: Estimator::Wls, ..IdentifyOptions::default() };
+    let (mut inside, mut all) = (0, 0);
+    let clean = Log::new(&mechanism, 2000, &mut rng);
+    for _ in 0..200 {
+        let copy =
+            Log { q: clean.q.clone(), v: clean.v.clone(), a: clean.a.clone(), tau: clean.tau.clone(), nv: 2 };
+        let log = copy.noisy(0.5, 0.9, &mut rng);
+        let result = identify(&equations, &log.summary(&equations), None, &options).unwrap();
+        for (parameter, truth) in result.base_parameters.iter().zip(&truth) {
+            inside += usize::from((parameter.value - truth).abs() < 1.96 * parameter.std_error);
+            all += 1;
+        }
+    }
+    let covered = inside as f64 / f64::from(all);
+    assert!((covered - 0.95).abs() < 0.04, "{covered}");
+}
+
+#[test]
+fn blocks_of_parts_are_those_of_the_whole() {
+    let mechanism = model("planar-2r");
+    let mut rng = Rng(2);
+    let log = Log::new(&mechanism, 1000, &mut rng).noisy(0.3, 0.9, &mut rng);
+    let equations = Equations::new(&mechanism, JointTerms::default(), DEFAULT_SNAP).unwrap();
+    let dynamics = InverseDynamics::new(&mechanism);
+    let mut parts = Summary::empty(&equations);
+    let plan = BlockPlan::of_log(1000);
+    for (from, to) in [(0, 130), (130, 777), (777, 1000)] {
+        let mut data = log.measurements(&dynamics, from, to);
+        data.blocks = Some(plan.after(from));
+        parts.continue_with(&Summary::new(&equations, &data).unwrap()).unwrap();
+    }
+    let errors =
+        |summary: &Summary| LeastSquares::new(&equations, summary, Weighting::Weighted).unwrap().std_errors();
+    let stored: Summary = serde_json::from_str(&serde_json::to_string(&parts).unwrap()).unwrap();
+    for (a, (b, c)) in errors(&log.summary(&equations)).iter().zip(errors(&parts).iter().zip(errors(&stored)))
+    {
+        // Sums in another order.
+        assert!((a / b - 1.0).abs() < 1e-6 && (a / c - 1.0).abs() < 1e-6, "{a} {b} {c}");
+    }
+}
+
+/// The result of a log with a diagnosis.
+fn diagnosed(mechanism: &Mechanism, log: &Log, lengths: Vec<OtherLength>) -> Identification {
+    let equations = Equations::new(mechanism, automatic(), DEFAULT_SNAP).unwrap();
+    let options = IdentifyOptions::default();
+    let mut result = identify(&equations, &log.summary(&equations), None, &options).unwrap();
+    let mut excerpt = Excerpt::default();
+    let dynamics = InverseDynamics::new(mechanism);
+    excerpt.add(&log.measurements(&dynamics, 0, log.len()), 0.02, 2);
+    diagnose(&equations.chosen(&result).unwrap(), &mut result, &excerpt, lengths, &options).unwrap();
+    result
+}
+
+/// A log of the Puma with friction and little noise.
+fn puma(mechanism: &Mechanism, seed: u64) -> Log {
+    let mut rng = Rng(seed);
+    let joints = |_: usize, v: f64, _: f64| 2.0 * v + 4.0 * v.signum();
+    Log::new(mechanism, 1600, &mut rng).with(joints).noisy(0.1, 0.5, &mut rng)
+}
+
+fn has(result: &Identification, code: ReasonCode, name: &str) -> bool {
+    result.reasons.iter().any(|r| r.code == code && r.message.contains(name))
+}
+
+#[test]
+fn a_sound_log_raises_no_reason() {
+    let mechanism = model("puma560");
+    for seed in 1..4 {
+        let result = diagnosed(&mechanism, &puma(&mechanism, seed), Vec::new());
+        assert_eq!(result.verdict, Some(Verdict::Good), "{:?}", result.reasons);
+        let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
+        // Five standard errors, and what central differences over 40 ms miss.
+        assert!(lag.value.abs() < 5.0 * lag.std_error + 1e-4, "{lag:?}");
+    }
+}
+
+#[test]
+fn negated_and_exchanged_torques_are_named() {
+    let mechanism = model("puma560");
+    let names = mechanism.velocity_names();
+    let mut log = puma(&mechanism, 9);
+    log.tau.iter_mut().skip(1).step_by(6).for_each(|tau| *tau = -*tau);
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    assert_eq!(result.verdict, Some(Verdict::DoNotUse));
+    assert!(has(&result, ReasonCode::Sign, &names[1]), "{:?}", result.reasons);
+    let mut log = puma(&mechanism, 9);
+    log.tau.chunks_exact_mut(6).for_each(|tau| tau.swap(1, 2));
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    assert!(has(&result, ReasonCode::Order, &names[1]), "{:?}", result.reasons);
+    assert!(has(&result, ReasonCode::Order, &names[2]), "{:?}", result.reasons);
+    assert!(result.joints.iter().all(|j| j.turns_with.is_empty()), "no coupling stands in for it");
+}
+
+#[test]
+fn a_lag_is_measured() {
+    let mechanism = model("puma560");
+    let mut rng = Rng(4);
+    // Coulomb friction would jump within the lag; a prepared log is smooth.
+    let mut log = Log::new(&mechanism, 1600, &mut rng).with(|_, v, _| 2.0 * v).noisy(0.1, 0.5, &mut rng);
+    // One sample of 20 ms.
+    let late = log.nv;
+    log.tau.rotate_right(late);
+    log.tau.copy_within(late..2 * late, 0);
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
+    // Five standard errors, and the curvature of the torques over the lag.
+    assert!((lag.value - 0.02).abs() < 5.0 * lag.std_error + 0.002, "{lag:?}");
+    assert!(has(&result, ReasonCode::Lag, "ms"), "{:?}", result.reasons);
+}
+
+#[test]
+fn a_tilted_base_is_measured() {
+    let upright = model("puma560");
+    let log = puma(&upright, 5);
+    // The model thinks that the base is tilted by 0.15 rad about y.
+    let g = upright.gravity();
+    let tilted = upright.clone().with_gravity(nalgebra::Rotation3::from_euler_angles(0.0, 0.15, 0.0) * g);
+    let result = diagnosed(&tilted, &log, Vec::new());
+    let tilt = result.deviations.iter().filter(|d| d.kind == DeviationKind::Tilt);
+    let tilt = tilt.max_by(|a, b| a.explains.total_cmp(&b.explains)).unwrap();
+    // Bodies were fitted to the wrong gravity, so the step is only about as long.
+    assert!(tilt.of.as_deref() == Some("y") && tilt.value < -0.05 && tilt.value > -0.3, "{tilt:?}");
+    assert!(has(&result, ReasonCode::Gravity, "tilted"), "{:?}", result.reasons);
+}
