@@ -2,6 +2,19 @@
 
 use std::fmt;
 
+/// Reason why a search ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SearchEnd {
+    /// Further steps would not improve the motion.
+    Converged,
+    /// The steps were used up.
+    Steps,
+    /// The time (s) was over.
+    Time(f64),
+    /// The user stopped it.
+    Stopped,
+}
+
 /// Something that people should know beside the result.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -42,8 +55,8 @@ pub enum Note {
     ActLikeLinks(Vec<String>),
     /// A floating base is held still during a design.
     BaseHeld,
-    /// A search was ended before it was done.
-    EndedEarly,
+    /// A search ended before it converged.
+    NotConverged(SearchEnd),
     /// A mesh that cannot be shown.
     Mesh {
         /// Its file.
@@ -72,7 +85,7 @@ impl Note {
             Self::HeldStill(_) => "held-still",
             Self::ActLikeLinks(_) => "act-like-links",
             Self::BaseHeld => "base-held",
-            Self::EndedEarly => "ended-early",
+            Self::NotConverged(_) => "not-converged",
             Self::Mesh { .. } => "mesh",
         }
     }
@@ -110,7 +123,19 @@ impl Note {
                 format!("{} act like the inertia of their links and count there", names.join(", "))
             }
             Self::BaseHeld => format!("the base is held still: {} X,A moves it", spell("base-motion")),
-            Self::EndedEarly => "the search was ended early: this is the best motion until then".into(),
+            Self::NotConverged(end) => match end {
+                SearchEnd::Time(seconds) => format!(
+                    "the search did not converge within {seconds} s; a longer {} may give a better motion",
+                    spell("time-limit")
+                ),
+                SearchEnd::Steps => format!(
+                    "the search did not converge; more {} may give a better motion",
+                    spell("iterations")
+                ),
+                SearchEnd::Stopped | SearchEnd::Converged => {
+                    "the search was stopped before it converged: this is the best motion until then".into()
+                }
+            },
             Self::Mesh { file, reason, link } => format!("{file}: {reason}; the page shows {link} without it"),
         }
     }

@@ -47,8 +47,11 @@ wheels, velocities at knots, for identify --measured momentum with noisy rates. 
 --workspace is then a box about the base, in its frame.
 
 --out NAME.csv writes t, q.J, dq.J, ddq.J; NAME.yaml a ROS JointTrajectory; NAME.json or NAME.toml
-the coefficients, which simulate reads. Give --out several times for several files. Ctrl-C and
---time-limit end the search and keep the best motion so far.
+the coefficients, which simulate reads. Give --out several times for several files.
+
+The search runs until it converges, but not longer than --time-limit (20 s); with --iterations and
+without --time-limit it has that many steps and gives the same motion on every machine. Ctrl-C ends
+it and keeps the best motion so far.
 
 ";
 
@@ -155,11 +158,11 @@ pub struct Args {
     /// Searches from different random motions
     #[arg(long, value_name = "N", default_value_t = usual().starts, help_heading = SEARCH, hide_short_help = true)]
     starts: usize,
-    /// Steps of each search, at most
-    #[arg(long, value_name = "N", default_value_t = usual().iterations, help_heading = SEARCH, hide_short_help = true)]
-    iterations: usize,
-    /// End the search after so many seconds and keep the best motion so far
-    #[arg(long, value_name = "S", help_heading = SEARCH)]
+    /// Steps of each search, at most [default: until it converges]
+    #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
+    iterations: Option<usize>,
+    /// End the search after so many seconds and keep the best motion so far [default: 20 without --iterations]
+    #[arg(long, visible_alias = "time", value_name = "S", help_heading = SEARCH)]
     time_limit: Option<f64>,
     /// Seed of the random motions: same inputs and seed, same result
     #[arg(long, value_name = "N", default_value_t = usual().seed, help_heading = SEARCH, hide_short_help = true)]

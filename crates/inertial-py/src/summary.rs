@@ -215,12 +215,12 @@ impl Summary {
         serde_json::to_string(&*self.value).map_err(wrong)
     }
 
-    /// Packed bytes; without `diagnostics` a fifth of the size, and residuals then have no test of whiteness.
+    /// Packed bytes; in the compact form without `diagnostics`.
     fn to_bytes<'py>(&self, py: Python<'py>, diagnostics: bool) -> PyResult<Bound<'py, PyBytes>> {
         let packed = if diagnostics {
             postcard::to_stdvec(&*self.value)
         } else {
-            postcard::to_stdvec(&self.value().without_differences())
+            self.with_problem(py, |equations| Ok(postcard::to_stdvec(&self.value.compact(equations))))?
         };
         Ok(PyBytes::new(py, &[MAGIC, &packed.map_err(wrong)?].concat()))
     }

@@ -35,7 +35,7 @@ def test_wrong_names_and_types_are_type_errors(tmp_path, arm, log):
         ({"fricton": None}, "unexpected keyword argument 'fricton'; did you mean 'friction'"),
         ({"report": True}, "report=: expected a path, not bool"),
         ({"decimate": 2.5}, "decimate=: expected an integer, not float"),
-        ({"offset": "yes"}, "offset=: expected True or False, not str"),
+        ({"covariance": "yes"}, "covariance=: expected True or False, not str"),
         ({"cutoff": True}, "cutoff=: expected a number or one of auto, off, not bool"),
         ({"joints": 3}, "joints=: expected a sequence, not int"),
         ({"noise": "tau=1"}, "noise=: expected a mapping, not str"),

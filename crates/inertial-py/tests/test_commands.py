@@ -266,7 +266,7 @@ def test_help_tells_every_option():
         (distributed.identify, options.EstimateOptions),
     ):
         assert all(f"\n        {name}: " in thing.__doc__ for name in _all(kind)), thing
-    assert "friction: Friction of the joints [default: none] [possible values: none, viscous" in inertial.identify.__doc__
+    assert "friction: Friction of the joints [default: auto] [possible values: auto, none, viscous" in inertial.identify.__doc__
 
 
 def test_results_print_convert_and_pickle(arm, log):

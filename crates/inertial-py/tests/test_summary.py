@@ -40,7 +40,9 @@ def test_summary_of_a_log_is_that_of_identify(arm, log):
     found = inertial.identify(arm, log, friction="viscous", cutoff=10)
     summary = inertial.Summary(arm, friction="viscous", cutoff=10).add(log)
     again = summary.identify()
-    assert again.to_dict() == found.to_dict()
+    # Errors of model and sensors are looked for in samples, which a summary does not have.
+    assert again.deviations is None and found.deviations
+    assert again.to_dict() == {key: value for key, value in found.items() if key != "deviations"}
     assert again.notes == found.notes == summary.notes == pickle.loads(pickle.dumps(summary)).notes != []
     with pytest.raises(inertial.Error, match="different models or joint terms"):
         inertial.Summary(arm).merge(inertial.Summary(arm, offset=True))
@@ -200,11 +202,16 @@ def test_summaries_add_up_and_are_saved(tmp_path, arm, log):
     again = inertial.load(tmp_path / "both.summary")
     assert again.to_json() == both.to_json() and again.notes == both.notes
     assert again.identify().to_dict() == both.identify().to_dict()
-    # Without diagnostics: the same estimate in a fifth of the size.
+    # Without diagnostics: the same estimate in a tenth of the size.
     small = inertial.Summary.from_bytes(both.to_bytes())
-    assert len(both.to_bytes()) < 60_000 < len(both.to_bytes(diagnostics=True))
-    found, full = small.identify(), both.identify()
-    assert found["base_parameters"] == full["base_parameters"] and found["bodies"] == full["bodies"]
+    assert 10 * len(both.to_bytes()) < len(both.to_bytes(diagnostics=True))
+    given = dict(friction="viscous", offset=False, rotors="none", coupling="none")
+    short = inertial.Summary(arm, **given).add(log)
+    assert len(short.to_bytes()) < 60_000
+    found, full = small.identify(estimator="wls"), both.identify(estimator="wls")
+    assert np.array_equal(values(found), values(full))
+    # Of each block the score is kept, not the information: standard errors differ by what one of sixteen blocks weighs.
+    assert np.allclose([p.std_error for p in found.base_parameters], [p.std_error for p in full.base_parameters], rtol=0.3)
     assert found.fit[0].rms == full.fit[0].rms and found.fit[0].durbin_watson is None
     for damage in (b"", b"inertial", both.to_bytes()[:-9], b"x" * 100):
         (tmp_path / "bad").write_bytes(damage)

@@ -342,8 +342,7 @@ function designSection() {
   section("design", "Expected standard errors",
     el("p", {}, `This motion excites ${d.rank} of ${d.structural_rank} identifiable base parameters. Errors are those of least squares with the given noise.`),
     table(["unknown", "model value", "expected standard error", "relative", "verdict"], rows, "table of expected standard errors", [4]));
-  const distance = /^the (distance|workspace|ground)/;
-  section("limits", "Limits", table(["limit (margins subtracted)", "used"], d.limits.map((u) => [u.limit, distance.test(u.limit) ? `${digits(u.used, 3)} m left` : percent(u.used)]), "use of the limits"));
+  section("limits", "Limits", table(["limit (margins subtracted)", "used"], d.limits.map((u) => [u.limit, u.left !== undefined ? `${digits(u.left, 3)} m left` : percent(u.used)]), "use of the limits"));
 }
 
 /** The table of the parameters, with what each stands for. */

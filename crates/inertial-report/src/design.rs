@@ -44,13 +44,9 @@ pub fn text(outcome: &Outcome, style: Style) -> String {
         }
     }
     let full = outcome.limits.iter().take(8).map(|u| {
-        let distance = u.limit.starts_with("the distance")
-            || u.limit.starts_with("the workspace")
-            || u.limit.starts_with("the ground");
-        let used = if distance {
-            format!("{} m left", significant(u.used, 3))
-        } else {
-            format!("{:.1} %", 100.0 * u.used)
+        let used = match u.left {
+            Some(left) => format!("{} m left", significant(left, 3)),
+            None => format!("{:.1} %", 100.0 * u.used),
         };
         [u.limit.clone(), used]
     });

@@ -59,7 +59,7 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
         limits: own.limits(),
         room: room(own, mechanism)?,
         starts: own.starts,
-        steps: own.iterations,
+        steps: own.steps(),
         seed: own.seed,
     };
     Ok(design_flight(mechanism, &analysis.regrouping.listed()?, &options, &|step| search.step(&step))?)

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, Friction, Goal, Shape};
+use crate::note::SearchEnd;
 use crate::progress::Unit;
 use crate::setting::Setting;
 use crate::{Context, Located, Model, Result, ensure_option};
@@ -89,9 +90,9 @@ pub struct Options {
     pub robust_by: Robust,
     /// Searches from different random motions.
     pub starts: usize,
-    /// Steps of each search, at most.
-    pub iterations: usize,
-    /// Seconds after which the search ends with the best motion so far.
+    /// Steps of each search, at most; by default until it converges.
+    pub iterations: Option<usize>,
+    /// Seconds after which the search ends with the best motion so far; by default 20 where the steps are not limited either.
     pub time_limit: Option<f64>,
     /// Seed of the random motions.
     pub seed: u64,
@@ -127,7 +128,7 @@ impl Default for Options {
             robust: Vec::new(),
             robust_by: Robust::Mean,
             starts: 4,
-            iterations: 100,
+            iterations: None,
             time_limit: None,
             seed: 1,
         }
@@ -137,14 +138,19 @@ impl Default for Options {
 /// Observes a search: it ends when the observer says so, or the time is over.
 struct Search<'c> {
     context: &'c Context<'c>,
-    /// All steps, and the time that they may take.
-    total: usize,
+    /// All steps, and the time (s) that they may take.
+    total: Option<usize>,
     limit: Option<f64>,
 }
 
+/// Seconds of a search whose steps are not limited.
+const USUAL_TIME: f64 = 20.0;
+
 impl Search<'_> {
     fn step(&self, step: &Step) -> bool {
-        self.context.progress.share(step.steps as f64 / self.total.max(1) as f64);
+        let steps = self.total.map(|total| step.steps as f64 / total.max(1) as f64);
+        let time = self.limit.map(|limit| self.context.progress.elapsed().as_secs_f64() / limit);
+        self.context.progress.share(steps.into_iter().chain(time).fold(0.0, f64::max).min(1.0));
         if step.best.is_finite() {
             self.context.progress.best(step.best);
         }
@@ -152,23 +158,37 @@ impl Search<'_> {
     }
 
     fn interrupted(&self) -> bool {
+        self.end().is_some()
+    }
+
+    /// Reason to end the search now.
+    fn end(&self) -> Option<SearchEnd> {
         let progress = self.context.progress;
-        progress.is_stopped() || self.limit.is_some_and(|l| progress.elapsed().as_secs_f64() >= l)
+        let over = |limit: f64| progress.elapsed().as_secs_f64() >= limit;
+        if progress.is_stopped() {
+            Some(SearchEnd::Stopped)
+        } else {
+            self.limit.filter(|l| over(*l)).map(SearchEnd::Time)
+        }
     }
 }
 
 /// Designs a motion.
 pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     options.check()?;
-    let total = options.starts * options.iterations;
-    let search = Search { context, total, limit: options.time_limit };
-    let work = context.work(Unit::Steps, total as u64);
+    let total = options.iterations.map(|steps| options.starts.saturating_mul(steps));
+    let usual = options.iterations.is_none().then_some(USUAL_TIME);
+    let search = Search { context, total, limit: options.time_limit.or(usual) };
+    // Steps of a search that ends by itself are not known before.
+    let work = context.work(Unit::Steps, total.unwrap_or(0) as u64);
     let found = match options.measured {
         Some(Measured::Momentum) => flight::design(options, model, &search),
         _ => forces(options, model, &search),
     };
     drop(work);
-    Ok(Outcome::new(options, model, found.at(&model.label)?, search.interrupted()))
+    let found = found.at(&model.label)?;
+    let end = if found.converged { SearchEnd::Converged } else { search.end().unwrap_or(SearchEnd::Steps) };
+    Ok(Outcome::new(options, model, found, end))
 }
 
 /// A motion that measured forces tell the parameters from.
@@ -197,7 +217,7 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
         robust: own.robust_by,
         start: start(own, &coordinates)?,
         starts: own.starts,
-        iterations: own.iterations,
+        iterations: own.steps(),
         seed: own.seed,
         ..DesignOptions::default()
     };
@@ -225,6 +245,11 @@ fn moving(own: &Options, mechanism: &Mechanism) -> Vec<Coordinate> {
 }
 
 impl Options {
+    /// Steps of each search, at most.
+    fn steps(&self) -> usize {
+        self.iterations.unwrap_or(usize::MAX)
+    }
+
     fn limits(&self) -> DefaultLimits {
         DefaultLimits {
             velocity: self.velocity,
@@ -245,6 +270,7 @@ impl Options {
         positive!("rate", self.rate);
         positive!("acceleration", self.acceleration);
         positive!("velocity", self.velocity);
+        ensure_option!(self.iterations != Some(0), "iterations", "0: expected at least one step");
         if let Some(limit) = self.time_limit {
             positive!("time-limit", limit);
         }

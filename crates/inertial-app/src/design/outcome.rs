@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::subject::{effort, measured};
 use super::{Options, moving, rests};
-use crate::note::as_flag;
+use crate::note::{SearchEnd, as_flag};
 use crate::{Error, Model, Note, Result};
 
 const SCHEMA: &str = "inertial/design/1";
@@ -41,8 +41,10 @@ pub struct Outcome {
     pub limits: Vec<Usage>,
     /// The motion.
     pub trajectory: Trajectory,
-    /// Whether the search was ended early.
+    /// Whether the search was ended early, by its time or by the user.
     pub interrupted: bool,
+    /// Whether the search converged: further steps would not improve the motion.
+    pub converged: bool,
     /// Notes in words.
     pub warnings: Vec<String>,
     /// What moves, with its limits.
@@ -81,7 +83,7 @@ pub struct Reached {
 }
 
 impl Outcome {
-    pub(super) fn new(own: &Options, model: &Model, design: Design, interrupted: bool) -> Self {
+    pub(super) fn new(own: &Options, model: &Model, design: Design, end: SearchEnd) -> Self {
         let mechanism = &model.mechanism;
         let mut notes: Vec<Note> = mechanism.warnings().iter().cloned().map(Note::Model).collect();
         if !design.held.is_empty() {
@@ -93,8 +95,8 @@ impl Outcome {
         if rests(own, mechanism) {
             notes.push(Note::BaseHeld);
         }
-        if interrupted {
-            notes.push(Note::EndedEarly);
+        if end != SearchEnd::Converged {
+            notes.push(Note::NotConverged(end));
         }
         Self {
             schema: SCHEMA,
@@ -116,7 +118,8 @@ impl Outcome {
             certificate: design.certificate,
             limits: design.usage,
             trajectory: design.trajectory,
-            interrupted,
+            interrupted: matches!(end, SearchEnd::Time(_) | SearchEnd::Stopped),
+            converged: end == SearchEnd::Converged,
             warnings: notes.iter().map(|note| note.message(&as_flag)).collect(),
             coordinates: moving(own, mechanism),
             effort: effort(mechanism, own.margin),

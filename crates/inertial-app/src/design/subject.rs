@@ -1,15 +1,16 @@
 //! What is to be known of a model, how it is measured, and the room it moves in.
 
-use inertial::estimation::{Equations, JointTerms, information_matrix};
+use inertial::estimation::{Equations, JointTerms, Summary, information_matrix};
 use inertial::excitation::{JointColumn, Room, Stribeck, Subject};
 use inertial::identifiability::{AnalyzeOptions, Measured, Regrouping, Status, analyze};
 use inertial::mechanism::{Base, BodyKind, DEFAULT_SNAP, JointType, Mechanism};
 use nalgebra::{DMatrix, Vector3};
 
 use super::Options;
-use crate::choice::Friction;
+use crate::choice::{Coupling, Friction, Offset};
 use crate::logs::saved_summary;
 use crate::setting::Setting;
+use crate::unknowns::Unknowns;
 use crate::{Context, Error, Located, Model, Result, ensure_option};
 
 /// What is measured.
@@ -213,9 +214,38 @@ fn prior(
     for name in &own.prior_summary {
         let summary = saved_summary(context, name)?
             .ok_or_else(|| Error::Input(format!("{name}: expected a file ending in .summary")))?;
+        let summary = match summary.check(&equations) {
+            Ok(()) => summary,
+            Err(e) => automatic(own, model, &summary, &equations, context)?.ok_or(e).at(name)?,
+        };
         total += information_matrix(&equations, &summary, &subject.noise).at(name)?;
     }
     Ok(Some(total))
+}
+
+/// A summary that has columns of terms for the data to choose from, with those of a design only; none where the summary is of
+/// another model.
+fn automatic(
+    own: &Options,
+    model: &Model,
+    summary: &Summary,
+    equations: &Equations<'_>,
+    context: &Context<'_>,
+) -> Result<Option<Summary>> {
+    let friction = if own.friction == Friction::Auto { Friction::None } else { own.friction };
+    let offset = if own.offset { Offset::Yes } else { Offset::No };
+    for coupling in [Coupling::Auto, Coupling::None] {
+        for friction in [Friction::Auto, friction] {
+            for offset in [Offset::Auto, offset] {
+                let unknowns = Unknowns { friction, coupling, offset, ..Unknowns::default() };
+                let held = unknowns.equations(model, context)?;
+                if summary.check(&held).is_ok() {
+                    return Ok(Some(summary.project(&held, equations)?));
+                }
+            }
+        }
+    }
+    Ok(None)
 }
 
 pub fn room(own: &Options, mechanism: &Mechanism) -> Result<Room> {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .summary import Summary
 
 #: Options that only say what is written and drawn, or whose logs are not kept.
-_OUTPUTS = ("out", "report", "plots", "summary_out", "validate", "holdout", "covariance", "essential")
+_OUTPUTS = ("out", "report", "plots", "summary_out", "validate", "holdout", "covariance", "essential", "force")
 
 #: Options of identifications that predict no torques of the whole robot, or need every sample again.
 _OTHER_JOBS = ("payload", "gains", "loaded", "unloaded", "known_payload")

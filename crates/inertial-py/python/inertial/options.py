@@ -161,6 +161,7 @@ class IdentifyOptions(UnknownsOptions, EstimateOptions, total=False):
     validate: Union[Any, Iterable[Any]]
     holdout: float
     summary_out: Path
+    force: bool
     payload: str
     unloaded: Union[Any, Iterable[Any]]
     gains: float

@@ -112,6 +112,8 @@ class Residual(Result):
     rms: float
     relative_rms: float
     rms_raw: float | None
+    relative_rms_raw: float | None
+    left_out: float | None
     durbin_watson: float | None
     white: bool | None
     ljung_box: float | None
@@ -318,6 +320,7 @@ class Design(Result):
     limits: list[dict[str, Any]]
     trajectory: dict[str, Any]
     interrupted: bool
+    converged: bool
     warnings: list[str]
     _parts: ClassVar[dict[str, type[Result]]] = {
         "base_parameters": DesignedParameter,
@@ -395,6 +398,10 @@ class Identification(Result):
     not_shown: list[dict[str, float]] | None
     essential: dict[str, Any] | None
     reduced_chi_squared: float | None
+    verdict: str | None
+    reasons: list[dict[str, Any]] | None
+    deviations: list[dict[str, Any]] | None
+    terms: list[dict[str, Any]] | None
     warnings: list[str]
     _parts: ClassVar[dict[str, type[Result]]] = {
         "bodies": Body,

@@ -148,8 +148,8 @@ class Summary:
     def to_bytes(self, *, diagnostics: bool = False) -> bytes:
         """Packed, with the model and the options.
 
-        With ``diagnostics`` it has five times the size, and what is identified from it has tests of whiteness of the residuals
-        (Durbin-Watson, Ljung-Box). Estimates and residuals are the same without.
+        With ``diagnostics`` it has more than ten times the size, and what is identified from it has tests of whiteness of the
+        residuals (Durbin-Watson, Ljung-Box). Without, estimates and residuals are the same, and standard errors nearly so.
         """
         head = {
             "label": self.model.label,

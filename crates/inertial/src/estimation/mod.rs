@@ -52,6 +52,7 @@ pub use identification::result::{
 pub use joint_model::expression::{Expression, FormulaState, Meaning, Variable};
 pub use joint_model::stribeck::Bend;
 pub use joint_model::terms::{AutoTerms, Coupling, GivenTerm, JointModel, JointTerms, Term};
+pub use least_squares::compact::CompactSummary;
 pub use least_squares::essential::Essential;
 pub use least_squares::robust::robust;
 pub use least_squares::{LeastSquares, Weighting, information_matrix};

@@ -13,16 +13,16 @@ use super::columns::{Columns, JointColumn};
 use super::criteria::Criterion;
 use super::greedy::one_movement;
 use super::information::Evaluator;
-use super::limits::{Usage, checked_start, held_in_place, split};
+use super::limits::{METRES, Usage, checked_start, held_in_place, split};
 use super::plan::{Coordinate, Plan};
-use super::search::{Limit, Model, Robust, Search, Task};
+use super::search::{FEASIBLE, Limit, Model, Robust, Search, Task};
 use super::starts::{BETWEEN_SAMPLES, posture, random_motion, reachable, sequence};
 use super::states::States;
 use super::trajectory::Trajectory;
 use crate::dynamics::InverseDynamics;
 use crate::identifiability::Regrouping;
 use crate::mechanism::Mechanism;
-use crate::optimize::sqp::{SqpOptions, minimize};
+use crate::optimize::sqp::{SqpOptions, SqpResult, minimize};
 use crate::{Error, Result};
 
 /// Family of basis functions of a design.
@@ -154,6 +154,8 @@ pub struct Design {
     pub held: Vec<String>,
     /// Terms that act exactly like other unknowns.
     pub absorbed: Vec<String>,
+    /// Whether the search that found the motion converged: further steps would not improve it.
+    pub converged: bool,
 }
 
 /// Designs the motion that makes the criterion smallest within all limits.
@@ -196,7 +198,7 @@ pub fn design(
     };
     let (steps, found) = (Mutex::new((0usize, f64::INFINITY)), options.starts.max(1));
     let ended = AtomicBool::new(false);
-    let results: Vec<Result<(Vec<f64>, f64)>> = (0..found)
+    let results: Vec<Result<SqpResult>> = (0..found)
         .into_par_iter()
         // The first search always has its motion; when the end was called for, the others need none.
         .filter(|k| *k == 0 || !ended.load(Ordering::Relaxed))
@@ -209,10 +211,14 @@ pub fn design(
                 }
                 _ => random_motion(&task, &mut search, &posture, seed)?,
             };
-            let settings =
-                SqpOptions { iterations: options.iterations, tolerance: 1e-5, ..SqpOptions::default() };
+            let settings = SqpOptions {
+                iterations: options.iterations,
+                tolerance: 1e-5,
+                feasibility: FEASIBLE,
+                ..SqpOptions::default()
+            };
             let mut last = 0;
-            let found = minimize(&mut search, &x, &settings, &mut |p| {
+            minimize(&mut search, &x, &settings, &mut |p| {
                 // A poisoned lock only holds numbers for display.
                 let mut all = steps.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 all.0 += p.iteration - last;
@@ -221,17 +227,16 @@ pub fn design(
                 let go_on = watch(Progress { steps: all.0, best: all.1 });
                 ended.fetch_or(!go_on, Ordering::Relaxed);
                 go_on
-            })?;
-            Ok((found.x, found.objective))
+            })
         })
         .collect();
     let mut searches = results.into_iter().collect::<Result<Vec<_>>>()?;
-    let reached = searches.iter().map(|s| s.1).collect();
-    searches.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let reached = searches.iter().map(|s| s.objective).collect();
+    searches.sort_by(|a, b| a.objective.total_cmp(&b.objective));
     let check = task.plan.table(options.check_rate)?;
     let mut checker = Search::new(&task, &check, 0.0);
-    let x = &searches[0].0;
-    let x = within_limits(&task, &mut checker, x)?;
+    let converged = searches[0].status.is_converged();
+    let x = within_limits(&task, &mut checker, &searches[0].x)?;
     let mut search = Search::new(&task, &table, 0.0);
     let criterion = crate::optimize::sqp::Problem::objective(&mut search, &x, None);
     let mut information = search.information(&x)?.swap_remove(0);
@@ -247,6 +252,7 @@ pub fn design(
         usage: usage(&task, &mut checker, &x)?,
         held,
         absorbed: task.models[0].columns.absorbed.clone(),
+        converged,
     })
 }
 
@@ -298,13 +304,9 @@ fn model<'m>(subject: &Subject<'m>, like: &Mechanism) -> Result<Model<'m>> {
 
 /// The motion, made smaller about its start until it is within all limits at every sample of the check.
 fn within_limits(task: &Task<'_>, checker: &mut Search<'_>, x: &[f64]) -> Result<Vec<f64>> {
-    let m = task.plan.functions();
-    let shrunk = |size: f64| -> Vec<f64> {
-        x.iter().enumerate().map(|(i, x)| if i % m == 0 { *x } else { size * x }).collect()
-    };
     let mut spare = 0.0;
     while spare < 1.0 {
-        let x = shrunk(1.0 - spare);
+        let x = task.plan.shrunk(x, 1.0 - spare);
         if checker.worst(&x)?.0 <= 0.0 {
             return Ok(x);
         }
@@ -314,17 +316,11 @@ fn within_limits(task: &Task<'_>, checker: &mut Search<'_>, x: &[f64]) -> Result
 }
 
 fn usage(task: &Task<'_>, checker: &mut Search<'_>, x: &[f64]) -> Result<Vec<Usage>> {
-    let mut all: Vec<(f64, Usage)> = checker
-        .usage(x)?
-        .into_iter()
-        .map(|(limit, value)| {
-            let used = match limit {
-                Limit::Room(_) => -value * super::search::METRES,
-                _ => 1.0 + value,
-            };
-            (value, Usage { limit: task.name(limit), used })
-        })
-        .collect();
-    all.sort_by(|a, b| b.0.total_cmp(&a.0));
-    Ok(all.into_iter().map(|(_, u)| u).collect())
+    let one = |(limit, value): (Limit, f64)| match limit {
+        Limit::Room(_) => Usage::distance(task.name(limit), -value * METRES),
+        _ => Usage::part(task.name(limit), 1.0 + value),
+    };
+    let mut all: Vec<Usage> = checker.usage(x)?.into_iter().map(one).collect();
+    all.sort_by(|a, b| b.used.total_cmp(&a.used));
+    Ok(all)
 }

@@ -149,7 +149,7 @@ pub fn design_flight(
     let best = best.ok_or_else(|| Error::InvalidOption("no start was tried".into()))?;
     let last = lbfgs::Options { steps: options.steps, memory: 40, ..lbfgs::Options::default() };
     let found = search(&best.x, &last)?;
-    problem.design(&found.x, searches)
+    problem.design(&found.x, searches, found.settled)
 }
 
 /// The search's function.
@@ -409,7 +409,7 @@ impl<'a, 'm> Problem<'a, 'm> {
         sum
     }
 
-    fn design(&self, x: &[f64], searches: Vec<f64>) -> Result<Design> {
+    fn design(&self, x: &[f64], searches: Vec<f64>, converged: bool) -> Result<Design> {
         let (coefficients, least) = self.within(&self.coefficients(x))?;
         let information = self.flight.information(&coefficients, &self.options.noise)?;
         let trajectory = self.flight.trajectory(&coefficients)?;
@@ -421,6 +421,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             trajectory,
             held: Vec::new(),
             absorbed: Vec::new(),
+            converged,
         })
     }
 
@@ -464,17 +465,12 @@ impl<'a, 'm> Problem<'a, 'm> {
             let limits = [c.upper, c.lower, c.velocity, c.acceleration];
             for ((word, limit), used) in words.iter().zip(limits).zip(most) {
                 if limit.is_finite() {
-                    all.push(Usage { limit: format!("the {word} of {}", c.name), used: *used });
+                    all.push(Usage::part(format!("the {word} of {}", c.name), *used));
                 }
             }
         }
-        // Distances are not parts of a limit: in metres they come last, the nearest first.
-        let (mut rooms, forces): (Vec<_>, Vec<_>) =
-            self.held.usage(least).into_iter().enumerate().partition(|(i, _)| self.held.is_room(*i));
-        all.extend(forces.into_iter().map(|f| f.1));
+        all.extend(self.held.usage(least));
         all.sort_by(|a, b| b.used.total_cmp(&a.used));
-        rooms.sort_by(|a, b| a.1.used.total_cmp(&b.1.used));
-        all.extend(rooms.into_iter().map(|r| r.1));
         Ok(all)
     }
 }

@@ -9,8 +9,7 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 use super::clearance::{Room, add_contact};
 use super::flight::{Moved, PART};
 use super::free_flight::Instant;
-use super::limits::Usage;
-use super::search::METRES;
+use super::limits::{METRES, Usage};
 use super::trajectory::Trajectory;
 use crate::Result;
 use crate::dynamics::{InverseDynamics, Scratch, Workspace, body_accelerations, forward_kinematics};
@@ -88,18 +87,12 @@ impl FlightLimits {
         }
     }
 
-    /// Returns whether a limit is a distance.
-    pub fn is_room(&self, index: usize) -> bool {
-        matches!(self.limits[index], Limit::Room(_))
-    }
-
-    /// The part of each limit that a trajectory uses at most, of distances what is left (m), by the least that was left.
-    pub fn usage(&self, least: &[f64]) -> Vec<Usage> {
-        let used = |(i, left): (usize, &f64)| Usage {
-            limit: self.name(i),
-            used: if self.is_room(i) { left * METRES } else { 1.0 - left },
-        };
-        least.iter().enumerate().map(used).collect()
+    /// The part of each limit that a trajectory uses at most, by the least that was left.
+    pub fn usage(&self, least: &[f64]) -> impl Iterator<Item = Usage> {
+        least.iter().enumerate().map(|(i, left)| match self.limits[i] {
+            Limit::Room(_) => Usage::distance(self.name(i), left * METRES),
+            _ => Usage::part(self.name(i), 1.0 - left),
+        })
     }
 
     /// The least that a trajectory leaves of each limit, in parts of it (of [`METRES`] for distances), at a rate (Hz).

@@ -5,6 +5,9 @@ use super::plan::Coordinate;
 use crate::mechanism::{Base, Mechanism};
 use crate::{Error, Result};
 
+/// A violation of this many metres counts like one of a whole limit.
+pub(super) const METRES: f64 = 0.1;
+
 /// Limits of a mechanism's coordinates, where its description gives none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DefaultLimits {
@@ -48,7 +51,7 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
         let mut lower = joint.limits.lower;
         let mut upper = joint.limits.upper;
         let mut velocity =
-            if joint.limits.velocity.is_finite() { joint.limits.velocity } else { limits.velocity };
+            if is_given(joint.limits.velocity) { joint.limits.velocity } else { limits.velocity };
         // Joints that follow this one bring their own limits.
         for follower in mechanism.bodies().iter().filter(|b| b.drive.q == q && b.joint_type.nq() == 1) {
             let own = &mechanism.joints()[follower.joint];
@@ -59,7 +62,9 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
                 .map(|x| (x - follower.drive.offset) / follower.drive.ratio);
             lower = lower.max(ends[0].min(ends[1]));
             upper = upper.min(ends[0].max(ends[1]));
-            velocity = velocity.min(own.limits.velocity / follower.drive.ratio.abs());
+            if is_given(own.limits.velocity) {
+                velocity = velocity.min(own.limits.velocity / follower.drive.ratio.abs());
+            }
         }
         let spare = if (upper - lower).is_finite() { 0.5 * limits.margin * (upper - lower) } else { 0.0 };
         out.push(Coordinate {
@@ -73,14 +78,33 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
     out
 }
 
+/// Returns whether a model gives a highest speed: zero in a file means that it is not known.
+fn is_given(velocity: f64) -> bool {
+    velocity > 0.0 && velocity.is_finite()
+}
+
 /// Used part of a limit.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct Usage {
     /// The limit, in words.
     pub limit: String,
-    /// Highest part of it that is used; of distances, how much (m) is left above what must be.
+    /// Highest part of it that is used; above one only where it is violated.
     pub used: f64,
+    /// Of distances, how much (m) is left above what must be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<f64>,
+}
+
+impl Usage {
+    pub(super) fn part(limit: String, used: f64) -> Self {
+        Self { limit, used, left: None }
+    }
+
+    /// Of a distance: all of it is used where nothing is left, and none where [`METRES`] or more are.
+    pub(super) fn distance(limit: String, left: f64) -> Self {
+        Self { limit, used: (1.0 - left / METRES).max(0.0), left: Some(left) }
+    }
 }
 
 /// The coordinates that can move, and the names of those that cannot.

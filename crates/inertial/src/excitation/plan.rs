@@ -142,6 +142,12 @@ impl Plan {
         self.duration
     }
 
+    /// A smaller motion about the same start.
+    pub fn shrunk(&self, x: &[f64], size: f64) -> Vec<f64> {
+        let m = self.functions();
+        x.iter().enumerate().map(|(i, x)| if i % m == 0 { *x } else { size * x }).collect()
+    }
+
     /// Number of functions of each coordinate.
     pub fn functions(&self) -> usize {
         self.rest.len()

@@ -6,6 +6,7 @@ use super::clearance::{Room, add_contact};
 use super::columns::Columns;
 use super::criteria::{Criterion, Value};
 use super::information::Evaluator;
+use super::limits::METRES;
 use super::plan::{Plan, Table};
 use super::states::States;
 use crate::Result;
@@ -16,8 +17,11 @@ use crate::optimize::sqp::{ConstraintRows, Problem};
 /// Constraints below this cannot bind after one step, or the next step sees them.
 const NEAR: f64 = -0.5;
 
-/// A violation of this many metres counts like one of a whole limit.
-pub(super) const METRES: f64 = 0.1;
+/// Violations up to this are none: half of what the search keeps free between its samples.
+pub(super) const FEASIBLE: f64 = 1e-3;
+
+/// Violations up to this are mended by a smaller motion, which the search keeps if it is the best so far.
+const MENDED: f64 = 0.1;
 
 /// Sharpness of the smooth maximum over several models: differences of a tenth (10 % of a standard error) decide.
 const SHARPNESS: f64 = 30.0;
@@ -372,6 +376,21 @@ impl Problem for Search<'_> {
 
     fn violation(&mut self, x: &[f64]) -> f64 {
         self.worst(x).map_or(f64::INFINITY, |w| w.0)
+    }
+
+    fn restore(&mut self, x: &[f64]) -> Option<Vec<f64>> {
+        let violation = self.worst(x).ok()?.0;
+        if violation > MENDED {
+            return None;
+        }
+        // Bounds shrink with the motion, torques of gravity do not.
+        for part in [1.0, 2.0, 4.0] {
+            let smaller = self.task.plan.shrunk(x, 1.0 - part * violation);
+            if self.worst(&smaller).ok()?.0 <= FEASIBLE {
+                return Some(smaller);
+            }
+        }
+        None
     }
 
     fn constraints(&mut self, x: &[f64], _: f64, rows: &mut ConstraintRows) {

@@ -32,6 +32,13 @@ pub trait Problem {
     /// The constraints that may bind within `radius` of `x`, at least those that hold with equality.
     fn constraints(&mut self, x: &[f64], radius: f64, rows: &mut ConstraintRows);
 
+    /// A feasible point near `x`, which is not feasible, where one is easily found. Steps follow curved constraints from outside, so
+    /// that few of their ends are feasible before the search has converged.
+    fn restore(&mut self, x: &[f64]) -> Option<Vec<f64>> {
+        let _ = x;
+        None
+    }
+
     /// Adds `factor` times the gradient at `x` of the constraint with that key.
     fn add_gradient(&mut self, x: &[f64], key: usize, factor: f64, gradient: &mut [f64]);
 }
@@ -244,6 +251,15 @@ pub fn minimize(
             (objective, violation) = (trial_objective, trial_violation);
             if best.is_beaten_by(objective, violation, options.feasibility) {
                 best = SqpResult::new(&x, objective, violation);
+            }
+            if violation > options.feasibility
+                && (objective < best.objective || best.violation > options.feasibility)
+                && let Some(near) = problem.restore(&x)
+            {
+                let (objective, violation) = (problem.objective(&near, None), problem.violation(&near));
+                if best.is_beaten_by(objective, violation, options.feasibility) {
+                    best = SqpResult::new(&near, objective, violation);
+                }
             }
         } else {
             radius = 0.4 * length.min(radius);

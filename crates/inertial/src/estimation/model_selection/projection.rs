@@ -99,8 +99,8 @@ fn combine(factor: &Triangle, combination: &[(usize, f64)], weight: f64, out: &m
 }
 
 impl Summary {
-    /// Projects a summary of wide equations onto narrower ones.
-    pub(crate) fn project(&self, wide: &Equations<'_>, narrow: &Equations<'_>) -> Result<Self> {
+    /// Projects a summary of equations with more joint terms onto equations with fewer.
+    pub fn project(&self, wide: &Equations<'_>, narrow: &Equations<'_>) -> Result<Self> {
         self.check(wide)?;
         let projection = Projection::new(wide, narrow)?;
         let mut out = Self::empty(narrow);

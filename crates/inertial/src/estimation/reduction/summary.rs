@@ -241,7 +241,7 @@ fn fingerprint(equations: &Equations<'_>) -> u64 {
 /// Representation in files.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Summary")]
-struct Stored {
+pub(crate) struct Stored {
     /// Schema of the object.
     #[schemars(extend("const" = SCHEMA))]
     schema: String,
@@ -252,12 +252,12 @@ struct Stored {
     /// Number of samples.
     samples: usize,
     /// Factors, one for each measured coordinate.
-    channels: Vec<StoredFactor>,
+    pub channels: Vec<StoredFactor>,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Factor")]
-struct StoredFactor {
+pub(crate) struct StoredFactor {
     /// Number of rows.
     count: usize,
     /// Number of independent rows.
@@ -270,20 +270,77 @@ struct StoredFactor {
     #[serde(default)]
     lags: Vec<StoredLag>,
     /// Sums of products of the columns (force included) of each block; absent in old files.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    blocks: Vec<StoredBlock>,
+    #[serde(default)]
+    pub blocks: Vec<StoredBlock>,
     /// Sums of rows that do not count, with the force as measured; absent in old files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    left_out: Option<StoredBlock>,
+    #[serde(default)]
+    pub left_out: Option<StoredBlock>,
+    /// Values of the unknowns at which compact blocks are exact; empty where blocks are complete.
+    #[serde(default)]
+    pub reference: Vec<f64>,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Block")]
-struct StoredBlock {
+pub(crate) struct StoredBlock {
     /// Number of rows.
-    rows: usize,
-    /// The factor on and above its diagonal, row after row.
-    upper: Vec<f64>,
+    pub rows: usize,
+    /// Sums of products on and above the diagonal, row after row; empty where the block is compact.
+    pub upper: Vec<f64>,
+    /// Of a compact block: products of the unknowns' columns with the residual at the reference, then the squared residual.
+    #[serde(default)]
+    pub score: Vec<f32>,
+}
+
+impl From<Gram> for StoredBlock {
+    fn from(block: Gram) -> Self {
+        Self { rows: block.rows, upper: block.upper, score: Vec::new() }
+    }
+}
+
+/// Sums of products of all rows of a channel, from which compact blocks are completed: each is taken to have its share of them, and
+/// its own residual at the reference.
+struct Expected<'r> {
+    /// Sums of the unknowns' columns.
+    gram: Gram,
+    count: usize,
+    reference: &'r [f64],
+    /// Products of the columns with what the reference predicts.
+    predicted: Vec<f64>,
+}
+
+impl<'r> Expected<'r> {
+    fn new(triangle: &Triangle, count: usize, reference: &'r [f64]) -> Result<Option<Self>, String> {
+        let n = triangle.width() - 2;
+        if reference.is_empty() {
+            return Ok(None);
+        }
+        if reference.len() != n || !reference.iter().all(|x| x.is_finite()) {
+            return Err("the reference does not fit its channel".to_owned());
+        }
+        let mut gram = Gram::default();
+        gram.add_factor(triangle, count, n);
+        let predicted =
+            (0..n).map(|i| reference.iter().enumerate().map(|(j, x)| x * gram.at(i, j, n)).sum()).collect();
+        Ok(Some(Self { gram, count, reference, predicted }))
+    }
+
+    fn block(&self, stored: &StoredBlock) -> Gram {
+        let n = self.reference.len();
+        let share = stored.rows as f64 / self.count.max(1) as f64;
+        let mut upper = Vec::with_capacity((n + 1) * (n + 2) / 2);
+        let mut entries = self.gram.upper.iter();
+        // Squared force: ‖τ‖² = ‖τ − Y x‖² + 2 xᵀYᵀ(τ − Y x) + ‖Y x‖².
+        let mut square = stored.score.get(n).map_or(f64::NAN, |&x| f64::from(x));
+        for (i, (x, predicted)) in self.reference.iter().zip(&self.predicted).enumerate() {
+            upper.extend(entries.by_ref().take(n - i).map(|entry| share * entry));
+            let score = stored.score.get(i).map_or(f64::NAN, |&x| f64::from(x));
+            upper.push(share * predicted + score);
+            square += x * (2.0 * score + share * predicted);
+        }
+        upper.push(square);
+        Gram { rows: stored.rows, upper }
+    }
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -317,9 +374,9 @@ impl From<Summary> for Stored {
                     expected: lag.expected,
                 })
                 .collect(),
-            blocks: f.blocks.into_iter().map(|b| StoredBlock { rows: b.rows, upper: b.upper }).collect(),
-            left_out: (f.left_out.rows > 0)
-                .then_some(StoredBlock { rows: f.left_out.rows, upper: f.left_out.upper }),
+            blocks: f.blocks.into_iter().map(|b| StoredBlock::from(b)).collect(),
+            left_out: (f.left_out.rows > 0).then(|| StoredBlock::from(f.left_out)),
+            reference: Vec::new(),
         };
         Self {
             schema: SCHEMA.into(),
@@ -359,10 +416,15 @@ impl TryFrom<Stored> for Summary {
                 return Err("a factor is not finite".to_owned());
             }
             let entries = c.width * (c.width - 1) / 2;
+            let all = Expected::new(&triangle, c.count, &c.reference)?;
             let block = |b: StoredBlock| {
-                let fits = b.upper.len() == if b.rows > 0 { entries } else { 0 };
-                if fits && b.upper.iter().all(|x| x.is_finite()) {
-                    Ok(Gram { rows: b.rows, upper: b.upper })
+                let out = match &all {
+                    Some(all) if b.rows > 0 => all.block(&b),
+                    _ => Gram { rows: b.rows, upper: b.upper },
+                };
+                let fits = out.upper.len() == if b.rows > 0 { entries } else { 0 };
+                if fits && out.upper.iter().all(|x| x.is_finite()) {
+                    Ok(out)
                 } else {
                     Err("a block does not fit its channel".to_owned())
                 }
