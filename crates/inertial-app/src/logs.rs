@@ -38,6 +38,9 @@ pub struct LogOptions {
     pub filter_window: Option<usize>,
     /// Rate (Hz) of the grid before filtering; the log's own mean rate where absent.
     pub resample: Option<f64>,
+    /// Time (s) by which torques come later than the motion; by default identifications estimate it and correct it where it is
+    /// certain.
+    pub lag: Option<f64>,
     /// Keep every n-th sample after filtering; by default eight per period of the cut-off.
     pub decimate: Option<usize>,
     /// Name of the input with names and units of the log's columns, in TOML.
@@ -60,6 +63,7 @@ impl Default for LogOptions {
             filter_order: None,
             filter_window: None,
             resample: None,
+            lag: None,
             decimate: None,
             columns: None,
             topic: None,
@@ -145,6 +149,7 @@ impl LogOptions {
             cutoff: if self.filter == FilterKind::Off { Cutoff::Off } else { self.cutoff },
             filter,
             resample: self.resample,
+            lag: self.lag.unwrap_or(0.0),
             decimate: self.decimate.unwrap_or(0),
             slow: self.slow,
             torque_joints: self.joints.clone(),

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use inertial::consistency::significant;
+
 /// Reason why a search ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SearchEnd {
@@ -55,6 +57,13 @@ pub enum Note {
     ActLikeLinks(Vec<String>),
     /// A floating base is held still during a design.
     BaseHeld,
+    /// Torques came later than the motion, which was corrected.
+    Lag {
+        /// Lag (s).
+        seconds: f64,
+        /// Its standard error.
+        std_error: f64,
+    },
     /// A search ended before it converged.
     NotConverged(SearchEnd),
     /// A mesh that cannot be shown.
@@ -85,6 +94,7 @@ impl Note {
             Self::HeldStill(_) => "held-still",
             Self::ActLikeLinks(_) => "act-like-links",
             Self::BaseHeld => "base-held",
+            Self::Lag { .. } => "lag",
             Self::NotConverged(_) => "not-converged",
             Self::Mesh { .. } => "mesh",
         }
@@ -123,6 +133,13 @@ impl Note {
                 format!("{} act like the inertia of their links and count there", names.join(", "))
             }
             Self::BaseHeld => format!("the base is held still: {} X,A moves it", spell("base-motion")),
+            Self::Lag { seconds, std_error } => format!(
+                "torques come {} ± {} ms later than the motion: corrected ({} {} does the same elsewhere)",
+                significant(1e3 * seconds, 3),
+                significant(1e3 * std_error, 1),
+                spell("lag"),
+                significant(*seconds, 3)
+            ),
             Self::NotConverged(end) => match end {
                 SearchEnd::Time(seconds) => format!(
                     "the search did not converge within {seconds} s; a longer {} may give a better motion",

@@ -62,6 +62,41 @@ pub struct Silent;
 
 impl Progress for Silent {}
 
+/// Observer that passes on everything but notes.
+pub(crate) struct Quiet<'p> {
+    pub progress: &'p dyn Progress,
+}
+
+impl Progress for Quiet<'_> {
+    fn begin(&self, unit: Unit, total: u64) {
+        self.progress.begin(unit, total);
+    }
+
+    fn part(&self, name: &str, size: u64) {
+        self.progress.part(name, size);
+    }
+
+    fn share(&self, share: f64) {
+        self.progress.share(share);
+    }
+
+    fn best(&self, value: f64) {
+        self.progress.best(value);
+    }
+
+    fn end(&self) {
+        self.progress.end();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.progress.is_stopped()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.progress.elapsed()
+    }
+}
+
 /// Surroundings of a job: where its inputs come from, and who observes it.
 #[derive(Clone, Copy)]
 pub struct Context<'c> {

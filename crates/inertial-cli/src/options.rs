@@ -71,6 +71,9 @@ pub struct LogArgs {
     /// Put the log on a grid of this rate before filtering [default: its own mean rate]
     #[arg(long, value_name = "HZ", hide_short_help = true)]
     resample: Option<f64>,
+    /// Time by which torques come later than the motion; 0 for none [default: identify estimates it, other commands take none]
+    #[arg(long, value_name = "S", hide_short_help = true, allow_negative_numbers = true)]
+    lag: Option<f64>,
     /// Keep every Nth sample after filtering [default: 8 per period of the cut-off]
     #[arg(long, value_name = "N", value_parser = samples, hide_short_help = true)]
     decimate: Option<usize>,
@@ -109,6 +112,7 @@ impl LogArgs {
             filter_order: self.filter_order,
             filter_window: self.filter_window,
             resample: self.resample,
+            lag: self.lag,
             decimate: self.decimate,
             columns: self.columns.clone(),
             topic: self.topic.clone(),

@@ -7,7 +7,8 @@ mod written;
 use std::ops::Range;
 
 use inertial::estimation::{
-    Equations, Excerpt, Huber, Identification, IdentifyOptions, Summary, diagnose, identify, identify_robust,
+    Deviation, Equations, Excerpt, Huber, Identification, IdentifyOptions, Summary, diagnose, identify,
+    identify_robust,
 };
 use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, analyze};
 use schemars::JsonSchema;
@@ -16,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use crate::curves::{Curves, Piece};
 use crate::estimate::{Estimate, Subject};
 use crate::logs::{LogOptions, saved_summary};
+use crate::progress::Quiet;
 use crate::recording::Recording;
 use crate::unknowns::Unknowns;
-use crate::{Context, Located, Model, Result, ensure_option};
+use crate::{Context, Located, Model, Note, Result, ensure_option};
 pub use written::check_writable;
 pub(crate) use written::written;
 
@@ -114,10 +116,32 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     }
     let equations = options.unknowns.equations(model, context)?;
     let wanted = options.estimate.options(model, Subject::Robot, context)?;
-    let mut data = Data::read(options, &equations, context)?;
-    let mut result = data.estimate(&equations, &wanted, context).at(options.logs.join(", "))?;
-    diagnose(&equations.chosen(&result)?, &mut result, &data.excerpt, lengths::others(model), &wanted)?;
+    let estimate = |options: &Options, context: &Context<'_>| -> Result<(Data, Identification)> {
+        let mut data = Data::read(options, &equations, context)?;
+        let mut result = data.estimate(&equations, &wanted, context).at(options.logs.join(", "))?;
+        diagnose(&equations.chosen(&result)?, &mut result, &data.excerpt, lengths::others(model), &wanted)?;
+        Ok((data, result))
+    };
+    let (mut data, mut result) = estimate(options, context)?;
+    if let Some(lag) = correctable_lag(options, &result) {
+        // What was said of the logs holds for the second pass too.
+        let silent = Quiet { progress: context.progress };
+        let corrected =
+            Options { log: LogOptions { lag: Some(lag.value), ..options.log.clone() }, ..options.clone() };
+        let (again, mut better) = estimate(&corrected, &Context { progress: &silent, ..*context })?;
+        if better.fit_relative_rms < result.fit_relative_rms {
+            let lag = better.set_lag(lag.value, lag.std_error);
+            context.note(&Note::Lag { seconds: lag.value, std_error: lag.std_error });
+            (data, result) = (again, better);
+        }
+    }
     finish(model, options, &equations, data, result, context)
+}
+
+/// Lag of the torques that is certain, where the logs can be passed again.
+fn correctable_lag<'r>(options: &Options, result: &'r Identification) -> Option<&'r Deviation> {
+    let again = options.log.lag.is_none() && !options.logs.iter().chain(&options.validate).any(|l| l == "-");
+    result.certain_lag().filter(|_| again)
 }
 
 /// What the logs say of the unknowns, without estimating them.

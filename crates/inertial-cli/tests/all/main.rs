@@ -13,6 +13,7 @@ mod bench_and_demo;
 mod check;
 mod design;
 mod identify;
+mod identify_lag;
 mod identify_loops;
 mod identify_out;
 mod messages;

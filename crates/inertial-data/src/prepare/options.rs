@@ -1,5 +1,6 @@
 //! Options of the preparation of a log.
 
+use crate::clean::delay::LONGEST;
 use crate::{Error, Result};
 
 /// The cut-off of the low-pass.
@@ -59,6 +60,8 @@ pub struct Options {
     pub filter: Filter,
     /// Rate (Hz) of the uniform grid before filtering, instead of the log's own.
     pub resample: Option<f64>,
+    /// Time (s) by which torques come later than the motion: they are taken that much later. Negative where they come earlier.
+    pub lag: f64,
     /// Keep every n-th sample after filtering; 0 chooses by the cut-off, 1 keeps all.
     pub decimate: usize,
     /// Joints slower than this share of their greatest speed are left out: the sign of their friction is uncertain. 0 keeps
@@ -85,6 +88,7 @@ impl Default for Options {
             bandwidths: 40.0,
             filter: Filter::default(),
             resample: None,
+            lag: 0.0,
             decimate: 0,
             slow: 0.02,
             torque_joints: Vec::new(),
@@ -100,6 +104,9 @@ impl Options {
     pub(crate) fn check(&self) -> Result<()> {
         if !(self.slow >= 0.0 && self.slow < 1.0) {
             return Err(Error::Option(format!("slow share {}: expected 0 to 1", self.slow)));
+        }
+        if !(self.lag.abs() <= LONGEST) {
+            return Err(Error::Option(format!("lag {} s: expected at most {LONGEST} s", self.lag)));
         }
         if !(self.bandwidths >= 1.0 && self.bandwidths.is_finite()) {
             return Err(Error::Option(format!("{} bandwidths: expected one at least", self.bandwidths)));

@@ -8,6 +8,7 @@ use inertial::mechanism::{JointType, Mechanism};
 
 use crate::clean::checks;
 use crate::clean::checks::Derivative;
+use crate::clean::delay::Delay;
 use crate::clean::first_pass::survey;
 use crate::clean::resample::Grid;
 use crate::clean::spool::Spool;
@@ -218,7 +219,14 @@ impl PreparedLog {
         // samples.
         let smear = cutoff.map_or(4, |f| count((SMEAR * rate / f).ceil())).max(4);
         let mut recorder = Recorder::new(&layout, &record, &grid, every, smear);
-        recorder.run(&grid, &mut rows, kernel, &mut |share| watch(READ + (1.0 - READ) * share))?;
+        let delay = Delay::new(&layout, options.lag / grid.step);
+        if delay.is_some() {
+            notes.push(format!(
+                "torques were taken {} ms later than the motion",
+                significant(1e3 * options.lag, 4)
+            ));
+        }
+        recorder.run(&grid, delay, &mut rows, kernel, &mut |share| watch(READ + (1.0 - READ) * share))?;
         drop(rows);
         let Recorder { records, speeds, slips, .. } = recorder;
         if !options.trust_units {

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::Result;
 use crate::clean::checks::Slip;
+use crate::clean::delay::Delay;
 use crate::clean::first_pass::Survey;
 use crate::clean::resample::Grid;
 use crate::clean::spool::Spool;
@@ -104,6 +105,7 @@ impl<'l> Recorder<'l> {
     pub fn run(
         &mut self,
         grid: &Grid,
+        mut delay: Option<Delay>,
         rows: &mut Spool,
         kernel: Option<Kernel>,
         watch: &mut dyn FnMut(f64),
@@ -111,7 +113,7 @@ impl<'l> Recorder<'l> {
         let (layout, record) = (self.layout, self.record);
         let mut smoother = Smoother::new(kernel, layout.width(), grid.count);
         let mut seen = 0;
-        grid.each(layout, rows, &mut |rows, bridged| {
+        let mut take = |rows: &[f64], bridged: &[u64]| {
             for (i, (row, &bridged)) in rows.chunks_exact(layout.width()).zip(bridged).enumerate() {
                 let mut doubt = bridged;
                 for (v, limits) in &record.saturated {
@@ -127,7 +129,14 @@ impl<'l> Recorder<'l> {
             seen += bridged.len();
             watch(seen as f64 / grid.count.max(1) as f64);
             smoother.push(rows, &mut |smooth, raw| self.derive(smooth, raw))
-        })?;
+        };
+        match &mut delay {
+            Some(delay) => {
+                grid.each(layout, rows, &mut |rows, bridged| delay.push(rows, bridged, &mut take))?;
+                delay.finish(&mut take)?;
+            }
+            None => grid.each(layout, rows, &mut take)?,
+        }
         smoother.finish(&mut |smooth, raw| self.derive(smooth, raw))
     }
 

@@ -490,3 +490,30 @@ fn a_free_flying_base_needs_no_pose() {
     let twistless = prepare(&mechanism, &log(names, columns), &options).unwrap_err().to_string();
     assert!(twistless.contains("without its pose, a floating base needs its twist"), "{twistless}");
 }
+
+#[test]
+fn late_torques_are_taken_later() {
+    let mechanism = arm();
+    let rate = 200.0;
+    // A whole number of samples, parts of one, and torques that come early.
+    for lag in [0.02, 0.0123, 0.0007, -0.0161] {
+        let (names, mut columns) = clean(4000, rate);
+        for k in 0..3 {
+            let late: Vec<f64> = columns[0].iter().map(|t| torque(k, t - lag)).collect();
+            columns[4 + k] = late;
+        }
+        let options = Options { cutoff: Cutoff::Off, lag, ..Options::default() };
+        let p = prepare(&mechanism, &log(names, columns), &options).unwrap();
+        let [q, _, _, tau] = errors(&p);
+        // A cubic misses w⁴h⁴ f(1 − f²)(2 − f)/24 ≤ 0.023 w⁴h⁴ of a sine; here w is 2 and its size 10.
+        assert!(q < 1e-12 && tau < 0.23 * (2.0 / rate).powi(4) + 1e-12, "{lag}: {tau:e}");
+        // Torques beyond the ends of the log do not count.
+        let kept = p.keep.iter().filter(|k| **k).count();
+        assert!(kept > 3 * 3500 && !p.keep[3 * 3999], "{kept}");
+    }
+    let (names, columns) = clean(1000, rate);
+    let options = Options { lag: 2.0, ..Options::default() };
+    assert!(
+        prepare(&mechanism, &log(names, columns), &options).unwrap_err().to_string().contains("at most 1 s")
+    );
+}

@@ -36,6 +36,8 @@ def fitted(
     if other or options.get("measured") == "momentum" or "base_parameters" not in data:
         return None
     kept = {name: value for name, value in options.items() if name not in _OUTPUTS and value is not None}
+    if data.get("lag") is not None:
+        kept["lag"] = data["lag"]["value"]
     # What was found from each log is part of the data; the model that they were found with is kept as it was.
     return FittedModel(data.get("model", {}), model, dict(data), kept, summary)
 

@@ -26,6 +26,7 @@ class LogOptions(TypedDict, total=False):
     filter_order: int
     filter_window: int
     resample: float
+    lag: float
     decimate: int
     columns: Union[Path, Mapping[str, Any]]
     topic: str

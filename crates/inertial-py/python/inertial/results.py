@@ -401,6 +401,7 @@ class Identification(Result):
     verdict: str | None
     reasons: list[dict[str, Any]] | None
     deviations: list[dict[str, Any]] | None
+    lag: dict[str, float] | None
     terms: list[dict[str, Any]] | None
     warnings: list[str]
     _parts: ClassVar[dict[str, type[Result]]] = {

@@ -10,7 +10,7 @@ use crate::estimation::diagnosis::excerpt::Excerpt;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::criticism::{ReasonCode, Verdict, is_suspicious};
 use crate::estimation::identification::identify::IdentifyOptions;
-use crate::estimation::identification::result::Identification;
+use crate::estimation::identification::result::{Identification, TorqueLag};
 
 /// Square of a deviation over its standard error, from which on it counts.
 const EVIDENCE: f64 = 25.0;
@@ -71,18 +71,41 @@ pub fn diagnose(
         .map(|name| result.fit.iter().find(|r| r.joint == *name).map_or(0.0, |r| r.rms))
         .collect();
     let found = deviations(equations, excerpt, result, &noise, lengths)?;
-    let counts = |d: &&Deviation| {
-        d.kind.range().contains(&d.value.abs())
-            && d.value.powi(2) >= EVIDENCE * d.std_error.powi(2)
-            && d.explains >= SHARE
-    };
-    let most = found.iter().filter(counts).max_by(|a, b| a.explains.total_cmp(&b.explains));
+    let most = found.iter().filter(|d| d.counts()).max_by(|a, b| a.explains.total_cmp(&b.explains));
     if let Some(deviation) = most {
         let (code, message) = reason(deviation);
         result.add_reason(code, Verdict::Doubtful, message);
     }
     result.deviations = found;
     Ok(())
+}
+
+impl Deviation {
+    /// Returns whether it is large, certain and explains much of the residual.
+    fn counts(&self) -> bool {
+        self.kind.range().contains(&self.value.abs())
+            && self.value.powi(2) >= EVIDENCE * self.std_error.powi(2)
+            && self.explains >= SHARE
+    }
+}
+
+impl Identification {
+    /// Lag of the torques, where it is certain and explains more of the residual than any other deviation.
+    pub fn certain_lag(&self) -> Option<&Deviation> {
+        let counting = self.deviations.iter().filter(|d| d.counts());
+        let most = counting.max_by(|a, b| a.explains.total_cmp(&b.explains));
+        most.filter(|d| d.kind == DeviationKind::Lag)
+    }
+
+    /// Records that a lag was corrected before this fit. What the fit still says of the lag refines it.
+    pub fn set_lag(&mut self, corrected: f64, std_error: f64) -> TorqueLag {
+        let left = self.deviations.iter().find(|d| d.kind == DeviationKind::Lag);
+        let lag = match left {
+            Some(left) => TorqueLag { value: corrected + left.value, std_error: left.std_error },
+            None => TorqueLag { value: corrected, std_error },
+        };
+        *self.lag.insert(lag)
+    }
 }
 
 /// What another reading means, and what mends it.

@@ -263,6 +263,7 @@ fn estimate(
         verdict: Some(criticism.verdict),
         reasons: criticism.reasons,
         deviations: Vec::new(),
+        lag: None,
         rotors,
     })
 }

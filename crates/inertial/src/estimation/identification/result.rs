@@ -188,6 +188,16 @@ impl ParameterEstimate {
     }
 }
 
+/// Time by which torques come later than the motion.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct TorqueLag {
+    /// Lag (s).
+    pub value: f64,
+    /// Standard error.
+    pub std_error: f64,
+}
+
 /// The result of `identify`; serializes to the object of `identify --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
@@ -241,6 +251,9 @@ pub struct Identification {
     /// Errors of model and sensors, estimated beside the unknowns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<Deviation>,
+    /// Lag of the torques that was estimated and corrected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lag: Option<TorqueLag>,
     /// Joint terms that the data decided on, chosen or not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub terms: Vec<TermChoice>,

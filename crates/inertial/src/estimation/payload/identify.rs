@@ -139,6 +139,7 @@ pub fn identify_payload(
         verdict: None,
         reasons: Vec::new(),
         deviations: Vec::new(),
+        lag: None,
         rotors: Vec::new(),
     })
 }

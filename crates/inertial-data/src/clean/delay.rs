@@ -1,0 +1,121 @@
+//! Correction of a known delay of the torques against the motion.
+
+use std::ops::Range;
+
+use crate::Result;
+use crate::columns::layout::Layout;
+
+/// Longest delay (s) that is corrected.
+pub(crate) const LONGEST: f64 = 1.0;
+
+/// Rows on a uniform grid whose torques are taken at a later time. Between samples they follow the cubic through four.
+pub(crate) struct Delay {
+    width: usize,
+    /// Places of the torques.
+    places: Vec<usize>,
+    /// Marks of the torques.
+    doubt: u64,
+    /// Steps from a row to the one before its torques.
+    whole: isize,
+    /// Weights of the four rows around them.
+    weights: [f64; 4],
+    /// Rows that are still needed, with their marks, and the number of the first.
+    rows: Vec<f64>,
+    marks: Vec<u64>,
+    first: usize,
+    /// The next row to hand on.
+    next: usize,
+    values: Vec<f64>,
+    bridged: Vec<u64>,
+}
+
+impl Delay {
+    /// Creates the correction of torques that come so many steps late; early where negative. None for no steps.
+    pub fn new(layout: &Layout, steps: f64) -> Option<Self> {
+        let mut places: Vec<usize> = layout.tau.iter().flatten().copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        if steps == 0.0 || places.is_empty() {
+            return None;
+        }
+        let f = steps - steps.floor();
+        Some(Self {
+            width: layout.width(),
+            doubt: places.iter().map(|&place| layout.doubt(place)).fold(0, |all, one| all | one),
+            places,
+            whole: steps.floor() as isize,
+            weights: [
+                -f * (f - 1.0) * (f - 2.0) / 6.0,
+                (f + 1.0) * (f - 1.0) * (f - 2.0) / 2.0,
+                -(f + 1.0) * f * (f - 2.0) / 2.0,
+                (f + 1.0) * f * (f - 1.0) / 6.0,
+            ],
+            rows: Vec::new(),
+            marks: Vec::new(),
+            first: 0,
+            next: 0,
+            values: Vec::new(),
+            bridged: Vec::new(),
+        })
+    }
+
+    /// Takes rows, and hands on those whose torques are known.
+    pub fn push(
+        &mut self,
+        rows: &[f64],
+        marks: &[u64],
+        sink: &mut dyn FnMut(&[f64], &[u64]) -> Result<()>,
+    ) -> Result<()> {
+        self.rows.extend_from_slice(rows);
+        self.marks.extend_from_slice(marks);
+        let seen = self.first + self.marks.len();
+        let reach = (self.whole + 2).max(0).unsigned_abs();
+        self.hand_on(self.next..seen.saturating_sub(reach).max(self.next), seen, sink)
+    }
+
+    /// Hands on the last rows. Torques beyond the log do not count.
+    pub fn finish(&mut self, sink: &mut dyn FnMut(&[f64], &[u64]) -> Result<()>) -> Result<()> {
+        let seen = self.first + self.marks.len();
+        self.hand_on(self.next..seen, seen, sink)
+    }
+
+    fn hand_on(
+        &mut self,
+        range: Range<usize>,
+        seen: usize,
+        sink: &mut dyn FnMut(&[f64], &[u64]) -> Result<()>,
+    ) -> Result<()> {
+        self.values.clear();
+        self.bridged.clear();
+        for i in range.clone() {
+            let own = i - self.first;
+            let start = self.values.len();
+            self.values.extend_from_slice(&self.rows[own * self.width..(own + 1) * self.width]);
+            let mut mark = self.marks[own];
+            let mut torques = [0usize; 4];
+            for (k, at) in torques.iter_mut().enumerate() {
+                let wanted = i.checked_add_signed(self.whole + k as isize - 1);
+                let known = wanted.filter(|row| (self.first..seen).contains(row));
+                if known.is_none() {
+                    mark |= self.doubt;
+                }
+                let nearest = wanted.unwrap_or(0).clamp(self.first, seen - 1);
+                *at = nearest - self.first;
+                mark |= self.marks[*at];
+            }
+            for &place in &self.places {
+                let parts = torques.iter().zip(self.weights);
+                self.values[start + place] =
+                    parts.map(|(at, w)| w * self.rows[at * self.width + place]).sum();
+            }
+            self.bridged.push(mark);
+        }
+        self.next = range.end;
+        let needed = self.next.saturating_add_signed((self.whole - 1).min(0));
+        let done = needed.saturating_sub(self.first).min(self.marks.len());
+        self.rows.drain(..done * self.width);
+        self.marks.drain(..done);
+        self.first += done;
+        sink(&self.values, &self.bridged)
+    }
+}
