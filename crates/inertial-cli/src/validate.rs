@@ -4,7 +4,7 @@ use anyhow::Result;
 use inertial_app::disk::OutputFiles;
 use inertial_app::validate::{Options, run as validate};
 use inertial_app::{Disk, Model};
-use inertial_report::identification::residuals;
+use inertial_report::identification::{Together, residuals};
 use inertial_report::page;
 
 use crate::options::{LogArgs, ModelArgs, OUTPUT};
@@ -69,7 +69,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         shell.print_json(&outcome)?;
     } else {
         let result = &outcome.result;
-        shell.print(&(residuals("joint", &result.joints, result.relative_rms, shell.style()) + &drawn))?;
+        let all = Together {
+            relative_rms: result.relative_rms,
+            relative_rms_raw: result.relative_rms_raw,
+            left_out: result.left_out,
+        };
+        shell.print(&(residuals("joint", &result.joints, all, shell.style()) + &drawn))?;
     }
     Ok(Answer::of(outcome.passed))
 }

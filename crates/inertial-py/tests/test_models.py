@@ -137,7 +137,7 @@ def test_a_prepared_log_has_the_equations_of_the_fit():
     prepared = inertial.prepare(robot, log)
     assert prepared.q.shape == prepared.tau.shape == (len(prepared.t), 6) and prepared.notes
     w, y = prepared.equations()
-    found = inertial.identify(robot, log, estimator="ols")
+    found = inertial.identify(robot, log, estimator="ols", friction="none", offset=False)
     columns = [robot.parameter_names.index(p.name) for p in found.base_parameters]
     solution = np.linalg.lstsq(w[:, columns], y, rcond=None)[0]
     values = np.array([p.value for p in found.base_parameters])

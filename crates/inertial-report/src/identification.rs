@@ -34,9 +34,17 @@ pub fn text(result: &Identification, style: Style) -> String {
         );
     }
     out += "\n";
-    out += &residuals("fit", &result.fit, result.fit_relative_rms, style);
-    if let Some(all) = result.validation_relative_rms {
+    let fit = Together {
+        relative_rms: result.fit_relative_rms,
+        relative_rms_raw: result.fit_relative_rms_raw,
+        left_out: result.fit_left_out,
+    };
+    out += &residuals("fit", &result.fit, fit, style);
+    if let (Some(relative_rms), Some(relative_rms_raw), Some(left_out)) =
+        (result.validation_relative_rms, result.validation_relative_rms_raw, result.validation_left_out)
+    {
         out += "\n";
+        let all = Together { relative_rms, relative_rms_raw, left_out };
         out += &residuals("validation", &result.validation, all, style);
     }
     if let Some(verdict) = result.verdict {
@@ -144,7 +152,7 @@ fn joints(joints: &[JointEstimate], style: Style) -> String {
 }
 
 /// A table of residuals.
-pub fn residuals(title: &str, joints: &[Residual], all: f64, style: Style) -> String {
+pub fn residuals(title: &str, joints: &[Residual], all: Together, style: Style) -> String {
     let rows = joints.iter().map(|r| {
         let whiteness = r.durbin_watson.map_or_else(|| "-".to_owned(), |d| format!("{d:.2}"));
         let chance = r.ljung_box_p.map_or_else(|| "-".to_owned(), |p| significant(p, 2));
@@ -160,7 +168,24 @@ pub fn residuals(title: &str, joints: &[Residual], all: f64, style: Style) -> St
     // Joints that slide, and forces on a base, are in N.
     let heads = [title, "rms (N m, N)", "of torque", "unfiltered", "Durbin-Watson", "Ljung-Box p"];
     let table = text::table(style, heads, 5, rows);
-    format!("{table}all joints: {}\n", percent(all))
+    let left_out =
+        if all.left_out > 0.0 { format!(", {} not fitted", percent(all.left_out)) } else { String::new() };
+    format!(
+        "{table}all joints: {}; unfiltered, over all samples: {}{left_out}\n",
+        percent(all.relative_rms),
+        percent(all.relative_rms_raw)
+    )
+}
+
+/// Residuals of all joints together, relative to the forces.
+#[derive(Debug, Clone, Copy)]
+pub struct Together {
+    /// In the band of the fit.
+    pub relative_rms: f64,
+    /// Against unfiltered forces, over all samples.
+    pub relative_rms_raw: f64,
+    /// Share of the samples that did not count.
+    pub left_out: f64,
 }
 
 /// One line for an estimate of a stream.

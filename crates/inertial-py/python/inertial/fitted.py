@@ -131,6 +131,8 @@ class FittedModel(Result):
             "samples": found.validation_samples if "validation_samples" in found else None,
             "joints": found["validation"],
             "relative_rms": found["validation_relative_rms"],
+            "relative_rms_raw": found["validation_relative_rms_raw"],
+            "left_out": found["validation_left_out"],
         }
         return Validation({key: value for key, value in data.items() if value is not None}, found.notes)
 

@@ -392,8 +392,12 @@ class Identification(Result):
     base_parameters: Named[Parameter]
     fit: list[Residual]
     fit_relative_rms: float | None
+    fit_relative_rms_raw: float | None
+    fit_left_out: float | None
     validation: list[Residual]
     validation_relative_rms: float | None
+    validation_relative_rms_raw: float | None
+    validation_left_out: float | None
     duality_gap: float | None
     not_shown: list[dict[str, float]] | None
     essential: dict[str, Any] | None
@@ -528,6 +532,8 @@ class Validation(Result):
     samples: int
     joints: list[Residual]
     relative_rms: float
+    relative_rms_raw: float
+    left_out: float
     _parts: ClassVar[dict[str, type[Result]]] = {"joints": Residual}
     _frame = "joints"
 

@@ -244,8 +244,12 @@ fn estimate(
             .map(|((name, &value), &std_error)| ParameterEstimate::new(name.clone(), value, std_error))
             .collect(),
         fit_relative_rms: fit.relative_rms,
+        fit_relative_rms_raw: fit.relative_rms_raw,
+        fit_left_out: fit.left_out,
         fit: fit.joints,
         validation_relative_rms: validation.as_ref().map(|v| v.relative_rms),
+        validation_relative_rms_raw: validation.as_ref().map(|v| v.relative_rms_raw),
+        validation_left_out: validation.as_ref().map(|v| v.left_out),
         validation: validation.map_or_else(Vec::new, |v| v.joints),
         not_shown: not_shown(equations, &hidden),
         essential,

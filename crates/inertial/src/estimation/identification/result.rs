@@ -225,11 +225,21 @@ pub struct Identification {
     pub fit: Vec<Residual>,
     /// Relative residual of all joints together.
     pub fit_relative_rms: f64,
+    /// The same against unfiltered forces, over all samples, also those that did not count.
+    pub fit_relative_rms_raw: f64,
+    /// Share of the samples that did not count, all joints together.
+    pub fit_left_out: f64,
     /// Residuals of the data kept for validation.
     pub validation: Vec<Residual>,
     /// Relative residual of all joints together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_relative_rms: Option<f64>,
+    /// The same against unfiltered forces, over all samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_relative_rms_raw: Option<f64>,
+    /// Share of the samples that did not count, all joints together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_left_out: Option<f64>,
     /// Combinations of unknowns that the motion did not show: adding any of them changes no prediction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_shown: Vec<BTreeMap<String, f64>>,

@@ -86,7 +86,9 @@ pub(crate) fn growth(variances: &DVector<f64>, independent: &DVector<f64>) -> f6
 /// Mean of the covariance of the jackknife and of that of independent noise times its growth. Variances from sixteen blocks alone are
 /// known to 37 %, and for some of many unknowns small by chance.
 pub(crate) fn pooled(jackknife: &DMatrix<f64>, independent: &DMatrix<f64>, growth: f64) -> DMatrix<f64> {
-    0.5 * (jackknife + growth * independent)
+    let mean = 0.5 * (jackknife + growth * independent);
+    // Symmetric to the last bit.
+    0.5 * (&mean + mean.transpose())
 }
 
 /// Comparison of parts of a log by estimates of their own.
