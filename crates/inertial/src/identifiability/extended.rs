@@ -15,7 +15,7 @@ use super::probe::Probe;
 use crate::dynamics::{ClosedMechanism, ClosedWorkspace};
 use crate::linalg::{Echelon, FullPivots, Number, Pivot, Rank, SplitMix, Wide};
 use crate::mechanism::{
-    Assembled, AssembledLoop, BodyKind, Closing, ExactAssembly, Geometry, Pivoting, turn_about,
+    Assembled, AssembledLoop, Body, Closing, ExactAssembly, Geometry, Pivoting, turn_about,
 };
 use crate::spatial::{Field, Motion, Pose, rotation_from_quaternion, skew};
 use crate::{Error, Result};
@@ -242,9 +242,10 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         let size = if assembly.size() > 0.0 { assembly.size() } else { 1.0 };
         let geometry = assembly.geometry().to();
         let mut is_length = vec![false; nv];
-        let bodies = closed.mechanism().bodies().iter();
-        // The joint that a coordinate belongs to has the ratio one; it comes before its followers and rotors.
-        for body in bodies.rev().filter(|b| b.drive.ratio == 1.0 && b.kind != BodyKind::SymmetricRotor) {
+        let mechanism = closed.mechanism();
+        // The joint that a coordinate belongs to follows none.
+        let own = |b: &&Body| mechanism.joints()[b.joint].follows.is_none();
+        for body in mechanism.bodies()[..mechanism.link_bodies()].iter().filter(own) {
             for (v, mode) in body.v_range().zip(&*body.joint_type.free_modes()) {
                 is_length[v] = mode.angular.norm_squared() == 0.0;
             }
