@@ -256,7 +256,7 @@ fn shuffled(builder: &MechanismBuilder, rng: &mut Rng) -> MechanismBuilder {
 fn order_of_bodies() {
     let rng = &mut Rng(94);
     let open = cases(40, Features::LINEAR);
-    let builders = plans().into_iter().map(|p| p.builder).chain(open.into_iter().map(|c| c.builder));
+    let builders = plans().into_iter().map(|p| p.builder).chain(open.into_iter().map(|c| c.builder.clone()));
     for builder in builders {
         let (one, a) = answer(&builder);
         let (other, b) = answer(&shuffled(&builder, rng));

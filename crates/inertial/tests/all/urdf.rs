@@ -375,8 +375,9 @@ fn hostile_texts_are_refused() {
     assert_eq!(refusal(&huge), "the text has 200 MB: models above 64 MB are not read");
 }
 
+/// Long chains of followers take no more time than their length; circles are refused.
 #[test]
-fn endless_chains_of_followers_are_refused() {
+fn chains_of_followers_of_any_length_are_read_and_circles_are_refused() {
     let mut text = String::from("<robot name='r'><link name='l0'/>");
     for i in 1..=20_000 {
         let _ = write!(
@@ -388,7 +389,10 @@ fn endless_chains_of_followers_are_refused() {
     }
     let last =
         "<link name='x'/><joint name='j20001' type='revolute'><parent link='l0'/><child link='x'/></joint>";
-    assert!(refusal(&format!("{text}{last}</robot>")).contains("chain without end"));
+    let hand = build(&format!("{text}{last}</robot>"));
+    assert_eq!((hand.nv(), hand.joints().len(), hand.bodies()[0].drive.ratio), (1, 20_001, 1.0));
+    let circle = last.replace("</joint>", "<mimic joint='j1'/></joint>");
+    assert!(refusal(&format!("{text}{circle}</robot>")).contains("form a circle"));
 }
 
 #[test]

@@ -130,8 +130,11 @@ impl<T: Written, H: Fn(&[T]) -> bool> Work<'_, T, H> {
             return;
         }
         let size = weight(vector);
-        let new = self.span.rank() < self.nullity && weight(&self.span.remainder(vector)) > least * size;
-        if !new || !self.span.insert(vector) {
+        if self.span.rank() == self.nullity {
+            return;
+        }
+        let left = self.span.remainder(vector);
+        if weight(&left) <= least * size || !self.span.insert(&left) {
             return;
         }
         let entries = vector.iter().enumerate().filter(|(_, x)| x.weight() > T::TOLERANCE * size);
