@@ -25,6 +25,7 @@ except ImportError as error:
 
 SAMPLES = 3
 FREE, BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
+JOINTS, TENDONS = int(mujoco.mjtEq.mjEQ_JOINT), int(mujoco.mjtEq.mjEQ_TENDON)
 
 
 def shipped():
@@ -39,39 +40,74 @@ def shipped():
     return found
 
 
-def followers(model):
-    """Joints that an equality constraint couples or locks: the joint that leads (or -1), constant and slope."""
-    leader = {}
+def equations(model):
+    """Active couplings of joints and fixed tendons: rows over velocity coordinates and constants, in displacements."""
+    def tendon(t):
+        row = np.zeros(model.nv)
+        for w in range(model.tendon_adr[t], model.tendon_adr[t] + model.tendon_num[t]):
+            row[model.jnt_dofadr[model.wrap_objid[w]]] += model.wrap_prm[w]
+        return row
+
+    def joint(j):
+        return np.eye(model.nv)[model.jnt_dofadr[j]]
+
     for e in range(model.neq):
-        if model.eq_type[e] != mujoco.mjtEq.mjEQ_JOINT or not model.eq_active0[e]:
+        of = {JOINTS: joint, TENDONS: tendon}.get(int(model.eq_type[e]))
+        if of is None or not model.eq_active0[e]:
             continue
-        follower, other = model.eq_obj1id[e], model.eq_obj2id[e]
+        first, second = model.eq_obj1id[e], model.eq_obj2id[e]
         constant, slope = model.eq_data[e][:2]
-        leader[follower] = (other if slope != 0 else -1, constant, slope)
-    return leader
+        row, other = of(first), of(second) if second >= 0 else np.zeros(model.nv)
+        preferred = row if of is joint else row + other
+        yield row - slope * other, constant, np.flatnonzero(preferred)[::-1]
+
+
+def followers(model):
+    """Solves the couplings: for each coordinate that follows, its row of coefficients of the others and a constant."""
+    solved = {}
+    for row, constant, preferred in equations(model):
+        for at, (other, c) in solved.items():
+            row, constant = row - row[at] * other, constant - row[at] * c
+        left = [i for i in preferred if abs(row[i]) > 1e-12] or list(np.flatnonzero(abs(row) > 1e-12)[::-1])
+        if not left:
+            continue
+        row, constant, at = row / row[left[0]], constant / row[left[0]], left[0]
+        for i, (other, c) in solved.items():
+            solved[i] = (other - other[at] * row, c - other[at] * constant)
+        solved[at] = (row, constant)
+    return {at: (np.eye(model.nv)[at] - row, constant) for at, (row, constant) in solved.items()}
 
 
 def complete(model, leader, qpos):
-    """Sets the coordinates that follow others, as often as chains of couplings need."""
-    for _ in range(len(leader)):
-        for follower, (other, constant, slope) in leader.items():
-            y, y0 = model.jnt_qposadr[follower], model.qpos0[model.jnt_qposadr[follower]]
-            qpos[y] = y0 + constant
-            if other >= 0:
-                x = model.jnt_qposadr[other]
-                qpos[y] += slope * (qpos[x] - model.qpos0[x])
+    """Sets the coordinates that follow others."""
+    address = {model.jnt_dofadr[j]: model.jnt_qposadr[j] for j in range(model.njnt)}
+    for at, (row, constant) in leader.items():
+        moved = sum(row[i] * (qpos[address[i]] - model.qpos0[address[i]]) for i in np.flatnonzero(row))
+        qpos[address[at]] = model.qpos0[address[at]] + constant + moved
 
 
 def jacobian(model, leader):
     """qvel = G v for the coupled model; columns of followers are dropped."""
     g = np.eye(model.nv)
-    for _ in range(len(leader)):
-        for follower, (other, _, slope) in leader.items():
-            row = model.jnt_dofadr[follower]
-            g[row] = slope * g[model.jnt_dofadr[other]] if other >= 0 else 0
+    for at, (row, _) in leader.items():
+        g[at] = row
     keep = np.ones(model.nv, bool)
-    keep[[model.jnt_dofadr[follower] for follower in leader]] = False
+    keep[list(leader)] = False
     return g[:, keep]
+
+
+def gaps(model, qpos):
+    """How far MuJoCo itself finds the couplings from holding."""
+    flags = model.opt.disableflags
+    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    data = mujoco.MjData(model)
+    data.qpos[:] = qpos
+    mujoco.mj_forward(model, data)
+    equality = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+    rows = [i for i in range(data.nefc) if data.efc_type[i] == equality]
+    rows = [i for i in rows if model.eq_type[data.efc_id[i]] in (JOINTS, TENDONS)]
+    model.opt.disableflags = flags
+    return abs(data.efc_pos[rows]).max(initial=0)
 
 
 def sample(model, leader, g, rng):
@@ -97,8 +133,9 @@ def sample(model, leader, g, rng):
             # d/dt (R v) = R (dv/dt + w × v)
             extra[dof : dof + 3] = rotation @ np.cross(v[dof + 3 : dof + 6], v[dof : dof + 3])
     complete(model, leader, qpos)
+    assert gaps(model, qpos) < 1e-12, "the couplings do not hold"
     for joint in range(model.njnt):
-        if joint in leader:
+        if model.jnt_dofadr[joint] in leader:
             continue
         kind, at = model.jnt_type[joint], model.jnt_qposadr[joint]
         if kind == FREE:
@@ -116,7 +153,7 @@ def sample(model, leader, g, rng):
     mujoco.mj_fullM(model, data, mass)
     balance = mass @ data.qacc + data.qfrc_bias
     assert np.allclose(balance, data.qfrc_inverse, rtol=1e-9, atol=1e-9 * (1 + abs(balance).max()))
-    keep = [i for i in range(model.nv) if i not in [model.jnt_dofadr[f] for f in leader]]
+    keep = [i for i in range(model.nv) if i not in leader]
     turn = body @ g
     return {
         "q": q,
@@ -141,7 +178,7 @@ def describe(path):
     leader = followers(model)
     g = jacobian(model, leader)
     rng = np.random.default_rng(1)
-    free = [j for j in range(model.njnt) if j not in leader]
+    free = [j for j in range(model.njnt) if model.jnt_dofadr[j] not in leader]
     # What actuators add to joints MuJoCo keeps with the actuators.
     damping = model.dof_damping.copy()
     for actuator in range(model.nu):

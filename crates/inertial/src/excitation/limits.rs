@@ -2,7 +2,7 @@
 
 use super::motion::{BASE_COORDINATES, Target, movable};
 use super::plan::Coordinate;
-use crate::mechanism::{Base, Mechanism};
+use crate::mechanism::{Base, Body, Mechanism};
 use crate::{Error, Result};
 
 /// A violation of this many metres counts like one of a whole limit.
@@ -58,12 +58,22 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
             if own.follows.is_none() || follower.drive.ratio == 0.0 {
                 continue;
             }
+            let pieces = mechanism.pieces(follower.joint);
+            let share = pieces.len() as f64;
+            // A joint that follows several gives each an equal share of its range about the assembled configuration.
+            let (here, there) = match pieces {
+                [one] => (0.0, one.drive.offset),
+                several => {
+                    let at = |b: &Body| b.drive.ratio * mechanism.assembly()[b.drive.q] + b.drive.offset;
+                    (mechanism.assembly()[q], several.iter().map(at).sum())
+                }
+            };
             let ends = [own.limits.lower, own.limits.upper]
-                .map(|x| (x - follower.drive.offset) / follower.drive.ratio);
+                .map(|x| here + (x - there) / (share * follower.drive.ratio));
             lower = lower.max(ends[0].min(ends[1]));
             upper = upper.min(ends[0].max(ends[1]));
             if is_given(own.limits.velocity) {
-                velocity = velocity.min(own.limits.velocity / follower.drive.ratio.abs());
+                velocity = velocity.min(own.limits.velocity / (share * follower.drive.ratio.abs()));
             }
         }
         let spare = if (upper - lower).is_finite() { 0.5 * limits.margin * (upper - lower) } else { 0.0 };

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::base_parameters::{Regrouping, Status};
 use super::certificate::{Certificate, Finding, JointTransfers, Question};
 use super::closed::{LoopAnswer, Loops};
-use super::drng::Reason;
+use super::drng::{Principle, Reason};
 use super::literal::literal_rank;
 use super::rpna::{Regime, Rpna, Scope};
 use super::sampling::{Experiment, Measured};
@@ -134,6 +134,12 @@ pub struct NullCombination {
     pub reason: String,
 }
 
+impl NullCombination {
+    fn named(names: &[String], vector: &[(usize, f64)], reason: String) -> Self {
+        Self { combination: vector.iter().map(|&(k, x)| (names[k].clone(), x)).collect(), reason }
+    }
+}
+
 /// The result of [`analyze`]; serialises to the object of `analyze --json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Analysis {
@@ -162,7 +168,7 @@ pub struct Analysis {
     /// Null vectors with their reasons (mechanisms with loops).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub null_vectors: Vec<Reason>,
-    /// Changes of parameters that no experiment notices; they span all such changes.
+    /// Changes of parameters that no experiment notices, with their reasons; they span all such changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub null_space: Vec<NullCombination>,
     /// Relations between joints that the numbers satisfy only to rounding and that were taken as meant.
@@ -286,6 +292,12 @@ fn analyze_closed(
         question.rank_with_loops(&literal).ok()
     };
     let mut analysis = report(question, options, geometry, &rank, loops.closed.dof(), finding);
+    if !explanation.reasons.is_empty() {
+        let names = question.mechanism.parameter_names();
+        let reasons = explanation.reasons.iter();
+        analysis.null_space =
+            reasons.map(|r| NullCombination::named(&names, &r.vector, r.to_string())).collect();
+    }
     analysis.null_vectors = explanation.reasons;
     if let Some(moved) = repaired {
         let literal = rank(&ExactGeometry::new(question.mechanism, 0.0));
@@ -472,10 +484,17 @@ fn report(
             "the combinations of {rank} base parameters are too many to list; null_space says what they depend on"
         ));
     }
-    let null_space = finding.null_space.iter();
-    let null_space = null_space
-        .map(|(reason, vector)| NullCombination { combination: named(vector), reason: reason.clone() })
+    let mut null_space: Vec<NullCombination> = finding
+        .null_space
+        .iter()
+        .map(|(reason, vector)| NullCombination::named(&names, vector, reason.clone()))
         .collect();
+    if null_space.is_empty() && regrouping.is_listed() {
+        let computed = Principle::Computation.name();
+        null_space.extend(
+            regrouping.null_vectors().iter().map(|v| NullCombination::named(&names, v, computed.to_owned())),
+        );
+    }
     let rotors = mechanism.bodies().len() - mechanism.link_bodies();
     Analysis {
         schema: "inertial/analysis/1",

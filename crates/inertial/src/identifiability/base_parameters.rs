@@ -191,6 +191,29 @@ impl Regrouping {
         }
     }
 
+    /// Changes of parameters that change no base parameter, by column: one for each other parameter, with one there. Empty
+    /// where the combinations are not listed.
+    pub fn null_vectors(&self) -> Vec<Vec<(usize, f64)>> {
+        if !self.is_listed() {
+            return Vec::new();
+        }
+        let mut by_column: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.parameters];
+        for (&own, combination) in self.base.iter().zip(&self.combinations) {
+            for &(column, x) in combination.iter().filter(|(column, _)| *column != own) {
+                by_column[column].push((own, -x));
+            }
+        }
+        let free = |c: &usize| self.base.binary_search(c).is_err();
+        let mut out = Vec::with_capacity(self.parameters - self.base.len());
+        for column in (0..self.parameters).filter(free) {
+            let mut vector = std::mem::take(&mut by_column[column]);
+            vector.push((column, 1.0));
+            vector.sort_unstable_by_key(|(c, _)| *c);
+            out.push(vector);
+        }
+        out
+    }
+
     /// Whether the combinations are listed.
     pub fn is_listed(&self) -> bool {
         self.combinations.len() == self.base.len()

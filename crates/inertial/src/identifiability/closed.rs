@@ -151,7 +151,7 @@ impl<'m> Loops<'m> {
                 }
             }
         }
-        let bound = self.bounds(question, &survey);
+        let mut bound = self.bounds(question, &survey, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
         // Equal angles are not restored at all.
         let equal = Survey::new(&views.configurations, &site.geometry, DOUBLES).equal_angles();
@@ -161,19 +161,27 @@ impl<'m> Loops<'m> {
         unresolved &= found.truncated;
         if !unresolved && expected.is_some_and(|rank| rank > found.rank.rank) {
             found = Extended::new(question, &site, self.snap, None, false)?;
+            let least = found.rank.rank;
+            if expected.is_some_and(|rank| rank > least) {
+                bound = self.bounds(question, &survey, Some(least)).or(bound);
+            }
         }
         Ok(Sampled { found, views: views.configurations, bound, repaired, unresolved })
     }
 
     /// The upper bound of the rank that the relations give: that of two random mechanisms with the same relations.
+    ///
+    /// Each family of mechanisms that the relations define gives a bound: the first one counts, or the least of all down to
+    /// `least`.
     fn bounds<const N: usize>(
         &self,
         question: &Question<'_>,
         survey: &Survey<N>,
+        least: Option<usize>,
     ) -> Result<Bound, &'static str> {
-        let mut out = Err("no relations");
+        let mut out: Result<Bound, &'static str> = Err("no relations");
         for family in survey.families() {
-            out = self
+            let found = self
                 .bound::<{ First::PRIME }>(question, &family, 1)
                 .and_then(|first| Ok((first, self.bound::<{ Second::PRIME }>(question, &family, 2)?)))
                 .map(|(first, second)| Bound {
@@ -181,7 +189,17 @@ impl<'m> Loops<'m> {
                     velocities: first.velocities,
                     error_probability: first.error_probability * second.error_probability,
                 });
-            if out.is_ok() {
+            out = match (out, found) {
+                // The bound holds unless one of those that it was chosen from fails.
+                (Ok(a), Ok(b)) => {
+                    let error_probability = a.error_probability + b.error_probability;
+                    let better = if b.rank < a.rank { b } else { a };
+                    Ok(Bound { error_probability, ..better })
+                }
+                (Ok(a), Err(_)) => Ok(a),
+                (Err(_), found) => found,
+            };
+            if out.as_ref().is_ok_and(|b| least.is_none_or(|least| b.rank <= least)) {
                 break;
             }
         }

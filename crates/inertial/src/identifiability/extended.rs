@@ -15,7 +15,7 @@ use super::probe::Probe;
 use crate::dynamics::{ClosedMechanism, ClosedWorkspace};
 use crate::linalg::{Echelon, FullPivots, Number, Pivot, Rank, SplitMix, Wide};
 use crate::mechanism::{
-    Assembled, AssembledLoop, BodyKind, Closing, ExactAssembly, Geometry, Pivoting, turn_about,
+    Assembled, AssembledLoop, Body, Closing, ExactAssembly, Geometry, Pivoting, turn_about,
 };
 use crate::spatial::{Field, Motion, Pose, rotation_from_quaternion, skew};
 use crate::{Error, Result};
@@ -39,6 +39,10 @@ const QUIET: usize = 4;
 
 /// Rows beyond the expected rank, so that no pivot is small by accident.
 const SPARE_ROWS: usize = 8;
+
+/// Where the rank is known, rows are taken from about so many configurations, along at most so many directions of motion in each.
+const CONFIGURATIONS: usize = 12;
+const MOST_DIRECTIONS: usize = 16;
 
 /// How far a joint moves from one configuration to the next (rad, or sizes of the mechanism).
 const LONGEST_STEP: f64 = 0.2;
@@ -88,7 +92,10 @@ impl<const N: usize> Extended<N> {
         let orders = if inquiry.needs_accelerations() { 2 } else { 1 };
         let mut matrix: Vec<Wide<N>> = Vec::new();
         let mut span = Echelon::new(width, Pivot::Largest);
-        let enough = expected.map(|rank| (rank + SPARE_ROWS) * width);
+        // Where the rank is known, rows that doubles tell from those before suffice, and a few to spare.
+        let mut rough = Echelon::<f64>::new(width, Pivot::Largest);
+        let (mut spare, mut all) = (SPARE_ROWS, false);
+        let directions = expected.map_or(1, |rank| (rank / CONFIGURATIONS).clamp(1, MOST_DIRECTIONS));
         let bodies = question.mechanism.bodies().len();
         let mut spans = vec![Echelon::<Wide<N>>::new(6, Pivot::Largest); bodies];
         let mut rounded_spans = vec![Echelon::<f64>::new(6, Pivot::Largest); bodies];
@@ -99,8 +106,8 @@ impl<const N: usize> Extended<N> {
             let (assembled, left) = site.refine(&walk.q)?;
             let assembled = site.in_own_units(&assembled);
             let start = Start::new(&assembled, &site.dependent).map_err(|_| dead_point())?;
-            let mut probe = Probe::random(&start, inquiry, 1, &mut source);
-            let before = span.rank();
+            let mut probe = Probe::random(&start, inquiry, directions, &mut source);
+            let before = (span.rank(), rough.rank());
             for _ in 0..orders {
                 let advanced = probe.advance(&mut source, |row| {
                     let size = row.iter().map(|x| x.weight()).fold(0.0, f64::max);
@@ -108,8 +115,16 @@ impl<const N: usize> Extended<N> {
                     if size > Wide::<N>::TOLERANCE {
                         let scale = Wide::from(size.recip());
                         let row: Vec<Wide<N>> = row.iter().map(|&x| x * scale).collect();
-                        if enough.is_none() {
+                        if expected.is_none() {
                             span.insert(&row);
+                        } else {
+                            let rounded: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
+                            if !rough.insert(&rounded) {
+                                if spare == 0 {
+                                    return;
+                                }
+                                spare -= 1;
+                            }
                         }
                         matrix.extend(row);
                     }
@@ -121,10 +136,19 @@ impl<const N: usize> Extended<N> {
                 rounded_spans[body].insert(v.to_vector().map(f64::from).as_slice());
             });
             open = open.max(left).max(probe.slack());
-            quiet = if span.rank() > before { 0 } else { quiet + 1 };
+            quiet = if (span.rank(), rough.rank()) > before { 0 } else { quiet + 1 };
             // Elimination in the order of rows can miss small pivots that full pivoting still sees.
-            let quiet = quiet >= QUIET && matrix.len() >= (2 * span.rank() + SPARE_ROWS) * width;
-            if enough.map_or(quiet, |enough| matrix.len() >= enough) {
+            let done = match expected {
+                Some(rank) if quiet >= QUIET && rough.rank() < rank && !all => {
+                    // Doubles see no more: what is missing may be small.
+                    all = true;
+                    spare += rank - rough.rank();
+                    false
+                }
+                Some(rank) => spare == 0 && (rough.rank() >= rank || all),
+                None => quiet >= QUIET && matrix.len() >= (2 * span.rank() + SPARE_ROWS) * width,
+            };
+            if done {
                 break;
             }
         }
@@ -242,9 +266,10 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         let size = if assembly.size() > 0.0 { assembly.size() } else { 1.0 };
         let geometry = assembly.geometry().to();
         let mut is_length = vec![false; nv];
-        let bodies = closed.mechanism().bodies().iter();
-        // The joint that a coordinate belongs to has the ratio one; it comes before its followers and rotors.
-        for body in bodies.rev().filter(|b| b.drive.ratio == 1.0 && b.kind != BodyKind::SymmetricRotor) {
+        let mechanism = closed.mechanism();
+        // The joint that a coordinate belongs to follows none.
+        let own = |b: &&Body| mechanism.joints()[b.joint].follows.is_none();
+        for body in mechanism.bodies()[..mechanism.link_bodies()].iter().filter(own) {
             for (v, mode) in body.v_range().zip(&*body.joint_type.free_modes()) {
                 is_length[v] = mode.angular.norm_squared() == 0.0;
             }
@@ -467,7 +492,7 @@ fn displacement<const N: usize>(twist: &Motion<Wide<N>>) -> Pose<Wide<N>> {
 fn least_squares<const N: usize>(rows: &[Wide<N>], n: usize) -> Option<Vec<Wide<N>>> {
     let mut a = vec![Wide::zero(); n * (n + 1)];
     for row in rows.chunks_exact(n + 1) {
-        for i in 0..n {
+        for i in (0..n).filter(|&i| row[i].weight() > 0.0) {
             for j in i..=n {
                 a[i * (n + 1) + j] += row[i] * row[j];
             }
@@ -480,7 +505,7 @@ fn least_squares<const N: usize>(rows: &[Wide<N>], n: usize) -> Option<Vec<Wide<
             let factor = a[k * (n + 1) + i] * inverse;
             for j in i..=n {
                 let x = a[k * (n + 1) + j];
-                a[i * (n + 1) + j] -= factor * x;
+                a[i * (n + 1) + j].subtract_product(factor, x);
             }
         }
     }

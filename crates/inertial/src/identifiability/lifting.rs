@@ -156,8 +156,8 @@ pub(super) fn inverse<T: Number>(mut a: Vec<T>, n: usize) -> Option<Vec<T>> {
             if !factor.is_zero() {
                 for k in 0..n {
                     let (x, y) = (a[c * n + k], out[c * n + k]);
-                    a[i * n + k] -= factor * x;
-                    out[i * n + k] -= factor * y;
+                    a[i * n + k].subtract_product(factor, x);
+                    out[i * n + k].subtract_product(factor, y);
                 }
             }
         }

@@ -16,6 +16,8 @@ const QUIET_ORDERS: usize = 5;
 const QUIET_CURVES: usize = 2;
 /// Directions looked at on one curve, at most: more come with the next.
 const DIRECTIONS: usize = 10;
+/// On the first curve there is one direction for so many parameters, if these are more: the fewer orders it then takes.
+const PARAMETERS_PER_DIRECTION: usize = 20;
 
 /// The question asked of a mechanism with loops.
 #[derive(Debug, Clone, Copy)]
@@ -294,7 +296,8 @@ pub fn lift<T: Number>(
     let mut source = SplitMix::new(seed);
     let (mut curves, mut idle, mut order) = (0, 0, 0);
     while idle < QUIET_CURVES && !rows.is_full() {
-        let mut probe = Probe::random(start, inquiry, DIRECTIONS, &mut source);
+        let first = if curves == 0 { inquiry.width() / PARAMETERS_PER_DIRECTION } else { 0 };
+        let mut probe = Probe::random(start, inquiry, DIRECTIONS.max(first), &mut source);
         let before = rows.rank();
         let mut k = 0;
         while k <= order + QUIET_ORDERS && !rows.is_full() {

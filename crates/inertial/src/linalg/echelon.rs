@@ -229,7 +229,7 @@ fn eliminate<T: Number>(
         let factor = target[p];
         if !factor.is_zero() {
             for (t, &r) in target[from..to].iter_mut().zip(&row[from..to]) {
-                *t -= factor * r;
+                t.subtract_product(factor, r);
             }
             // Exactly so, also in rounded arithmetic.
             target[p] = T::zero();

@@ -29,6 +29,12 @@ pub trait Number: Field {
     /// A random number: uniform in GF(p), in [-1, 1] for `f64`.
     fn random(source: &mut SplitMix) -> Self;
 
+    /// Subtracts a product from the number. Numbers of many digits skip products of zero.
+    #[inline]
+    fn subtract_product(&mut self, a: Self, b: Self) {
+        *self -= a * b;
+    }
+
     /// Cosine and sine of `n` times the angle whose cosine and sine are given.
     fn multiple_angle(unit: (Self, Self), n: i64) -> (Self, Self) {
         let times = |a: (Self, Self), b: (Self, Self)| (a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0);

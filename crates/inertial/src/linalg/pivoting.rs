@@ -23,10 +23,16 @@ impl<T: Number> FullPivots<T> {
         let (mut places, mut sizes) = (Vec::new(), Vec::<f64>::new());
         let mut first = 0.0;
         loop {
-            let entries = (0..left.len()).flat_map(|i| (0..free.len()).map(move |j| (i, j)));
-            let weight = |(i, j): (usize, usize)| matrix[left[i] * columns + free[j]].weight();
-            let Some((i, j)) = entries.max_by(|&a, &b| weight(a).total_cmp(&weight(b))) else { break };
-            let size = weight((i, j));
+            let mut best: Option<(f64, usize, usize)> = None;
+            for (i, &row) in left.iter().enumerate() {
+                for (j, &column) in free.iter().enumerate() {
+                    let size = matrix[row * columns + column].weight();
+                    if best.is_none_or(|(most, ..)| size >= most) {
+                        best = Some((size, i, j));
+                    }
+                }
+            }
+            let Some((size, i, j)) = best else { break };
             let (row, column) = (left.swap_remove(i), free.swap_remove(j));
             if places.is_empty() {
                 first = size;
@@ -43,7 +49,7 @@ impl<T: Number> FullPivots<T> {
                 let target = &mut matrix[other * columns..(other + 1) * columns];
                 let factor = target[column] * inverse;
                 for &c in &free {
-                    target[c] -= factor * pivot[c];
+                    target[c].subtract_product(factor, pivot[c]);
                 }
                 target[column] = T::zero();
             }

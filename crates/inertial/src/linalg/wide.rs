@@ -426,6 +426,13 @@ impl<const N: usize> Number for Wide<N> {
     fn random(source: &mut SplitMix) -> Self {
         Self::from(f64::random(source))
     }
+
+    #[inline]
+    fn subtract_product(&mut self, a: Self, b: Self) {
+        if a.sign != 0 && b.sign != 0 {
+            *self -= a * b;
+        }
+    }
 }
 
 #[cfg(test)]

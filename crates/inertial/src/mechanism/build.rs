@@ -1,6 +1,7 @@
 //! From a description to a mechanism: validation, lumping, numbering.
 
 mod check;
+mod couplings;
 mod rotors;
 mod wheels;
 
@@ -8,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use check::{check_numbers, checked_pose, checked_type, finite, place};
+use couplings::Coupling;
 
 use super::{
     Base, Body, BodyKind, BuildOptions, CollisionShape, Drive, Joint, JointSpec, JointType, Link, LoopEnd,
@@ -15,9 +17,6 @@ use super::{
 };
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Place, Result};
-
-/// Longest chain of joints that follow each other: bounds the work on hostile files.
-const FOLLOWERS: usize = 1000;
 
 pub(super) fn build(spec: &MechanismBuilder, options: &BuildOptions) -> Result<Mechanism> {
     let mut build = Build::new(spec, options)?;
@@ -59,6 +58,8 @@ struct Build<'a> {
     options: &'a BuildOptions,
     /// Joints of the description with the base option applied.
     described: Vec<JointSpec>,
+    /// For each of them what it follows in the end.
+    couplings: Vec<Option<Coupling>>,
     root: String,
     link_index: HashMap<String, usize>,
     links: Vec<Link>,
@@ -137,6 +138,7 @@ impl<'a> Build<'a> {
         Ok(Self {
             spec,
             options,
+            couplings: couplings::resolve(&described)?,
             described,
             root,
             link_index,
@@ -277,6 +279,18 @@ impl<'a> Build<'a> {
             joint: index,
         };
         let inertia = inertia.unwrap_or_else(Inertia::zero);
+        let mut pieces = Vec::new();
+        let (mut parent_body, mut origin) = (parent_body, origin);
+        // Motions along one axis add up: a joint that follows several others is several joints in line.
+        if let Some((_, others)) = self.couplings[j].as_ref().and_then(|c| c.leaders.split_last()) {
+            for (leader, _) in others {
+                let name = format!("{}:{}", joint.name, self.described[*leader].name);
+                let parent = parent_body.replace(self.bodies.len() + pieces.len());
+                pieces.push(body(name, BodyKind::Massless, parent, origin, joint_type, 0, Inertia::zero()));
+                origin = Pose::identity();
+            }
+        }
+        self.bodies.extend(pieces);
         if let JointType::Universal { axes: [first, second] } = joint_type {
             let name = format!("{}:cross", joint.name);
             let hinge = JointType::Revolute { axis: first };
@@ -313,41 +327,33 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// Connects followers (mimic joints) to the coordinate that finally moves them.
+    /// Connects followers (mimic joints) to the coordinates that finally move them.
     fn follow(&mut self) -> Result<()> {
         for index in 0..self.joints.len() {
             let joint = &self.described[self.origin_of[index]];
-            if joint.mimic.is_none() {
-                continue;
-            }
-            let (mut ratio, mut offset, mut leader) = (1.0, 0.0, index);
-            for _ in 0..=FOLLOWERS {
-                let spec = &self.described[self.origin_of[leader]];
-                let Some(mimic) = &spec.mimic else { break };
-                leader = *self.joint_index.get(&mimic.joint).ok_or_else(|| {
-                    let here = place(spec.line, format!("joint \"{}\"", spec.name));
-                    Error::model(here, format!("it follows \"{}\", which is no moving joint", mimic.joint))
-                })?;
-                offset += ratio * mimic.offset;
-                ratio *= mimic.ratio;
-            }
-            let here = place(joint.line, format!("joint \"{}\"", joint.name));
-            if self.described[self.origin_of[leader]].mimic.is_some() {
+            let Some(coupling) = &self.couplings[self.origin_of[index]] else { continue };
+            let here = || place(joint.line, format!("joint \"{}\"", joint.name));
+            finite(&here().element, joint.line, &[coupling.offset])?;
+            if coupling.leaders.len() > 1 && joint.dynamics.armature != 0.0 {
                 return Err(Error::model(
-                    here,
-                    "the joints that it follows (mimic) form a circle or a chain without end",
+                    here(),
+                    "armature at a joint that follows several others is not supported: give it to a link with a joint \
+                     of its own that follows them too",
                 ));
             }
-            if self.joints[leader].joint_type.nv() != 1 {
-                let message = format!("it follows \"{}\", which has several axes", self.joints[leader].name);
-                return Err(Error::model(here, message));
+            let first = self.joints[index].body + 1 - coupling.leaders.len();
+            for (k, (leader, ratio)) in coupling.leaders.iter().enumerate() {
+                finite(&here().element, joint.line, &[*ratio])?;
+                let leader = self.joint_index[&self.described[*leader].name];
+                let (q, v) = (self.joints[leader].q, self.joints[leader].v);
+                let last = k + 1 == coupling.leaders.len();
+                let offset = if last { coupling.offset } else { 0.0 };
+                self.bodies[first + k].drive = Drive { q, v, ratio: *ratio, offset };
+                let follower = &mut self.joints[index];
+                if k == 0 {
+                    (follower.q, follower.v, follower.follows) = (q, v, Some(leader));
+                }
             }
-            finite(&here.element, here.line, &[ratio, offset])?;
-            let (q, v) = (self.joints[leader].q, self.joints[leader].v);
-            let body = self.joints[index].body;
-            self.bodies[body].drive = Drive { q, v, ratio, offset };
-            let follower = &mut self.joints[index];
-            (follower.q, follower.v, follower.follows) = (q, v, Some(leader));
         }
         Ok(())
     }

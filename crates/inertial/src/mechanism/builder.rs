@@ -43,15 +43,20 @@ pub struct JointDynamics {
     pub rest: f64,
 }
 
-/// A joint that follows another: `q = ratio · q_joint + offset` (URDF's `<mimic>`).
+/// A joint that follows others: `q = Σ ratio · q_leader + offset` (URDF's `<mimic>` names one leader).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mimic {
-    /// The joint that leads.
-    pub joint: String,
-    /// Speed per unit of the leader's.
-    pub ratio: f64,
-    /// Position where the leader is at zero.
+    /// The joints that lead, each with the follower's speed per unit of its own.
+    pub leaders: Vec<(String, f64)>,
+    /// Position where all leaders are at zero.
     pub offset: f64,
+}
+
+impl Mimic {
+    /// Creates the coupling to one joint.
+    pub fn new(joint: impl Into<String>, ratio: f64, offset: f64) -> Self {
+        Self { leaders: vec![(joint.into(), ratio)], offset }
+    }
 }
 
 /// How far the numbers of a joint may be from those that were meant, because they were rounded when they were written.
@@ -93,7 +98,7 @@ pub struct JointSpec {
     pub limits: Limits,
     /// Friction, damping, armature, spring.
     pub dynamics: JointDynamics,
-    /// The joint it follows, if any.
+    /// The joints it follows, if any.
     pub mimic: Option<Mimic>,
     /// Whether its coordinates are (in)dependent where there are loops.
     pub independent: Option<bool>,

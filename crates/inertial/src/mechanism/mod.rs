@@ -56,12 +56,14 @@ pub enum BodyKind {
     Rotor,
     /// A rotor that is symmetric about its axis (`z` of its frame): one parameter, `Izz`; the rest belongs to its carrier.
     SymmetricRotor,
-    /// The massless piece between two joints of one link (universal joints, several MJCF joints): no parameter.
+    /// The massless piece between two joints of one link (universal joints, several MJCF joints, a joint that follows
+    /// several others): no parameter.
     Massless,
 }
 
 /// How a body's joint follows the mechanism's coordinates: `q_joint = ratio · q + offset`.
 ///
+/// A joint that follows several coordinates is several in line, one for each, with massless pieces between them.
 /// Joints of several degrees of freedom are never coupled: their ratio is one and their offset zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drive {
@@ -157,7 +159,7 @@ pub struct Joint {
     pub limits: Limits,
     /// Friction, damping, armature, spring.
     pub dynamics: JointDynamics,
-    /// The joint whose coordinate it follows, where it has none of its own.
+    /// The joint whose coordinate it follows (the first of several), where it has none of its own.
     pub follows: Option<usize>,
 }
 
@@ -292,6 +294,17 @@ impl Mechanism {
     /// Joints with motion, in the order of their coordinates (followers included).
     pub fn joints(&self) -> &[Joint] {
         &self.joints
+    }
+
+    /// The bodies between the link before a joint and the one after it: one for each coordinate that a universal joint has
+    /// or that a joint follows, the link itself last.
+    ///
+    /// # Panics
+    /// Where there is no such joint.
+    pub fn pieces(&self, joint: usize) -> &[Body] {
+        let last = self.joints[joint].body;
+        let others = self.bodies[..last].iter().rev().take_while(|b| b.joint == joint).count();
+        &self.bodies[last - others..=last]
     }
 
     /// All links of the description.

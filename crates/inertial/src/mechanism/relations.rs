@@ -363,10 +363,12 @@ impl Planner<'_> {
         let d = self.chain.origin(plan, parent) - head.foot;
         let reach = doubt.path + value(&head.foot).norm();
         let lever = doubt.angle * value(&d).norm();
-        let known = doubt.length + lever + plan.head.map_or(0.0, |h| self.doubts[h].foot);
-        let tolerance = known.min(LENGTH_CAP * snap * doubt.path).max(SAME_POINT * reach);
+        let clamped = |x: f64| x.min(LENGTH_CAP * snap * doubt.path).max(SAME_POINT * reach);
+        let own = doubt.length + lever;
+        let tolerance = clamped(own + plan.head.map_or(0.0, |h| self.doubts[h].foot));
         let turned = value(&head.own.column(2).cross(&frame.column(2))).norm();
-        doubt.foot = if turned > 0.0 { tolerance / turned } else { tolerance };
+        // Where two lines are nearest does not depend on the head's own foot, unless they are parallel.
+        doubt.foot = if turned > 0.0 { clamped(own) / turned } else { tolerance };
         let own = Along::Body(index);
         let mut directions = Vec::new();
         let has_axis = plan.pivoting.has_axis();

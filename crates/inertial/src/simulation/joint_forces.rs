@@ -44,9 +44,17 @@ impl JointForces {
     /// Creates the forces that the model describes; those of a following joint act on its leader's coordinate.
     pub fn of(mechanism: &Mechanism) -> Result<Self> {
         let mut out = Self::none(mechanism);
-        for joint in mechanism.joints() {
+        for (index, joint) in mechanism.joints().iter().enumerate() {
             let drive = mechanism.bodies()[joint.body].drive;
             let d = &joint.dynamics;
+            let acts = [d.damping, d.friction, d.stiffness].iter().any(|x| *x != 0.0);
+            if joint.follows.is_some() && acts && mechanism.pieces(index).len() > 1 {
+                let place = Place::element(format!("joint \"{}\"", joint.name));
+                return Err(Error::unsupported(
+                    place,
+                    "friction, damping or a spring of a joint that follows several",
+                ));
+            }
             for v in joint.v_range() {
                 out.viscous[v] += d.damping * drive.ratio * drive.ratio;
                 out.coulomb[v] += d.friction * drive.ratio.abs();

@@ -2,13 +2,13 @@
 
 use crate::common;
 use crate::common::{
-    Case, Features, assert_close, cases, reference_mass_matrix, reference_regressor, reference_rnea,
+    Case, Features, Rng, assert_close, cases, reference_mass_matrix, reference_regressor, reference_rnea,
     reference_wrenches, world_bodies,
 };
 use inertial::Error;
 use inertial::dynamics::{
-    Frame, Workspace, base_wrench, base_wrench_regressor, bias_forces, body_accelerations, forward_dynamics,
-    forward_kinematics, frame_jacobian, gravity_forces, gravity_regressor, kinetic_energy,
+    Frame, InverseDynamics, Workspace, base_wrench, base_wrench_regressor, bias_forces, body_accelerations,
+    forward_dynamics, forward_kinematics, frame_jacobian, gravity_forces, gravity_regressor, kinetic_energy,
     kinetic_energy_regressor, mass_matrix, momentum, momentum_regressor, potential_energy,
     potential_energy_regressor,
 };
@@ -411,7 +411,7 @@ fn what_nothing_resists_has_no_acceleration() {
     refused(&pair, "joint1");
     // The same by the mass matrix, which a coupling calls for; the later of the two pivots is named.
     let mut coupled = pair.clone();
-    coupled.joints[3].mimic = Some(Mimic { joint: "joint0".into(), ratio: 0.7, offset: 0.2 });
+    coupled.joints[3].mimic = Some(Mimic::new("joint0", 0.7, 0.2));
     refused(&coupled, "joint2");
     // A mass that is negative is no body's, but a question one may ask: it has no answer here.
     let mut negative = chain(1);
@@ -419,10 +419,65 @@ fn what_nothing_resists_has_no_acceleration() {
     refused(&negative, "joint0");
 }
 
+/// The free mechanism at `q = G x + c`, projected by `G`, is the coupled one.
+#[test]
+fn a_joint_that_follows_several_is_the_projection_of_a_free_one() {
+    let mut rng = Rng(3);
+    for joint_type in [
+        JointType::Revolute { axis: vector![0.6, 0.0, 0.8] },
+        JointType::Prismatic { axis: vector![0.0, 0.6, 0.8] },
+        JointType::Helical { axis: vector![0.0, 0.8, 0.6], pitch: 0.3 },
+    ] {
+        let mut free = chain(5);
+        free.joints[3].joint_type = joint_type;
+        let mut coupled = free.clone();
+        let leaders =
+            vec![("joint4".to_owned(), 0.5), ("joint0".to_owned(), -1.3), ("joint2".to_owned(), 2.0)];
+        coupled.joints[3].mimic = Some(Mimic { leaders, offset: 0.4 });
+        let (free, coupled) = (build(&free), build(&coupled));
+        assert_eq!((free.nv(), coupled.nv(), coupled.parameter_count()), (5, 4, 50));
+        let g = DMatrix::from_row_slice(
+            5,
+            4,
+            &[
+                1.0, 0.0, 0.0, 0.0, //
+                0.0, 1.0, 0.0, 0.0, //
+                0.0, 0.0, 1.0, 0.0, //
+                -1.3, 0.0, 2.0, 0.5, //
+                0.0, 0.0, 0.0, 1.0,
+            ],
+        );
+        let [x, v, a] = std::array::from_fn(|_| DVector::from_fn(4, |_, _| rng.range(-1.0, 1.0)));
+        let mut full = &g * &x;
+        full[3] += 0.4;
+        let torques = |m: &Mechanism, q: &[f64], v: &[f64], a: &[f64]| {
+            let dynamics = InverseDynamics::new(m);
+            let mut tau = vec![0.0; m.nv()];
+            dynamics.rnea(&mut dynamics.scratch(), q, v, a, &mut tau).unwrap();
+            DVector::from_vec(tau)
+        };
+        let expected = g.tr_mul(&torques(&free, full.as_slice(), (&g * &v).as_slice(), (&g * &a).as_slice()));
+        let found = torques(&coupled, x.as_slice(), v.as_slice(), a.as_slice());
+        assert!((&found - expected).amax() < 1e-12 * found.amax());
+        let mass = |m: &Mechanism, q: &[f64]| {
+            let mut out = vec![0.0; m.nv() * m.nv()];
+            mass_matrix(m, &mut Workspace::new(m), q, &mut out).unwrap();
+            DMatrix::from_row_slice(m.nv(), m.nv(), &out)
+        };
+        let found = mass(&coupled, x.as_slice());
+        assert!((&found - g.tr_mul(&(mass(&free, full.as_slice()) * &g))).amax() < 1e-12 * found.amax());
+        let mut back = vec![0.0; 4];
+        let tau = torques(&coupled, x.as_slice(), v.as_slice(), a.as_slice());
+        let mut ws = Workspace::new(&coupled);
+        forward_dynamics(&coupled, &mut ws, x.as_slice(), v.as_slice(), tau.as_slice(), &mut back).unwrap();
+        assert!((DVector::from_vec(back) - a).amax() < 1e-10);
+    }
+}
+
 #[test]
 fn coordinates_that_are_not_numbers_are_told() {
     let mut coupled = chain(2);
-    coupled.joints[1].mimic = Some(Mimic { joint: "joint0".into(), ratio: 0.7, offset: 0.2 });
+    coupled.joints[1].mimic = Some(Mimic::new("joint0", 0.7, 0.2));
     for m in [build(&chain(2)), build(&coupled)] {
         let n = m.nv();
         let zero = vec![0.0; n];
@@ -469,6 +524,6 @@ fn wrong_sizes_are_refused() {
     assert_eq!(forward_kinematics(&other, &mut ws, &three), wrong("workspace", 3, 2));
     // As many bodies, but another number of coordinates.
     let mut coupled = chain(2);
-    coupled.joints[1].mimic = Some(Mimic { joint: "joint0".into(), ratio: 1.0, offset: 0.0 });
+    coupled.joints[1].mimic = Some(Mimic::new("joint0", 1.0, 0.0));
     assert_eq!(forward_kinematics(&build(&coupled), &mut ws, &[0.0]), wrong("workspace", 1, 2));
 }

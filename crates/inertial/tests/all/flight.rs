@@ -34,7 +34,7 @@ fn robot(rng: &mut Rng, size: usize, mut joint: impl FnMut(&mut Rng) -> JointTyp
         let mut spec = JointSpec::new(format!("joint{k}"), kind, parent, &name).at(at);
         spec.limits = limits;
         if k == 3 && kind.nv() == 1 && out.joints[1].joint_type.nv() == 1 {
-            spec.mimic = Some(Mimic { joint: "joint1".into(), ratio: -1.5, offset: 0.2 });
+            spec.mimic = Some(Mimic::new("joint1", -1.5, 0.2));
         }
         out.joints.push(spec);
     }

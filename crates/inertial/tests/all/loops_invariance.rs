@@ -1,9 +1,11 @@
-//! Mechanisms with loops described in other link frames, units and world frames: the answer must transform with the description.
+//! Mechanisms described in other link frames, units, world frames and orders, with other roots and cuts: the answer must transform with
+//! the description.
 
 #![allow(clippy::unwrap_used)]
 
-use crate::common::Rng;
-use crate::machines::{self, Blueprint, Ring};
+use crate::common::{Features, Rng, cases};
+use crate::machines::{self, Blueprint, HINGE, Ring, Web};
+use inertial::dynamics::{Workspace, forward_kinematics};
 use inertial::identifiability::{Analysis, AnalyzeOptions, analyze};
 use inertial::mechanism::{BuildOptions, JointType, Mechanism, MechanismBuilder};
 use inertial::spatial::{Inertia, Parameters, Pose};
@@ -204,5 +206,143 @@ fn world_frames() {
         let (_, a) = answer(&plan.builder);
         let (_, b) = answer(&in_another_world(&plan.builder, rng));
         assert_same(&plan.builder.name, &a, &b, <[f64]>::to_vec);
+    }
+}
+
+/// The map of parameters between two descriptions that agree in the names of bodies and in where these stand at zero.
+fn by_name<'a>(a: &'a Mechanism, b: &'a Mechanism) -> impl Fn(&[f64]) -> Vec<f64> + 'a {
+    let poses = |m: &Mechanism| {
+        let mut workspace = Workspace::new(m);
+        forward_kinematics(m, &mut workspace, &m.neutral()).unwrap();
+        workspace.poses().to_vec()
+    };
+    let (from, to) = (poses(a), poses(b));
+    move |p| {
+        let mut out = vec![f64::NAN; b.parameter_count()];
+        for block in b.parameter_blocks() {
+            let name = &b.bodies()[block.body].name;
+            let other = a.parameter_blocks().iter().find(|o| a.bodies()[o.body].name == *name).unwrap();
+            let own = &p[other.offset..other.offset + other.len];
+            let own = if block.len == 10 {
+                let own = Inertia::from_parameters(&Parameters::from_column_slice(own));
+                let world = own.transformed(&from[other.body]);
+                world.transformed(&to[block.body].inverse()).parameters().as_slice().to_vec()
+            } else {
+                own.to_vec()
+            };
+            out[block.offset..block.offset + block.len].copy_from_slice(&own);
+        }
+        out
+    }
+}
+
+fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
+    for k in (1..items.len()).rev() {
+        items.swap(k, rng.below(k + 1));
+    }
+}
+
+/// The same description with everything in another order.
+fn shuffled(builder: &MechanismBuilder, rng: &mut Rng) -> MechanismBuilder {
+    let mut out = builder.clone();
+    shuffle(&mut out.links, rng);
+    shuffle(&mut out.joints, rng);
+    shuffle(&mut out.loops, rng);
+    shuffle(&mut out.rotors, rng);
+    out
+}
+
+#[test]
+fn order_of_bodies() {
+    let rng = &mut Rng(94);
+    let open = cases(40, Features::LINEAR);
+    let builders = plans().into_iter().map(|p| p.builder).chain(open.into_iter().map(|c| c.builder.clone()));
+    for builder in builders {
+        let (one, a) = answer(&builder);
+        let (other, b) = answer(&shuffled(&builder, rng));
+        assert_same(&builder.name, &a, &b, by_name(&one, &other));
+    }
+}
+
+#[test]
+fn world_frames_of_open_chains() {
+    let rng = &mut Rng(95);
+    for case in cases(40, Features::LINEAR) {
+        let (_, a) = answer(&case.builder);
+        let (_, b) = answer(&in_another_world(&case.builder, rng));
+        assert_same(&case.builder.name, &a, &b, <[f64]>::to_vec);
+    }
+}
+
+#[test]
+fn cut_joints() {
+    let rng = &mut Rng(96);
+    let universal = JointType::Universal { axes: [Vector3::x(), Vector3::new(0.0, 0.8, 0.6)] };
+    let hinge = |axis| JointType::Revolute { axis };
+    for ring in [
+        machines::four_bar(rng),
+        machines::slider_crank(rng),
+        machines::spherical_linkage(rng),
+        Ring::new("parallelogram", rng, machines::planar(&[(0.0, 0.0), (0.1, 0.4), (0.9, 0.4), (0.8, 0.0)])),
+        machines::random_ring(
+            rng,
+            &[hinge(Vector3::x()), universal, JointType::Spherical, hinge(Vector3::z())],
+        ),
+        machines::random_spatial_ring(rng),
+        machines::random_spatial_ring(rng),
+    ] {
+        let (first, a) = answer(&ring.cut_blueprint(0, &[]).builder);
+        for cut in 1..ring.joints.len() {
+            let (other, b) = answer(&ring.cut_blueprint(cut, &[]).builder);
+            assert_same(&format!("{} cut at {cut}", ring.name), &a, &b, by_name(&first, &other));
+        }
+    }
+}
+
+/// Machines that float, held by each of their bodies in turn.
+#[test]
+fn roots() {
+    let rng = &mut Rng(97);
+    let hinge = |rng: &mut Rng| JointType::Revolute { axis: rng.axis() };
+    let slider = |rng: &mut Rng| JointType::Prismatic { axis: rng.axis() };
+    let mut webs = Vec::new();
+    for _ in 0..4 {
+        let bodies = ["a", "b", "c", "d", "e"];
+        let joints: Vec<(&str, &str, JointType, Pose<f64>)> = (1..bodies.len())
+            .map(|k| {
+                let kind = match rng.below(4) {
+                    0 => slider(rng),
+                    1 => JointType::Spherical,
+                    _ => hinge(rng),
+                };
+                (bodies[rng.below(k)], bodies[k], kind, rng.pose())
+            })
+            .collect();
+        webs.push(Web::new("tree", rng, &joints));
+    }
+    let at = |x: f64, y: f64| Pose::from_translation(Vector3::new(x, y, 0.1));
+    let four_bar = [
+        ("a", "b", HINGE, at(0.0, 0.0)),
+        ("b", "c", HINGE, at(0.1, 0.4)),
+        ("c", "d", HINGE, at(0.9, 0.6)),
+        ("d", "a", HINGE, at(0.8, -0.1)),
+        ("c", "e", hinge(rng), rng.pose()),
+    ];
+    webs.push(Web::new("four-bar", rng, &four_bar));
+    for web in webs {
+        let rooted = |root: &str| {
+            let mut held = Web { name: web.name.clone(), joints: Vec::new(), inertias: web.inertias.clone() };
+            held.joints.push(("ground".into(), root.into(), JointType::Floating, Pose::identity()));
+            held.joints.extend(web.joints.iter().cloned());
+            let order: Vec<usize> = (0..held.joints.len()).collect();
+            let robot = held.build(&order);
+            let answer = analyze(&robot, &AnalyzeOptions::default()).unwrap();
+            (robot, answer)
+        };
+        let (first, a) = rooted("a");
+        for root in ["b", "c", "d", "e"] {
+            let (other, b) = rooted(root);
+            assert_same(&format!("{} held by {root}", web.name), &a, &b, by_name(&first, &other));
+        }
     }
 }

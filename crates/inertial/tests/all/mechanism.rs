@@ -46,7 +46,7 @@ fn with_rotors(builder: &MechanismBuilder, model: RotorModel) -> Result<Mechanis
 }
 
 fn mimic(builder: &mut MechanismBuilder, follower: usize, joint: &str, ratio: f64, offset: f64) {
-    builder.joints[follower].mimic = Some(Mimic { joint: joint.into(), ratio, offset });
+    builder.joints[follower].mimic = Some(Mimic::new(joint, ratio, offset));
 }
 
 fn rotor(joint: &str, carrier: &str) -> RotorSpec {
@@ -213,6 +213,35 @@ fn followers_share_the_coordinate_that_finally_moves_them() {
     assert_eq!(drives, [(0, 0, -3.0, 0.1), (0, 0, 1.0, 0.0), (0, 0, -6.0, 0.7)]);
     assert_eq!(hand.joints()[2].follows, Some(1));
     assert_eq!(hand.armature(), [0.25 * 36.0]);
+}
+
+#[test]
+fn followers_of_several_sum_up_what_they_follow() {
+    let mut hand = chain(&["a", "b", "c", "d"]);
+    let several = |leaders: &[(&str, f64)], offset| {
+        let leaders = leaders.iter().map(|(name, ratio)| ((*name).to_owned(), *ratio)).collect();
+        Some(Mimic { leaders, offset })
+    };
+    // d follows c and a, c follows a and b: a cancels.
+    hand.joints[3].mimic = several(&[("jc", 2.0), ("ja", -6.0)], 0.5);
+    hand.joints[2].mimic = several(&[("ja", 3.0), ("jb", 0.25)], 0.1);
+    let built = build(&hand).unwrap();
+    let drives: Vec<_> =
+        built.bodies().iter().map(|b| (b.kind, b.drive.v, b.drive.ratio, b.drive.offset)).collect();
+    let expected = [
+        (BodyKind::Link, 0, 1.0, 0.0),
+        (BodyKind::Link, 1, 1.0, 0.0),
+        (BodyKind::Massless, 0, 3.0, 0.0),
+        (BodyKind::Link, 1, 0.25, 0.1),
+        (BodyKind::Link, 1, 0.5, 0.7),
+    ];
+    assert_eq!(drives, expected);
+    let mut heavy = hand.clone();
+    heavy.joints[2].dynamics.armature = 0.1;
+    refused(build(&heavy), "armature at a joint that follows several others is not supported");
+    refused(build(&hand.clone().rotor(rotor("jc", "b"))), "its joint follows several others");
+    hand.joints[0].mimic = several(&[], 0.0);
+    refused(build(&hand), "it can follow (mimic) one to 100 joints");
 }
 
 #[test]

@@ -301,14 +301,52 @@ fn equalities_couple_lock_and_close() {
     assert!(off.warnings[0].contains("switched off"), "{:?}", off.warnings);
     assert_complains(
         &text("<joint joint1='y' joint2='x' polycoef='0 1 1'/>"),
-        "not linear (polycoef) is not supported",
+        "a coupling that is not linear (polycoef; keep its first two coefficients",
     );
     assert_complains(&text("<joint joint1='z'/>"), "neither hinge nor slide");
     assert_complains(&text("<joint joint1='q'/>"), "line 5: <joint>: the joint \"q\" does not exist");
-    assert_complains(&text("<tendon tendon1='q'/>"), "the constraint <tendon> is not supported");
+    assert_complains(&text("<tendon tendon1='q'/>"), "the tendon \"q\" does not exist");
+    assert_complains(&text("<flex flex='q'/>"), "the constraint <flex> is not supported");
     assert_complains(&text("<connect body1='b'/>"), "it needs the attribute \"anchor\"");
     assert_complains(&text("<connect body1='b' anchor='0 0'/>"), "anchor has 2 numbers, expected 3");
     assert_complains(&text("<weld site1='s'/>"), "it needs the attribute \"site2\"");
+}
+
+#[test]
+fn fixed_tendons_couple_several_joints() {
+    let text = |equality: &str| {
+        format!(
+            "<mujoco><compiler angle='radian'/><worldbody>
+               <body name='a'><joint name='x' ref='.1'/><geom size='.1'/>
+                 <body name='b' pos='1 0 0'><joint name='y' ref='.2'/><geom size='.1'/>
+                   <body name='c' pos='1 0 0'><joint name='z' ref='.3'/><geom size='.1'/></body></body></body>
+             </worldbody><tendon>
+               <fixed name='s'><joint joint='x' coef='1'/><joint joint='z' coef='4'/></fixed>
+               <fixed name='t'><joint joint='y' coef='-2'/></fixed>
+               <spatial name='u'><site site='p'/><site site='q'/></spatial>
+             </tendon><equality>{equality}</equality></mujoco>"
+        )
+    };
+    let drives = |text: &str| -> Vec<(usize, f64, f64)> {
+        load(text).bodies().iter().map(|b| (b.drive.v, b.drive.ratio, b.drive.offset)).collect()
+    };
+    // (x − 0.1) + 4 (z − 0.3) = 0.5 + 3 · −2 (y − 0.2): z is two hinges in line.
+    let both = text("<tendon tendon1='s' tendon2='t' polycoef='.5 3'/>");
+    let found = drives(&both);
+    assert_eq!(found[..3], [(0, 1.0, 0.0), (1, 1.0, 0.0), (0, -0.25, 0.0)]);
+    let expected = 0.3 + (0.5 + 0.1 + 6.0 * 0.2) / 4.0;
+    assert_eq!((found[3].0, found[3].1), (1, -1.5));
+    assert!((found[3].2 - expected).abs() < 1e-15);
+    assert_eq!(load(&both).parameter_count(), 30);
+    // The same twice adds nothing; another constant is a contradiction.
+    let twice = "<tendon tendon1='s' tendon2='t' polycoef='.5 3'/><tendon tendon1='s' tendon2='t' polycoef='";
+    assert_eq!(drives(&text(&format!("{twice}.5 3'/>"))), found);
+    assert_complains(&text(&format!("{twice}.6 3'/>")), "it contradicts the constraints before it");
+    // Three equations for three joints lock all.
+    let all = "<tendon tendon1='s'/><tendon tendon1='t' polycoef='.4'/><joint joint1='x' joint2='y'/>";
+    assert_eq!(load(&text(all)).nv(), 0);
+    assert_complains(&text("<tendon tendon1='u'/>"), "the spatial tendon \"u\"");
+    assert_complains(&text("<tendon tendon1='s' tendon2='t' polycoef='0 0 1'/>"), "not linear");
 }
 
 #[test]

@@ -3,17 +3,18 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::data::golden;
-use crate::common::{Features, Rng, cases};
+use crate::common::{Features, Rng, cases, reference_regressor};
 use inertial::identifiability::certificate::CertificateKind;
 use inertial::identifiability::{
     Analysis, AnalyzeOptions, Experiment, Measured, Method, Regime, Sampler, Status, analyze,
 };
-use inertial::linalg::{First, Number, Pivot, SplitMix};
+use inertial::linalg::{First, Number, Pivot, SplitMix, rank};
 use inertial::mechanism::{
-    Base, BuildOptions, ExactGeometry, JointSpec, JointType, LinkSpec, Mechanism, MechanismBuilder, read,
+    Base, BuildOptions, ExactGeometry, JointSpec, JointType, LinkSpec, Mechanism, MechanismBuilder, Mimic,
+    Rounding, read,
 };
 use inertial::spatial::{Field, Inertia, Pose, transfer_matrix};
-use nalgebra::{DVector, Vector3, vector};
+use nalgebra::{DMatrix, DVector, Vector3, vector};
 use num_traits::{One, Zero};
 use serde_json::Value;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -269,6 +270,91 @@ fn long_chains_are_certified_joint_by_joint() {
     assert_eq!(recursion.regrouping.status, sampled.regrouping.status);
 }
 
+/// A long chain whose frames are turned and placed at random.
+fn random_chain(bodies: usize, rng: &mut Rng) -> Mechanism {
+    let mut b = MechanismBuilder::new("chain", "ground");
+    for i in 0..bodies {
+        let (name, parent) =
+            (format!("b{i}"), if i == 0 { "ground".to_owned() } else { format!("b{}", i - 1) });
+        b.links.push(LinkSpec { name: name.clone(), inertia: Some(Inertia::zero()), line: None });
+        let mut joint =
+            JointSpec::new(format!("j{i}"), JointType::Revolute { axis: Vector3::y() }, parent, name)
+                .at(rng.pose());
+        // Numbers of full precision.
+        joint.rounding = Some(Rounding::default());
+        b = b.joint(joint);
+    }
+    b.build(&BuildOptions::default()).unwrap()
+}
+
+/// Uncertainty of a joint's place must not grow along a chain: joints of full precision stay where they are.
+#[test]
+fn long_chains_in_arbitrary_frames_are_taken_as_written() {
+    let m = random_chain(150, &mut Rng(8));
+    let answer = analyze(&m, &AnalyzeOptions::default()).unwrap();
+    assert!(answer.certificate.exact && answer.assumed.is_empty(), "{:?}", answer.assumed);
+    assert_eq!(answer.rank, answer.rank_literal);
+}
+
+/// The regressor of the free mechanism at `q = G x + c`, times `G`, is that of the coupled one.
+#[test]
+fn joints_that_follow_several_have_the_rank_of_the_projected_regressor() {
+    let mut rng = Rng(12);
+    let mut clear = 0;
+    for _ in 0..12 {
+        let mut b = MechanismBuilder::new("arm", "ground");
+        b.gravity = vector![0.0, 0.0, -9.81];
+        for i in 0..5 {
+            let parent = if i == 0 { "ground".to_owned() } else { format!("b{}", rng.below(i)) };
+            let axis = [Vector3::x(), Vector3::y(), Vector3::z()][rng.below(3)];
+            let kind = match rng.below(4) {
+                0 => JointType::Prismatic { axis },
+                _ => JointType::Revolute { axis },
+            };
+            b = b.link(format!("b{i}"), Inertia::zero());
+            let at = Pose::from_translation(vector![0.3, 0.1, 0.2] * f64::from(i as u32 % 2));
+            b = b.joint(JointSpec::new(format!("j{i}"), kind, parent, format!("b{i}")).at(at));
+        }
+        let free = b.build(&BuildOptions::default()).unwrap();
+        let leaders = vec![("j1".to_owned(), 0.5), ("j0".to_owned(), -2.0)];
+        b.joints[3].mimic = Some(Mimic { leaders, offset: 0.25 });
+        let coupled = b.build(&BuildOptions::default()).unwrap();
+        let answer = analyze(&coupled, &AnalyzeOptions::default()).unwrap();
+        assert!(answer.certificate.exact, "{:?}", answer.warnings);
+        let mut g = DMatrix::zeros(5, 4);
+        for (row, column) in [(0, 0), (1, 1), (2, 2), (4, 3)] {
+            g[(row, column)] = 1.0;
+        }
+        (g[(3, 1)], g[(3, 0)]) = (0.5, -2.0);
+        let states = 40;
+        let mut rows = DMatrix::zeros(4 * states, 50);
+        for k in 0..states {
+            let [x, v, a] = std::array::from_fn(|_| &g * DVector::from_vec(rng.values(4, 1.5)));
+            let q = x + DVector::from_vec(vec![0.0, 0.0, 0.0, 0.25, 0.0]);
+            let y = reference_regressor(&free, q.as_slice(), v.as_slice(), a.as_slice());
+            rows.rows_mut(4 * k, 4).copy_from(&g.tr_mul(&y));
+        }
+        let found = rank(&rows, 1e-10).unwrap();
+        if found.margin() > 1e3 {
+            clear += 1;
+            assert_eq!(answer.rank, found.rank, "{found:?}");
+        }
+        // Null vectors of the answer leave the projected torques unchanged.
+        assert_eq!(answer.null_space.len(), answer.nullity);
+        let names = coupled.parameter_names();
+        for null in &answer.null_space {
+            let column = |name: &str| names.iter().position(|n| n == name).unwrap();
+            for row in rows.row_iter() {
+                let terms: Vec<f64> = null.combination.iter().map(|(n, x)| x * row[column(n)]).collect();
+                // Entries are sums of numbers as large as the largest: rounding leaves 1e-15 of it.
+                let size = terms.iter().fold(1e-2 * row.amax(), |m: f64, x| m.max(x.abs()));
+                assert!(terms.iter().sum::<f64>().abs() <= 1e-12 * size, "{null:?}");
+            }
+        }
+    }
+    assert!(clear > 6, "only {clear} of 12 have a clear gap");
+}
+
 /// Where the combinations are too many to list, null vectors say the same.
 #[test]
 fn very_long_chains_list_null_vectors() {
@@ -429,23 +515,24 @@ fn shortfall<const P: u64>(m: &Mechanism, rank: usize) {
 
 #[test]
 fn tiny_primes_fail_no_more_often_than_the_bound_says() {
-    let m = {
+    // One joint, so that the bound says something for the smallest prime too, and three.
+    for axes in [vec![Vector3::y()], vec![Vector3::z(), Vector3::y(), Vector3::y()]] {
         let mut b = MechanismBuilder::new("arm", "ground");
-        for (i, axis) in [Vector3::z(), Vector3::y(), Vector3::y()].into_iter().enumerate() {
+        for (i, axis) in axes.into_iter().enumerate() {
             let parent = if i == 0 { "ground".to_owned() } else { format!("b{}", i - 1) };
             let at = Pose::from_translation(vector![0.3, 0.1, 0.2]);
             let hinge = JointType::Revolute { axis };
             b = b.link(format!("b{i}"), Inertia::zero());
             b = b.joint(JointSpec::new(format!("j{i}"), hinge, parent, format!("b{i}")).at(at));
         }
-        b.build(&BuildOptions::default()).unwrap()
-    };
-    let answer = analyze(&m, &AnalyzeOptions::default()).unwrap();
-    let geometry = ExactGeometry::new(&m, 1e-4).to::<First>();
-    let experiment = Experiment::complete(false, Regime::Full);
-    let rank = Sampler::new(&m, &geometry, &experiment, 1).row_space(Pivot::First).rank();
-    assert_eq!(rank, answer.rank);
-    shortfall::<101>(&m, rank);
-    shortfall::<1009>(&m, rank);
-    shortfall::<10007>(&m, rank);
+        let m = b.build(&BuildOptions::default()).unwrap();
+        let answer = analyze(&m, &AnalyzeOptions::default()).unwrap();
+        let geometry = ExactGeometry::new(&m, 1e-4).to::<First>();
+        let experiment = Experiment::complete(false, Regime::Full);
+        let rank = Sampler::new(&m, &geometry, &experiment, 1).row_space(Pivot::First).rank();
+        assert_eq!(rank, answer.rank);
+        shortfall::<101>(&m, rank);
+        shortfall::<1009>(&m, rank);
+        shortfall::<10007>(&m, rank);
+    }
 }

@@ -208,7 +208,7 @@ fn couplings_that_are_no_gear_are_refused() {
     let far =
         far.replace("predecessor link='t'/><successor link='s'", "predecessor link='b'/><successor link='t'");
     let message = refusal(&coupled("continuous", &far));
-    assert!(message.contains("a coupling across several joints"), "{message}");
+    assert!(message.contains("one of its links carries the other"), "{message}");
     for (wrong, expected) in [
         ("predecessor link='x'", "its link \"x\" does not exist"),
         ("predecessor link='a'", "no joint moves the link \"a\""),
@@ -218,6 +218,23 @@ fn couplings_that_are_no_gear_are_refused() {
         let message = refusal(&coupled("continuous", "").replace("predecessor link='b'", wrong));
         assert!(message.contains(expected), "{message}");
     }
+}
+
+/// A belt runs from the ground over a hip to the shank: relative to the ground, the shank turns half as fast as the wheel.
+#[test]
+fn couplings_reach_across_several_joints() {
+    let text = "<robot name='r'><link name='a'/><link name='w'/><link name='h'/><link name='k'/>
+         <joint name='wheel' type='continuous'><parent link='a'/><child link='w'/></joint>
+         <joint name='hip' type='continuous'><parent link='a'/><child link='h'/></joint>
+         <joint name='knee' type='continuous'><origin xyz='0 0 1'/><parent link='h'/><child link='k'/></joint>
+         <coupling name='c'><predecessor link='w'/><successor link='k'/><ratio value='0.5'/></coupling></robot>";
+    let robot = build(text);
+    assert_eq!((robot.nv(), robot.velocity_names()), (2, vec!["wheel".to_owned(), "hip".to_owned()]));
+    let knee = &robot.joints()[2];
+    assert_eq!((knee.follows, robot.pieces(2).len()), (Some(0), 2));
+    let drives: Vec<_> = robot.pieces(2).iter().map(|b| (b.kind, b.drive.v, b.drive.ratio)).collect();
+    assert_eq!(drives, [(BodyKind::Massless, 0, 0.5), (BodyKind::Link, 1, -1.0)]);
+    assert_eq!(robot.bodies()[knee.body].placement, Pose::identity());
 }
 
 #[test]
@@ -358,8 +375,9 @@ fn hostile_texts_are_refused() {
     assert_eq!(refusal(&huge), "the text has 200 MB: models above 64 MB are not read");
 }
 
+/// Long chains of followers take no more time than their length; circles are refused.
 #[test]
-fn endless_chains_of_followers_are_refused() {
+fn chains_of_followers_of_any_length_are_read_and_circles_are_refused() {
     let mut text = String::from("<robot name='r'><link name='l0'/>");
     for i in 1..=20_000 {
         let _ = write!(
@@ -371,7 +389,10 @@ fn endless_chains_of_followers_are_refused() {
     }
     let last =
         "<link name='x'/><joint name='j20001' type='revolute'><parent link='l0'/><child link='x'/></joint>";
-    assert!(refusal(&format!("{text}{last}</robot>")).contains("chain without end"));
+    let hand = build(&format!("{text}{last}</robot>"));
+    assert_eq!((hand.nv(), hand.joints().len(), hand.bodies()[0].drive.ratio), (1, 20_001, 1.0));
+    let circle = last.replace("</joint>", "<mimic joint='j1'/></joint>");
+    assert!(refusal(&format!("{text}{circle}</robot>")).contains("form a circle"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Which null vectors the principles explain, each verified, and which only computation finds.
 
+use std::fmt;
+
 use super::{Contact, Graph, NullVector, Points, Principle, null_vectors};
 use crate::identifiability::base_parameters::Written;
 use crate::linalg::{Echelon, Number, Pivot};
@@ -28,6 +30,15 @@ pub struct Reason {
     /// The null vector by column.
     #[serde(skip)]
     pub vector: Vec<(usize, f64)>,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.joint {
+            Some(joint) => write!(f, "{} at joint {joint}", self.principle),
+            None => f.write_str(self.principle),
+        }
+    }
 }
 
 /// All null vectors of a mechanism, each with its reason.
@@ -119,8 +130,11 @@ impl<T: Written, H: Fn(&[T]) -> bool> Work<'_, T, H> {
             return;
         }
         let size = weight(vector);
-        let new = self.span.rank() < self.nullity && weight(&self.span.remainder(vector)) > least * size;
-        if !new || !self.span.insert(vector) {
+        if self.span.rank() == self.nullity {
+            return;
+        }
+        let left = self.span.remainder(vector);
+        if weight(&left) <= least * size || !self.span.insert(&left) {
             return;
         }
         let entries = vector.iter().enumerate().filter(|(_, x)| x.weight() > T::TOLERANCE * size);

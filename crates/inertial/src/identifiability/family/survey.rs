@@ -438,18 +438,38 @@ impl<const N: usize> Survey<N> {
         Some(out)
     }
 
+    /// Whether an equation of two places is of one body: both are joints of it, along directions of its joints.
+    fn is_of_one_body(&self, equation: &Equation) -> bool {
+        let classes = match equation.along {
+            Along::Space => Vec::new(),
+            Along::Axis(c) | Along::Across(c) => vec![c],
+            Along::Normal(a, b) => vec![a, b],
+        };
+        let bodies = self.items[equation.terms[0].0].bodies;
+        bodies.into_iter().any(|body| {
+            let on = |item: &Item| item.bodies.contains(&body);
+            let has = |class: usize| {
+                let axes = self.items.iter().filter(|i| on(i)).flat_map(|i| [i.axis, i.second]);
+                axes.flatten().any(|a| a.class == class)
+            };
+            equation.terms.iter().all(|t| on(&self.items[t.0])) && classes.iter().all(|&c| has(c))
+        })
+    }
+
     /// Families that the mechanism belongs to, the smallest first: with all relations, with fewer and fewer kinds of them, and with those
     /// of neighbouring joints only.
     pub fn families(&self) -> impl Iterator<Item = Family> + '_ {
         let near =
             |a: usize, b: usize| self.items[a].bodies.iter().any(|body| self.items[b].bodies.contains(body));
         let neighbours = move |e: &Equation| e.terms.len() > 2 || near(e.terms[0].0, e.terms[1].0);
-        let keeps: [Keep<'_>; 6] = [
+        let keeps: [Keep<'_>; 7] = [
             Box::new(|_| true),
             Box::new(|e| e.is_plain() || e.has_turn()),
             Box::new(|e| !e.has_turn()),
             Box::new(Equation::is_plain),
             Box::new(move |e| e.is_plain() && neighbours(e)),
+            // Symmetric machines have relations along axes of other bodies, which can exclude those that matter.
+            Box::new(|e| e.is_plain() && (e.terms.len() > 2 || self.is_of_one_body(e))),
             Box::new(move |e| e.is_plain() && neighbours(e) && e.terms.len() == 2),
         ];
         let mut last = usize::MAX;

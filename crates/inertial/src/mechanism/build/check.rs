@@ -25,7 +25,10 @@ pub(super) fn check_numbers(joint: &JointSpec) -> Result<()> {
     let element = format!("joint \"{}\"", joint.name);
     finite(&element, joint.line, &[d.damping, d.friction, d.armature, d.stiffness, d.rest])?;
     if let Some(mimic) = &joint.mimic {
-        finite(&element, joint.line, &[mimic.ratio, mimic.offset])?;
+        finite(&element, joint.line, &[mimic.offset])?;
+        for (_, ratio) in &mimic.leaders {
+            finite(&element, joint.line, &[*ratio])?;
+        }
     }
     if [l.lower, l.upper, l.velocity, l.effort].iter().any(|x| x.is_nan()) {
         return Err(Error::model(place(joint.line, element), "a limit is not a number"));

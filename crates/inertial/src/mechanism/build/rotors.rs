@@ -29,6 +29,13 @@ impl Build<'_> {
             if self.joints[joint].joint_type.nv() != 1 {
                 return Err(Error::model(here(), "a rotor drives a joint of one degree of freedom only"));
             }
+            if self.couplings[self.origin_of[joint]].as_ref().is_some_and(|c| c.leaders.len() > 1) {
+                return Err(Error::model(
+                    here(),
+                    "its joint follows several others: describe the rotor as a link with a joint of its own that \
+                     follows them too",
+                ));
+            }
             let path = self.paths[carrier] + origin.translation.norm();
             let carrier = &self.links[carrier];
             let (parent, placement) = (carrier.body, carrier.pose * origin);

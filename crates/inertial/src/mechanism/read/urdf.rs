@@ -186,11 +186,11 @@ fn joint(element: Element<'_>) -> Result<JointSpec> {
     })?;
     let end = |tag| element.required_child(tag)?.required_identifier("link");
     let mimic = match element.child("mimic")? {
-        Some(mimic) if joint_type != JointType::Fixed => Some(Mimic {
-            joint: mimic.required_identifier("joint")?.to_owned(),
-            ratio: mimic.number("multiplier")?.unwrap_or(1.0),
-            offset: mimic.number("offset")?.unwrap_or(0.0),
-        }),
+        Some(mimic) if joint_type != JointType::Fixed => Some(Mimic::new(
+            mimic.required_identifier("joint")?,
+            mimic.number("multiplier")?.unwrap_or(1.0),
+            mimic.number("offset")?.unwrap_or(0.0),
+        )),
         _ => None,
     };
     Ok(JointSpec {
@@ -232,11 +232,13 @@ fn dynamics(element: Element<'_>) -> Result<JointDynamics> {
 fn drop_dangling_mimics(model: &mut MechanismBuilder) {
     let names: HashSet<String> = model.joints.iter().map(|j| j.name.clone()).collect();
     for joint in &mut model.joints {
-        let Some(mimic) = joint.mimic.take_if(|m| !names.contains(&m.joint)) else { continue };
+        let mut leaders = joint.mimic.iter().flat_map(|m| &m.leaders);
+        let Some((lost, _)) = leaders.find(|(leader, _)| !names.contains(leader)) else { continue };
         model.warnings.push(format!(
-            "joint \"{}\" follows \"{}\" (mimic), which does not exist; it is taken as free",
-            joint.name, mimic.joint
+            "joint \"{}\" follows \"{lost}\" (mimic), which does not exist; it is taken as free",
+            joint.name
         ));
+        joint.mimic = None;
     }
 }
 
@@ -270,7 +272,8 @@ fn loop_joint(element: Element<'_>) -> Result<LoopSpec> {
     })
 }
 
-/// URDF+'s `<coupling>`: the successor's joint turns `ratio` times as fast as the predecessor's.
+/// URDF+'s `<coupling>`: the joints that move the successor turn, summed up, `ratio` times as fast as those that move the
+/// predecessor; joints that move both do not count.
 struct Coupling<'a> {
     element: Element<'a>,
     predecessor: &'a str,
@@ -317,11 +320,20 @@ fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<Ve
         if !coupled.insert(follower) || model.joints[follower].mimic.is_some() {
             return error(format!("link {} is coupled twice", quoted(coupling.successor)));
         }
-        let carrier = rigid_root(&model.joints, &above, &model.joints[follower].parent);
-        if carrier != rigid_root(&model.joints, &above, &model.joints[leader].parent) {
-            return Err(coupling.element.unsupported(
-                "a coupling across several joints (both links must be jointed to the same body)",
-            ));
+        let sides = [leader, follower].map(|j| joints_inward(&model.joints, &above, j));
+        let [led, following] = apart(sides);
+        // The links' motions relative to the last body that carries both are coupled.
+        if (led.as_slice(), following.as_slice()) != ([leader].as_slice(), [follower].as_slice()) {
+            if led.is_empty() || following.is_empty() {
+                return error(
+                    "one of its links carries the other: couple links of different branches".into(),
+                );
+            }
+            let name = |j: usize| model.joints[j].name.clone();
+            let others = following.iter().filter(|&&j| j != follower).map(|&j| (name(j), -1.0));
+            let leaders = led.iter().map(|&j| (name(j), coupling.ratio)).chain(others).collect();
+            model.joints[follower].mimic = Some(Mimic { leaders, offset: 0.0 });
+            continue;
         }
         let is_rotor = !carries.contains(coupling.successor);
         let leader = model.joints[leader].name.clone();
@@ -343,8 +355,7 @@ fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<Ve
                 });
             }
             _ => {
-                let mimic = Mimic { joint: leader, ratio: coupling.ratio, offset: 0.0 };
-                model.joints[follower].mimic = Some(mimic);
+                model.joints[follower].mimic = Some(Mimic::new(leader, coupling.ratio, 0.0));
             }
         }
     }
@@ -357,15 +368,20 @@ fn couple(model: &mut MechanismBuilder, couplings: &[Coupling<'_>]) -> Result<Ve
     Ok(rotor_links)
 }
 
-/// The link nearest the base that `link` is rigidly fixed to.
-fn rigid_root<'a>(joints: &'a [JointSpec], above: &HashMap<String, usize>, link: &'a str) -> &'a str {
-    let mut root = link;
-    // A cycle of fixed joints is refused later; it must not hang this walk.
-    for _ in 0..=joints.len() {
-        match above.get(root).map(|&j| &joints[j]) {
-            Some(joint) if joint.joint_type == JointType::Fixed => root = &joint.parent,
-            _ => break,
-        }
+/// A moving joint and all moving joints between it and the root, outermost first.
+fn joints_inward(joints: &[JointSpec], above: &HashMap<String, usize>, joint: usize) -> Vec<usize> {
+    let inward = |&j: &usize| above.get(&joints[j].parent).copied();
+    // A cycle of joints is refused later; it must not hang this walk.
+    let path = std::iter::successors(Some(joint), inward).take(joints.len());
+    path.filter(|&j| joints[j].joint_type != JointType::Fixed).collect()
+}
+
+/// Two ways to the root without their common part.
+fn apart(mut paths: [Vec<usize>; 2]) -> [Vec<usize>; 2] {
+    let [a, b] = &mut paths;
+    while a.last().is_some() && a.last() == b.last() {
+        a.pop();
+        b.pop();
     }
-    root
+    paths
 }

@@ -231,11 +231,8 @@ pub fn builder(rng: &mut Rng, size: usize, features: Features) -> MechanismBuild
         let mut joint = JointSpec::new(format!("joint{k}"), joint_type, parent, &name).at(rng.pose());
         let leaders: Vec<_> = out.joints.iter().filter(|j| j.joint_type.nv() == 1).collect();
         if features.mimics && joint_type.nv() == 1 && !leaders.is_empty() && rng.chance(0.3) {
-            joint.mimic = Some(Mimic {
-                joint: leaders[rng.below(leaders.len())].name.clone(),
-                ratio: rng.range(-2.0, 2.0),
-                offset: rng.range(-1.0, 1.0),
-            });
+            let leader = &leaders[rng.below(leaders.len())].name;
+            joint.mimic = Some(Mimic::new(leader, rng.range(-2.0, 2.0), rng.range(-1.0, 1.0)));
         }
         if features.armature && rng.chance(0.3) {
             joint.dynamics.armature = rng.range(0.0, 0.5);

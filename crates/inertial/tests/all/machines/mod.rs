@@ -332,7 +332,7 @@ pub fn geared_five_bar(rng: &mut Rng) -> Blueprint {
     let points = [(0.0, 0.0), (-0.3, 0.5), (0.4, 1.0), (1.1, 0.6), (0.8, 0.0)];
     let mut plan = Ring::new("geared five-bar", rng, planar(&points)).cut_blueprint(2, &[]);
     let joint = plan.builder.joints.iter_mut().find(|j| j.name == "j4").expect("the last joint");
-    joint.mimic = Some(Mimic { joint: "j0".into(), ratio: -0.7, offset: 0.0 });
+    joint.mimic = Some(Mimic::new("j0", -0.7, 0.0));
     plan
 }
 

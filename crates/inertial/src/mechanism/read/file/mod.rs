@@ -212,8 +212,7 @@ impl<'a> Reader<'a> {
                 rest: d.rest,
             };
         }
-        spec.mimic =
-            joint.mimic.as_ref().map(|m| Mimic { joint: m.joint.clone(), ratio: m.ratio, offset: m.offset });
+        spec.mimic = joint.mimic.as_ref().map(|m| mimic(m, here)).transpose()?;
         Ok(spec)
     }
 
@@ -342,6 +341,20 @@ fn joint_type(
         Kind::Spherical => JointType::Spherical,
         Kind::Floating => JointType::Floating,
     })
+}
+
+fn mimic(text: &text::Mimic, here: &Entry) -> Result<Mimic> {
+    match (&text.joint, &text.joints, text.ratio) {
+        (Some(joint), None, ratio) => Ok(Mimic::new(joint, ratio.unwrap_or(1.0), text.offset)),
+        (None, Some(joints), None) => {
+            let leaders = joints.iter().map(|l| (l.joint.clone(), l.ratio)).collect();
+            Ok(Mimic { leaders, offset: text.offset })
+        }
+        _ => {
+            let message = "it needs \"joint\" (and perhaps \"ratio\"), or \"joints\" with a ratio each";
+            Err(here.error(".joint.mimic", message))
+        }
+    }
 }
 
 fn limits(text: &text::Limits, kind: Kind, here: &Entry, field: &str) -> Result<Limits> {

@@ -119,11 +119,19 @@ pub(super) struct Dynamics {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Mimic {
+    pub joint: Option<String>,
+    pub ratio: Option<f64>,
+    #[serde(default)]
+    pub offset: f64,
+    pub joints: Option<Vec<Leader>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Leader {
     pub joint: String,
     #[serde(default = "one")]
     pub ratio: f64,
-    #[serde(default)]
-    pub offset: f64,
 }
 
 fn one() -> f64 {

@@ -1,14 +1,14 @@
 //! `<equality>`: loops, couplings and locked joints.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::super::xml::{Element, quoted};
 use super::body::Tree;
 use super::compiler::Settings;
 use super::defaults::{Defaults, Layered};
-use super::joint::{Joint, name_of};
+use super::joint::name_of;
 use super::source::Source;
-use super::{orientation, schema};
+use super::{coupling, orientation, schema};
 use crate::Result;
 use crate::mechanism::{JointType, Mimic};
 use crate::spatial::Pose;
@@ -28,19 +28,10 @@ pub(super) struct Closure {
 #[derive(Default)]
 pub(super) struct Equalities {
     pub(super) closures: Vec<Closure>,
-    /// Joints that follow another.
+    /// Joints that follow others.
     pub(super) mimics: HashMap<String, Mimic>,
     /// Joints held at a displacement from how the model is drawn.
     pub(super) locked: HashMap<String, f64>,
-}
-
-/// `y − y₀ = constant + slope (x − x₀)` between a joint and the one it follows.
-struct Coupling<'a> {
-    element: Element<'a>,
-    joint: &'a str,
-    leader: Option<&'a str>,
-    constant: f64,
-    slope: f64,
 }
 
 /// Reads the sections `<equality>`; constraints that are switched off at the start do not count.
@@ -52,7 +43,8 @@ pub(super) fn read<'a>(
     warnings: &mut Vec<String>,
 ) -> Result<Equalities> {
     let mut out = Equalities::default();
-    let mut couplings = Vec::new();
+    let tendons = coupling::fixed_tendons(source)?;
+    let mut couplings = coupling::System::new(tree);
     let mut count = 0;
     for section in source.section("equality")? {
         for element in source.children(section) {
@@ -61,7 +53,8 @@ pub(super) fn read<'a>(
                 match element.tag() {
                     "connect" => out.closures.push(connect(element, tree, count)?),
                     "weld" => out.closures.push(weld(element, tree, count)?),
-                    "joint" => couplings.push(coupling(element)?),
+                    "joint" => couplings.joints(element)?,
+                    "tendon" => couplings.tendons(element, &tendons)?,
                     tag => return Err(element.unsupported(format!("the constraint <{tag}>"))),
                 }
                 schema::check_equality(element)?;
@@ -72,7 +65,7 @@ pub(super) fn read<'a>(
             count += 1;
         }
     }
-    out.couple(&couplings, tree)?;
+    (out.mimics, out.locked) = couplings.solved();
     Ok(out)
 }
 
@@ -156,58 +149,4 @@ fn weld(element: Element<'_>, tree: &Tree<'_>, count: usize) -> Result<Closure> 
 /// The frame of one body in another's, as the model is drawn.
 fn relative(tree: &Tree<'_>, base: usize, body: usize) -> Pose<f64> {
     tree.bodies[base].world.inverse() * tree.bodies[body].world
-}
-
-fn coupling(element: Element<'_>) -> Result<Coupling<'_>> {
-    let [constant, slope, higher @ ..] =
-        Layered::alone(element).overlay("polycoef", [0.0, 1.0, 0.0, 0.0, 0.0])?;
-    let leader = element.attribute("joint2");
-    if leader.is_some() && higher.iter().any(|&c| c != 0.0) {
-        return Err(element.unsupported("a coupling of joints that is not linear (polycoef)"));
-    }
-    Ok(Coupling { element, joint: element.required("joint1")?, leader, constant, slope })
-}
-
-impl Equalities {
-    fn couple(&mut self, couplings: &[Coupling<'_>], tree: &Tree<'_>) -> Result<()> {
-        let joints: HashMap<&str, &Joint<'_>> =
-            tree.bodies.iter().flat_map(|b| &b.joints).map(|j| (j.name.as_str(), j)).collect();
-        let find = |c: &Coupling<'_>, name: &str| {
-            let joint = joints
-                .get(name)
-                .ok_or_else(|| c.element.error(format!("the joint {} does not exist", quoted(name))))?;
-            match joint.kind.nv() {
-                1 => Ok(*joint),
-                _ => Err(c.element.error(format!("the joint {} is neither hinge nor slide", quoted(name)))),
-            }
-        };
-        let mut seen = HashSet::new();
-        for c in couplings {
-            if !seen.insert(c.joint) {
-                let feature = format!("a second coupling of the joint {}", quoted(c.joint));
-                return Err(c.element.unsupported(feature));
-            }
-            let follower = find(c, c.joint)?;
-            let Some(leader) = c.leader.map(|name| find(c, name)).transpose()? else {
-                self.locked.insert(c.joint.to_owned(), c.constant);
-                continue;
-            };
-            if c.slope == 0.0 {
-                self.locked.insert(c.joint.to_owned(), c.constant);
-                continue;
-            }
-            let offset = follower.reference + c.constant - c.slope * leader.reference;
-            let mimic = Mimic { joint: leader.name.clone(), ratio: c.slope, offset };
-            self.mimics.insert(c.joint.to_owned(), mimic);
-        }
-        // What follows a locked joint is locked.
-        while let Some((c, held)) = couplings.iter().find_map(|c| {
-            let held = c.leader.and_then(|leader| self.locked.get(leader))?;
-            self.mimics.contains_key(c.joint).then_some((c, *held))
-        }) {
-            self.mimics.remove(c.joint);
-            self.locked.insert(c.joint.to_owned(), c.constant + c.slope * held);
-        }
-        Ok(())
-    }
 }

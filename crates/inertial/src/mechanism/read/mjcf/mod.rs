@@ -14,11 +14,13 @@
 //! - coordinates of hinges and slides are those of `qpos`, reference positions (`ref`) included; a ball's quaternion is
 //!   `x y z w` here and `w x y z` there; a free joint's coordinates are the body's pose in the world and its velocity is in
 //!   the body's frame, where MuJoCo has the linear part in the world's;
-//! - `connect` and `weld` close loops, `<equality><joint>` couples joints, or locks one, which then is no joint any more.
+//! - `connect` and `weld` close loops, `<equality><joint>` and `<equality><tendon>` (fixed tendons) couple joints, or lock one,
+//!   which then is no joint any more.
 
 mod assemble;
 mod body;
 mod compiler;
+mod coupling;
 mod defaults;
 mod equality;
 mod geometry;

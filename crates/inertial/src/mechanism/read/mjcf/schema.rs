@@ -143,6 +143,8 @@ const EQUALITY: &[&str] = &[
     "site2",
     "solimp",
     "solref",
+    "tendon1",
+    "tendon2",
     "torquescale",
 ];
 
