@@ -52,7 +52,7 @@ impl ModelArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = LOGS)]
 pub struct LogArgs {
-    /// Names and units of the log's columns, in TOML
+    /// Names and units of the log's columns, in TOML ('inertial columns' prints such a map)
     #[arg(long, value_name = "MAP")]
     columns: Option<String>,
     /// Cut-off of the zero-phase low-pass in Hz, 'auto' (from the spectrum of the motion) or 'off'
@@ -77,7 +77,7 @@ pub struct LogArgs {
     /// Keep every Nth sample after filtering [default: 8 per period of the cut-off]
     #[arg(long, value_name = "N", value_parser = samples, hide_short_help = true)]
     decimate: Option<usize>,
-    /// Topic of an MCAP log [default: the only one with joint states]
+    /// Topic of a ROS 2 bag [default: the only one with joint states]
     #[arg(long, value_name = "TOPIC", hide_short_help = true)]
     topic: Option<String>,
     /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain

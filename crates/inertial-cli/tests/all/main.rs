@@ -11,6 +11,7 @@ mod analyze;
 mod bad_input;
 mod bench_and_demo;
 mod check;
+mod columns;
 mod design;
 mod identify;
 mod identify_lag;
