@@ -1,6 +1,8 @@
 //! Columns of a log: what a file holds, and what each column is taken for.
 
-use inertial_data::{ColumnMap, Columns, LogRows, Need, Options as DataOptions, Recognition, Source, renamed};
+use inertial_data::{
+    ColumnMap, Columns, LogRows, Need, Options as DataOptions, Recognition, Source, renamed,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,9 +67,7 @@ pub struct Column {
 /// Lists the columns of a log; with a model, also by the names of its joints and whether anything is missing.
 pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     let map = match &options.columns {
-        Some(file) => {
-            Some(ColumnMap::parse(&context.inputs.text(file, TEXT_LIMIT).at(file)?, file.clone())?)
-        }
+        Some(file) => Some(ColumnMap::parse(&context.inputs.text(file, TEXT_LIMIT).at(file)?, file.clone())?),
         None => None,
     };
     let joints = model.map_or(Vec::new(), |m| m.mechanism.joints().iter().map(|j| j.name.clone()).collect());
@@ -80,22 +80,30 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     let mut first = None;
     if options.log != "-" && !numbers.is_empty() {
         reader.select(&numbers);
-        first = reader.next_rows()?;
+        // Text further down is not a reason to list nothing.
+        first = reader.next_rows().ok().flatten();
         reader = context.inputs.log(&options.log, &source)?;
     }
     let source = Source { raw: false, ..source };
     let (targets, missing) = if is_named || mapped {
         let reader = renamed(reader, &source)?;
-        (reader.names().to_vec(), model.and_then(|m| missing(m, &options.log, reader.names(), reader.advice())))
+        (
+            reader.names().to_vec(),
+            model.and_then(|m| missing(m, &options.log, reader.names(), reader.advice())),
+        )
     } else {
         (names.clone(), model.map(|_| "the columns have no names: fill in the map".to_owned()))
     };
     let recognition = Recognition::of(&names, &source.joints);
     let known = Recognition::of(&targets, &source.joints);
     let columns = names.iter().enumerate().map(|(k, name)| {
-        let of_map = mapped && targets[k] != *name && recognition.columns()[k].target.as_ref() != Some(&targets[k]);
+        let of_map =
+            mapped && targets[k] != *name && recognition.columns()[k].target.as_ref() != Some(&targets[k]);
         let found = &recognition.columns()[k];
-        let values = numbers.iter().position(|&n| n == k).and_then(|slot| first.as_ref().and_then(|rows| range(rows, slot)));
+        let values = numbers
+            .iter()
+            .position(|&n| n == k)
+            .and_then(|slot| first.as_ref().and_then(|rows| range(rows, slot)));
         let is_number = numbers.contains(&k);
         let target = known.columns()[k].target.clone();
         let reason = match () {
@@ -114,7 +122,10 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         }
     });
     let columns = columns.collect();
-    let map = if is_named { recognition.map() } else { guessed_map(names.len(), model) };
+    let mut map = if is_named { recognition.map() } else { guessed_map(names.len(), model) };
+    if let Some(joints) = model.and_then(|m| unknown_joints(m, &targets)) {
+        map.insert_str(0, &joints);
+    }
     Ok(Outcome { schema: SCHEMA, log: options.log.clone(), columns, map, missing })
 }
 
@@ -133,6 +144,16 @@ fn missing(model: &Model, log: &str, names: &[String], advice: Option<String>) -
     let text = error.to_string();
     let text = text.strip_prefix(&format!("{log}: ")).unwrap_or(&text).to_owned();
     Some(advice.map_or(text.clone(), |advice| format!("{text}; {advice}")))
+}
+
+/// A line to fill in where the log names joints that the model does not have.
+fn unknown_joints(model: &Model, targets: &[String]) -> Option<String> {
+    let known = |joint: &str| model.mechanism.joints().iter().any(|j| j.name == joint);
+    let positions = targets.iter().filter_map(|target| target.strip_prefix("q."));
+    let unknown: Vec<String> =
+        positions.filter(|joint| !known(joint)).map(|joint| format!("{joint:?} = \"…\"")).collect();
+    let line = format!("# joints = {{ {} }}   # name in the log = name in the model\n", unknown.join(", "));
+    (!unknown.is_empty()).then_some(line)
 }
 
 /// A map to fill in for a file without a header, by the number of its columns.

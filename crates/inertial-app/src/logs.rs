@@ -199,11 +199,26 @@ impl LogOptions {
         let mut reader = self.reader(context, Some(mechanism), name)?;
         let log = PreparedLog::watched(mechanism, &mut reader, &options, &mut |share| {
             context.progress.share(PREPARED * share);
-        })?;
+        })
+        .map_err(held_joints)?;
         for text in log.notes() {
             context.note(&Note::Log { log: name.to_owned(), text: text.clone() });
         }
         Ok(log)
+    }
+}
+
+/// Says how to go on without a joint that the log does not have.
+fn held_joints(error: inertial_data::Error) -> Error {
+    match &error {
+        inertial_data::Error::Columns { message, .. } if message.starts_with("there is no column q.") => {
+            Error::Hint {
+                reason: error.to_string(),
+                option: "lock",
+                effect: "holds joints that the log does not have",
+            }
+        }
+        _ => Error::Data(error),
     }
 }
 

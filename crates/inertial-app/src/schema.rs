@@ -21,11 +21,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
     let identified = either(&of::<follow::Outcome>(), &of::<flight::Outcome>());
     [
         ("check", "What `inertial check --json` prints: whether bodies can exist", checked),
-        (
-            "columns",
-            "What `inertial columns --json` prints: what a log holds",
-            of::<columns::Outcome>(),
-        ),
+        ("columns", "What `inertial columns --json` prints: what a log holds", of::<columns::Outcome>()),
         (
             "design",
             "What `inertial design --json` prints: a motion and what it will show",

@@ -6,6 +6,7 @@ use inertial::mechanism::{Base, RotorModel};
 use inertial_app::ModelOptions;
 use inertial_app::choice::{Choice, FilterKind};
 use inertial_app::logs::{LogOptions, parse_cutoff};
+use inertial_app::setting::Setting;
 use inertial_data::Cutoff;
 
 /// Heading of options that say how a model is taken.
@@ -39,12 +40,16 @@ pub struct ModelArgs {
     /// [default: as the model says; identify adds inertias that the data call for]
     #[arg(long, value_name = "ROTORS", value_parser = choice::<RotorModel>())]
     rotors: Option<RotorModel>,
+    /// Hold a joint at a position (rad or m): its links count as one body; for joints that a log does not have
+    #[arg(long, value_name = "JOINT=VALUE", hide_short_help = true)]
+    lock: Vec<Setting>,
 }
 
 impl ModelArgs {
     /// For the application.
     pub fn options(&self) -> ModelOptions {
-        ModelOptions { base: self.base, gravity: self.gravity, rotors: self.rotors }
+        let (base, gravity, rotors, lock) = (self.base, self.gravity, self.rotors, self.lock.clone());
+        ModelOptions { base, gravity, rotors, lock }
     }
 }
 

@@ -39,14 +39,17 @@ fn columns_are_listed_with_a_map_that_works() {
     assert_eq!(found["columns"][0]["greatest"], 14990.0);
     let text = run(&["columns", &path]);
     assert_eq!(text.status, 0);
-    for words in ["J1 position [deg]", "5 columns, 3 used", "t = { column = \"time_ms\", unit = \"ms\" }", "[columns]"] {
+    for words in
+        ["J1 position [deg]", "5 columns, 3 used", "t = { column = \"time_ms\", unit = \"ms\" }", "[columns]"]
+    {
         assert!(text.stdout.contains(words), "{words}: {}", text.stdout);
     }
     // The map that is written, with the line for currents filled in.
     let map = folder.path("map.toml");
     let map = map.to_str().unwrap();
     assert_eq!(run(&["columns", &path, "--out", map]).status, 0);
-    let filled = std::fs::read_to_string(map).unwrap().replace("# tau", "tau").replace("[1.0, 1.0]", "[0.5, 0.5]");
+    let filled =
+        std::fs::read_to_string(map).unwrap().replace("# tau", "tau").replace("[1.0, 1.0]", "[0.5, 0.5]");
     std::fs::write(map, filled).unwrap();
     let complete = run(&["columns", &path, MODEL, "--columns", map, "--json"]);
     assert_eq!(complete.status, 0, "{}{}", complete.stdout, complete.stderr);

@@ -136,9 +136,12 @@ impl ColumnMap {
                 return Err(Error::columns(Place::file(&out.file).column(target), message));
             }
             if let Entry::Full(full) = entry {
-                let numbers = |given: &Option<Numbers>| given.as_ref().map_or(Vec::new(), |n| n.all().to_vec());
+                let numbers =
+                    |given: &Option<Numbers>| given.as_ref().map_or(Vec::new(), |n| n.all().to_vec());
                 let bad = |x: &f64| !x.is_finite();
-                if numbers(&full.scale).iter().any(|x| bad(x) || *x == 0.0) || numbers(&full.offset).iter().any(bad) {
+                if numbers(&full.scale).iter().any(|x| bad(x) || *x == 0.0)
+                    || numbers(&full.offset).iter().any(bad)
+                {
                     let message = "a scale is a finite number other than zero, an offset a finite number";
                     return Err(Error::columns(Place::file(&out.file).column(target), message));
                 }
@@ -176,12 +179,16 @@ impl ColumnMap {
             for one in self.assigned(target, entry, names, &log)? {
                 let k = one.column;
                 if let Some(other) = &own[k] {
-                    let message =
-                        format!("{}: column {} is used for {} and {}", self.file, names[k], other.target, one.target);
+                    let message = format!(
+                        "{}: column {} is used for {} and {}",
+                        self.file, names[k], other.target, one.target
+                    );
                     return Err(Error::columns(log, message));
                 }
                 // A column that had the name before is another one from now on.
-                if let Some(other) = targets.iter().position(|name| *name == one.target).filter(|&other| other != k) {
+                if let Some(other) =
+                    targets.iter().position(|name| *name == one.target).filter(|&other| other != k)
+                {
                     targets[other] = format!("{} of the log", one.target);
                 }
                 targets[k].clone_from(&one.target);
@@ -197,9 +204,10 @@ impl ColumnMap {
             let group = target.split('.').next().unwrap_or_default();
             let group = group.trim_end_matches(|c: char| c.is_ascii_digit());
             let stamps = matches!(self.text.columns.get(target), Some(Entry::Stamps(_)));
-            let unit = own.as_ref().and_then(|o| o.unit).or_else(|| {
-                self.text.units.get(group).map(String::as_str).filter(|_| !stamps)
-            });
+            let unit = own
+                .as_ref()
+                .and_then(|o| o.unit)
+                .or_else(|| self.text.units.get(group).map(String::as_str).filter(|_| !stamps));
             let size = unit.map_or(Ok(1.0), |unit| self.unit(target, unit, target).map(|(_, size)| size))?;
             renaming.linear.push(own.as_ref().map_or((size, 0.0), |o| (size * o.scale, o.offset)));
         }
@@ -212,7 +220,9 @@ impl ColumnMap {
         let dotted = names.iter().filter_map(|n| n.split_once('.')).map(|(_, joint)| joint.to_owned());
         let mut joints: Vec<String> = dotted.collect();
         for entry in self.text.columns.values() {
-            if let Ok(Some(found)) = Pattern::parse(entry.column()).map(|p| p.and_then(|p| p.columns(names).ok())) {
+            if let Ok(Some(found)) =
+                Pattern::parse(entry.column()).map(|p| p.and_then(|p| p.columns(names).ok()))
+            {
                 joints.extend(found.iter().filter_map(|(part, _)| part.strip_prefix('.')).map(str::to_owned));
             }
         }
@@ -250,7 +260,9 @@ impl ColumnMap {
                 found.into_iter().map(|(part, k)| (self.renamed(&format!("{target}{part}")), k)).collect()
             }
             None if group => {
-                let message = format!("expected a pattern such as {source}_{{i}}, or {target}1, {target}2 … or {target}.JOINT");
+                let message = format!(
+                    "expected a pattern such as {source}_{{i}}, or {target}1, {target}2 … or {target}.JOINT"
+                );
                 return Err(refused(message));
             }
             None => vec![(target.to_owned(), self.column_of(source, names, log)?)],
@@ -276,7 +288,8 @@ impl ColumnMap {
 
     fn column_of(&self, source: &str, names: &[String], log: &Place) -> Result<usize> {
         names.iter().position(|name| name == source).ok_or_else(|| {
-            let message = format!("{}: there is no column {source}{}", self.file, nearest_hint(source, names));
+            let message =
+                format!("{}: there is no column {source}{}", self.file, nearest_hint(source, names));
             Error::columns(log.clone(), message)
         })
     }

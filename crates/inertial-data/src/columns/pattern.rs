@@ -82,7 +82,9 @@ impl Pattern {
                 .map(|(k, number)| {
                     let wanted = format!("{}{number}{}", self.before, self.after);
                     let found = names.iter().position(|name| *name == wanted);
-                    found.map(|column| ((k + 1).to_string(), column)).ok_or_else(|| format!("there is no column {wanted}"))
+                    found
+                        .map(|column| ((k + 1).to_string(), column))
+                        .ok_or_else(|| format!("there is no column {wanted}"))
                 })
                 .collect(),
         }
@@ -95,7 +97,9 @@ mod tests {
 
     #[test]
     fn columns_are_found_by_number_range_and_joint() {
-        let names: Vec<String> = ["t", "q_0_deg", "q_1_deg", "column_2", "column_3", "/js/elbow/position"].map(String::from).into();
+        let names: Vec<String> = ["t", "q_0_deg", "q_1_deg", "column_2", "column_3", "/js/elbow/position"]
+            .map(String::from)
+            .into();
         let found = |text: &str| Pattern::parse(text).unwrap().unwrap().columns(&names);
         let expected = |list: &[(&str, usize)]| Ok(list.iter().map(|(a, b)| ((*a).to_owned(), *b)).collect());
         assert_eq!(found("q_{i}_deg"), expected(&[("1", 1), ("2", 2)]));

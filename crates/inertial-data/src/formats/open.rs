@@ -148,7 +148,9 @@ impl Whole {
 /// Refuses a topic where there are none.
 fn no_topic(name: &str, source: &Source) -> Result<()> {
     match &source.topic {
-        Some(topic) => Err(Error::read(Place::file(name), format!("has no topic {topic}: it is no bag of ROS 2"))),
+        Some(topic) => {
+            Err(Error::read(Place::file(name), format!("has no topic {topic}: it is no bag of ROS 2")))
+        }
         None => Ok(()),
     }
 }

@@ -141,7 +141,10 @@ impl ParquetReader {
                     (record, place) = (record + 1, 0);
                 }
                 if record >= records {
-                    return Err(Error::read(Place::file(&self.file), "the file is damaged: a column is too long"));
+                    return Err(Error::read(
+                        Place::file(&self.file),
+                        "the file is damaged: a column is too long",
+                    ));
                 }
                 let there = full == 0 || self.definitions[entry] == full;
                 let x = if there { values.get(value).copied().unwrap_or(f64::NAN) } else { f64::NAN };
@@ -177,11 +180,20 @@ impl ParquetReader {
         }
     }
 
-    fn check_length(&self, is_list: bool, found: usize, expected: usize, record: usize, column: usize) -> Result<()> {
+    fn check_length(
+        &self,
+        is_list: bool,
+        found: usize,
+        expected: usize,
+        record: usize,
+        column: usize,
+    ) -> Result<()> {
         if !is_list || found == expected {
             return Ok(());
         }
-        let place = Place::file(&self.file).row(self.done + record + 1).column(self.descriptor(column).path().string());
+        let place = Place::file(&self.file)
+            .row(self.done + record + 1)
+            .column(self.descriptor(column).path().string());
         Err(Error::read(place, format!("a list of {found}, but the first row has {expected}")))
     }
 }
@@ -285,7 +297,8 @@ impl Reader for ParquetReader {
             }
             let group = self.reader.get_row_group(self.group).map_err(|e| damaged(&self.file, &e))?;
             self.left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-            let open = |leaf: &Leaf| group.get_column_reader(leaf.column).map_err(|e| damaged(&self.file, &e));
+            let open =
+                |leaf: &Leaf| group.get_column_reader(leaf.column).map_err(|e| damaged(&self.file, &e));
             self.open = self.leaves.iter().map(open).collect::<Result<_>>()?;
             self.group += 1;
         }
@@ -316,7 +329,10 @@ fn is_number(descriptor: &ColumnDescriptor) -> bool {
 }
 
 fn is_numeric(descriptor: &ColumnDescriptor) -> bool {
-    matches!(descriptor.physical_type(), Type::BOOLEAN | Type::INT32 | Type::INT64 | Type::FLOAT | Type::DOUBLE)
+    matches!(
+        descriptor.physical_type(),
+        Type::BOOLEAN | Type::INT32 | Type::INT64 | Type::FLOAT | Type::DOUBLE
+    )
 }
 
 /// Factor from a time stamp to seconds; one for other numbers.

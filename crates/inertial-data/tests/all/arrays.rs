@@ -32,7 +32,8 @@ fn arrays_hold_what_text_holds() {
     let Some(folder) = written() else { return };
     let at = |name: &str| folder.path().join(name);
     let expected = read(&at("plain.csv"), &Source::default()).unwrap();
-    let files = ["plain.npz", "packed.npz", "fortran.npz", "records.npy", "plain.mat", "packed.mat", "struct.mat"];
+    let files =
+        ["plain.npz", "packed.npz", "fortran.npz", "records.npy", "plain.mat", "packed.mat", "struct.mat"];
     for name in files {
         let log = read(&at(name), &Source::default()).unwrap();
         same(&log, &expected, str::to_owned, name);
@@ -93,10 +94,17 @@ fn arrays_hold_what_text_holds() {
 #[test]
 fn damaged_files_are_named() {
     let Some(folder) = written() else { return };
-    let files: Vec<PathBuf> =
-        ["plain.npz", "packed.npz", "records.npy", "plain.mat", "packed.mat", "struct.mat", "bag_db3/bag_db3.db3"]
-            .map(|name| folder.path().join(name))
-            .into();
+    let files: Vec<PathBuf> = [
+        "plain.npz",
+        "packed.npz",
+        "records.npy",
+        "plain.mat",
+        "packed.mat",
+        "struct.mat",
+        "bag_db3/bag_db3.db3",
+    ]
+    .map(|name| folder.path().join(name))
+    .into();
     let cut = folder.path().join("cut");
     for file in files {
         let bytes = std::fs::read(&file).unwrap();
@@ -136,7 +144,8 @@ fn folders_that_are_no_bags_are_named() {
     };
     error("is a folder, but not a bag of ROS 2");
     let list = |file: &str| {
-        let text = format!("rosbag2_bagfile_information:\n  relative_file_paths:\n    - {file}\n  version: 5\n");
+        let text =
+            format!("rosbag2_bagfile_information:\n  relative_file_paths:\n    - {file}\n  version: 5\n");
         std::fs::write(folder.path().join("metadata.yaml"), text).unwrap();
     };
     list("bag_0.db3.zstd");

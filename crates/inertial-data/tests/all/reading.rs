@@ -85,7 +85,8 @@ fn what_cannot_be_read_is_named_with_its_place() {
     ] {
         assert_eq!(failure(text), format!("log.csv: {expected}"));
     }
-    let utf16: Vec<u8> = std::iter::once(0xfeff).chain("t,q1\n0,1\n".encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let utf16: Vec<u8> =
+        std::iter::once(0xfeff).chain("t,q1\n0,1\n".encode_utf16()).flat_map(u16::to_le_bytes).collect();
     let error = CsvReader::new(&utf16[..], "x").and_then(Log::collect).unwrap_err().to_string();
     assert_eq!(error, "x: row 1: is a text in UTF-16; save it as UTF-8");
     let (names, columns) = clean(3000, 100.0);

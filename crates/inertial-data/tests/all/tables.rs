@@ -49,18 +49,26 @@ fn separators_and_decimal_commas() {
         same(&read(&other), &expected);
     }
     // The first column of pandas.DataFrame.to_csv is an index without a name.
-    let indexed: Vec<String> =
-        text.lines().enumerate().map(|(k, line)| if k == 0 { format!(",{line}") } else { format!("{k},{line}") }).collect();
+    let indexed: Vec<String> = text
+        .lines()
+        .enumerate()
+        .map(|(k, line)| if k == 0 { format!(",{line}") } else { format!("{k},{line}") })
+        .collect();
     let log = read(&indexed.join("\n"));
     assert_eq!((log.names()[0].as_str(), log.column("q1")), ("column_1", expected.column("q1")));
 }
 
 #[test]
 fn dates_are_times() {
-    let log = read("time,q1,state\n2024-05-01T12:00:00.000Z,1,ok\n2024-05-01T12:00:00.250Z,2,ok\n".replace(",ok", ",1").as_str());
+    let log = read(
+        "time,q1,state\n2024-05-01T12:00:00.000Z,1,ok\n2024-05-01T12:00:00.250Z,2,ok\n"
+            .replace(",ok", ",1")
+            .as_str(),
+    );
     let t = log.column("time").unwrap();
     assert_eq!(t[1] - t[0], 0.25);
-    let error = CsvReader::new(&b"t,q1\n0,1\n2024-13-01T00:00:00,2\n"[..], "x").and_then(Log::collect).unwrap_err();
+    let error =
+        CsvReader::new(&b"t,q1\n0,1\n2024-13-01T00:00:00,2\n"[..], "x").and_then(Log::collect).unwrap_err();
     assert_eq!(error.to_string(), "x: row 3: column t: `2024-13-01T00:00:00` is not a finite number");
 }
 
@@ -87,14 +95,24 @@ fn names_of_controllers_are_prepared_alike() {
     let (names, columns) = clean(1000, 100.0);
     let text = csv(&names, &columns);
     let plain = prepare(&arm(), &read(&text), &Options::default()).unwrap();
-    let header = |names: [&str; 7]| format!("{}\n{}", names.join(";"), text.split_once('\n').unwrap().1.replace(',', ";"));
+    let header = |names: [&str; 7]| {
+        format!("{}\n{}", names.join(";"), text.split_once('\n').unwrap().1.replace(',', ";"))
+    };
     for text in [
         header(["timestamp", "actual_q_0", "actual_q_1", "actual_q_2", "torque_0", "torque_1", "torque_2"]),
         header(["Time [s]", "q0", "q1", "q2", "tau0", "tau1", "tau2"]),
-        header(["__time", "/js/shoulder/position", "/js/elbow/position", "/js/slide/position", "/js/shoulder/effort",
-                "/js/elbow/effort", "/js/slide/effort"]),
+        header([
+            "__time",
+            "/js/shoulder/position",
+            "/js/elbow/position",
+            "/js/slide/position",
+            "/js/shoulder/effort",
+            "/js/elbow/effort",
+            "/js/slide/effort",
+        ]),
     ] {
-        let source = Source { joints: ["shoulder", "elbow", "slide"].map(String::from).into(), ..Source::default() };
+        let source =
+            Source { joints: ["shoulder", "elbow", "slide"].map(String::from).into(), ..Source::default() };
         let log = opened("log.csv", &text, &source).unwrap();
         let found = prepare(&arm(), &log, &Options::default()).unwrap();
         assert_eq!((&found.q, &found.tau), (&plain.q, &plain.tau), "{}", text.lines().next().unwrap());
@@ -128,7 +146,15 @@ fn stamps_tell_their_unit() {
 #[test]
 fn currents_say_what_they_need() {
     let (_, columns) = clean(300, 100.0);
-    let names = ["timestamp", "actual_q_0", "actual_q_1", "actual_q_2", "actual_current_0", "actual_current_1", "actual_current_2"];
+    let names = [
+        "timestamp",
+        "actual_q_0",
+        "actual_q_1",
+        "actual_q_2",
+        "actual_current_0",
+        "actual_current_1",
+        "actual_current_2",
+    ];
     let text = csv(&names.map(String::from), &columns);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.csv");
@@ -181,7 +207,8 @@ fn tables_written_in_python_are_read() {
     if python::run("write_tables.py", &[at]).is_none() {
         return;
     }
-    let read = |name: &str| Log::collect(open(&folder.path().join(name), &Source::default()).unwrap()).unwrap();
+    let read =
+        |name: &str| Log::collect(open(&folder.path().join(name), &Source::default()).unwrap()).unwrap();
     let expected = read("plain.csv");
     assert_eq!(expected.names(), ["t", "q1", "q2", "tau1", "tau2"]);
     for name in ["savetxt.txt", "german.csv", "tabs.tsv", "zero_based.csv"] {

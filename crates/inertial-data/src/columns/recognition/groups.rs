@@ -105,8 +105,11 @@ fn read(name: &str, column: usize, joints: &[String]) -> Vec<Reading> {
         format!("{}{open}{}", &name[..range.start], &name[range.end..])
     };
     let cut = words(rest);
-    if let Some((joint, range)) = joint_of_model(rest, joints).or_else(|| joint_segment(rest).filter(|_| joints.is_empty())) {
-        let outside = |(_, at): &&(String, std::ops::Range<usize>)| at.end <= range.start || at.start >= range.end;
+    if let Some((joint, range)) =
+        joint_of_model(rest, joints).or_else(|| joint_segment(rest).filter(|_| joints.is_empty()))
+    {
+        let outside =
+            |(_, at): &&(String, std::ops::Range<usize>)| at.end <= range.start || at.start >= range.end;
         let left: Vec<String> = cut.iter().filter(outside).map(|(word, _)| word.clone()).collect();
         if let Some(meaning) = meaning_of(&left) {
             let key = Key::Joint(joint.to_owned());
@@ -141,7 +144,9 @@ fn joint_of_model<'j>(name: &str, joints: &'j [String]) -> Option<(&'j str, std:
     joints
         .iter()
         .filter(|joint| !joint.is_empty())
-        .flat_map(|joint| name.match_indices(joint.as_str()).map(move |(at, _)| (joint.as_str(), at..at + joint.len())))
+        .flat_map(|joint| {
+            name.match_indices(joint.as_str()).map(move |(at, _)| (joint.as_str(), at..at + joint.len()))
+        })
         .filter(|(_, range)| alone(range.start, range.end))
         .max_by_key(|(joint, _)| joint.len())
 }
@@ -155,6 +160,7 @@ fn joint_segment(name: &str) -> Option<(&str, std::ops::Range<usize>)> {
     let joint = &name[start..split];
     let plain = joint.starts_with(char::is_alphabetic) && !joint.contains(['[', '(']);
     // `/joint_states/position` is a message, not a joint.
-    let message = ["field", "state", "states", "msg", "data", "observation"].contains(&joint) || joint.ends_with("states");
+    let message = ["field", "state", "states", "msg", "data", "observation"].contains(&joint)
+        || joint.ends_with("states");
     (quantity && plain && !message).then_some((joint, start..split))
 }

@@ -105,13 +105,19 @@ impl Recognition {
 
     fn take(&mut self, k: usize, target: &str, unit: Option<&'static str>, reason: &str) {
         // Another column of that name is not the one that is meant.
-        if let Some(other) = self.renaming.names.iter().position(|name| name == target).filter(|&other| other != k) {
+        if let Some(other) =
+            self.renaming.names.iter().position(|name| name == target).filter(|&other| other != k)
+        {
             self.renaming.names[other] = format!("{target} of the log");
         }
         target.clone_into(&mut self.renaming.names[k]);
         self.renaming.linear[k].0 = unit.and_then(units::unit).map_or(1.0, |(_, size)| size);
-        self.columns[k] =
-            RecognizedColumn { name: self.columns[k].name.clone(), target: Some(target.to_owned()), unit, reason: reason.to_owned() };
+        self.columns[k] = RecognizedColumn {
+            name: self.columns[k].name.clone(),
+            target: Some(target.to_owned()),
+            unit,
+            reason: reason.to_owned(),
+        };
     }
 
     fn recognize_time(&mut self, names: &[String]) {
@@ -149,7 +155,8 @@ impl Recognition {
             own.iter().any(|&k| quantity_of(&names[k]).is_some_and(|(symbol, _)| symbol == quantity.symbol()))
         };
         let mut style = own.iter().find_map(|&k| quantity_of(&names[k])).map(|(_, style)| style);
-        let free: Vec<usize> = (0..names.len()).filter(|k| !own.contains(k) && self.columns[*k].target.is_none()).collect();
+        let free: Vec<usize> =
+            (0..names.len()).filter(|k| !own.contains(k) && self.columns[*k].target.is_none()).collect();
         let groups = groups::find(names, &free, joints);
         for group in groups.iter().filter(|g| g.meaning.refused.is_some()) {
             for (_, k) in &group.members {
@@ -175,7 +182,9 @@ impl Recognition {
                 _ if given(quantity) => {}
                 [] => {}
                 [one, ..] if one.meaning.is_current() => self.advise_scale(one),
-                [one, other, ..] if one.weight() == other.weight() => self.advise_choice(quantity, one, other),
+                [one, other, ..] if one.weight() == other.weight() => {
+                    self.advise_choice(quantity, one, other)
+                }
                 [one, ..] => {
                     style = Some(one.style());
                     self.take_group(quantity, one);
@@ -237,12 +246,15 @@ impl Recognition {
         let symbol = quantity.symbol();
         for group in [one, other] {
             for (_, k) in &group.members {
-                self.columns[*k].reason = format!("perhaps {symbol}, but there are others like it: choose in a column map");
+                self.columns[*k].reason =
+                    format!("perhaps {symbol}, but there are others like it: choose in a column map");
             }
             self.map.push(format!("# {symbol} = {:?}", group.template));
         }
-        self.renaming.advice =
-            Some(format!("{} and {} may both be {symbol}: choose one in a column map", one.template, other.template));
+        self.renaming.advice = Some(format!(
+            "{} and {} may both be {symbol}: choose one in a column map",
+            one.template, other.template
+        ));
     }
 }
 

@@ -14,9 +14,34 @@ pub(crate) struct Time {
 
 /// Names of time, the surest first; words are joined by `_`.
 const NAMES: [&str; 28] = [
-    "time", "t", "timestamp", "time_stamp", "stamp", "header_stamp", "field_header_stamp", "rtime", "robot_time", "sim_time",
-    "ros_time", "log_time", "controller_time", "elapsed", "elapsed_time", "time_elapsed", "time_from_start", "unix_time",
-    "epoch", "seconds", "secs", "sec", "datetime", "date_time", "clock", "rosbag_timestamp", "timestamps", "times",
+    "time",
+    "t",
+    "timestamp",
+    "time_stamp",
+    "stamp",
+    "header_stamp",
+    "field_header_stamp",
+    "rtime",
+    "robot_time",
+    "sim_time",
+    "ros_time",
+    "log_time",
+    "controller_time",
+    "elapsed",
+    "elapsed_time",
+    "time_elapsed",
+    "time_from_start",
+    "unix_time",
+    "epoch",
+    "seconds",
+    "secs",
+    "sec",
+    "datetime",
+    "date_time",
+    "clock",
+    "rosbag_timestamp",
+    "timestamps",
+    "times",
 ];
 /// Endings of the two parts of a stamp.
 const PARTS: [[&str; 2]; 3] = [["sec", "nanosec"], ["secs", "nsecs"], ["sec", "nsec"]];
@@ -47,7 +72,9 @@ pub(crate) fn find(names: &[String]) -> Option<Time> {
     }
     for (column, name) in whole.iter().enumerate() {
         for [seconds, nanoseconds] in PARTS {
-            let Some(prefix) = name.strip_suffix(seconds).filter(|p| p.is_empty() || p.ends_with('_')) else { continue };
+            let Some(prefix) = name.strip_suffix(seconds).filter(|p| p.is_empty() || p.ends_with('_')) else {
+                continue;
+            };
             let partner = format!("{prefix}{nanoseconds}");
             if let Some(fine) = whole.iter().position(|other| *other == partner) {
                 return Some(Time { column, nanoseconds: Some(fine), unit: None });

@@ -46,17 +46,64 @@ impl Meaning {
     }
 }
 
-const MEASURED: &[&str] =
-    &["actual", "act", "measured", "meas", "msr", "feedback", "fb", "state", "states", "est", "observation", "real"];
+const MEASURED: &[&str] = &[
+    "actual",
+    "act",
+    "measured",
+    "meas",
+    "msr",
+    "feedback",
+    "fb",
+    "state",
+    "states",
+    "est",
+    "observation",
+    "real",
+];
 const COMMAND: &[&str] = &[
-    "target", "desired", "des", "cmd", "command", "commanded", "ref", "reference", "goal", "setpoint", "set", "sp", "action",
-    "ideal", "d", "interpolated", "planned", "ctrl",
+    "target",
+    "desired",
+    "des",
+    "cmd",
+    "command",
+    "commanded",
+    "ref",
+    "reference",
+    "goal",
+    "setpoint",
+    "set",
+    "sp",
+    "action",
+    "ideal",
+    "d",
+    "interpolated",
+    "planned",
+    "ctrl",
 ];
 const EXTERNAL: &[&str] = &["ext", "external"];
-const CARTESIAN: &[&str] = &["tcp", "tool", "ee", "cart", "cartesian", "flange", "pose", "base", "imu", "linear", "angular"];
+const CARTESIAN: &[&str] =
+    &["tcp", "tool", "ee", "cart", "cartesian", "flange", "pose", "base", "imu", "linear", "angular"];
 const OTHER: &[&str] = &[
-    "err", "error", "std", "noise", "limit", "limits", "max", "min", "analog", "temp", "temperature", "scaling", "gain", "kp",
-    "kd", "status", "mode", "robot", "supply", "raw",
+    "err",
+    "error",
+    "std",
+    "noise",
+    "limit",
+    "limits",
+    "max",
+    "min",
+    "analog",
+    "temp",
+    "temperature",
+    "scaling",
+    "gain",
+    "kp",
+    "kd",
+    "status",
+    "mode",
+    "robot",
+    "supply",
+    "raw",
 ];
 
 /// Reads the words of a name, index and joint left out; none where they name no quantity.
@@ -64,13 +111,21 @@ pub(crate) fn meaning(words: &[String]) -> Option<Meaning> {
     let has = |list: &[&str]| words.iter().any(|w| list.contains(&w.as_str()));
     let (quantity, unit, vague) = quantity(words).or_else(|| {
         // Axes of ABB and KUKA are in degrees.
-        (has(&["rax"]) || (has(&["axis"]) && has(&["act"]))).then_some((Quantity::Position, Some("deg"), false))
+        (has(&["rax"]) || (has(&["axis"]) && has(&["act"]))).then_some((
+            Quantity::Position,
+            Some("deg"),
+            false,
+        ))
     })?;
     let refused = match () {
         () if has(EXTERNAL) => Some("an external torque, without the robot's own"),
         () if has(CARTESIAN) => Some("not of a joint"),
         () if has(COMMAND) => Some("a command, not a measurement"),
-        () if quantity != Quantity::Position && has(&["axis"]) && has(&["act"]) && has(&["vel", "curr", "cur"]) => {
+        () if quantity != Quantity::Position
+            && has(&["axis"])
+            && has(&["act"])
+            && has(&["vel", "curr", "cur"]) =>
+        {
             Some("in percent of the largest value (KUKA)")
         }
         () if has(OTHER) => Some("not a measured joint quantity"),
@@ -86,14 +141,20 @@ fn quantity(words: &[String]) -> Option<(Quantity, Option<&'static str>, bool)> 
     use Quantity::{Acceleration, Position, Torque, Velocity};
     let of_word = |word: &String| {
         Some(match word.as_str() {
-            "tau" | "torque" | "torques" | "trq" | "effort" | "efforts" | "moment" | "qfrc" => (Torque, None, false),
+            "tau" | "torque" | "torques" | "trq" | "effort" | "efforts" | "moment" | "qfrc" => {
+                (Torque, None, false)
+            }
             "current" | "currents" | "curr" | "cur" => (Torque, Some("A"), false),
             "ddq" | "qdd" | "qddot" | "acc" | "acceleration" | "accelerations" | "accel" | "qacc" => {
                 (Acceleration, None, false)
             }
-            "dq" | "qd" | "qdot" | "vel" | "velocity" | "velocities" | "speed" | "qvel" => (Velocity, None, false),
+            "dq" | "qd" | "qdot" | "vel" | "velocity" | "velocities" | "speed" | "qvel" => {
+                (Velocity, None, false)
+            }
             "dtheta" | "omega" => (Velocity, None, true),
-            "q" | "pos" | "position" | "positions" | "angle" | "angles" | "qpos" | "jpos" => (Position, None, false),
+            "q" | "pos" | "position" | "positions" | "angle" | "angles" | "qpos" | "jpos" => {
+                (Position, None, false)
+            }
             "theta" => (Position, None, true),
             _ => return None,
         })
@@ -107,7 +168,9 @@ fn writer(words: &[String]) -> Option<&'static str> {
     let has = |wanted: &[&str]| wanted.iter().all(|w| words.iter().any(|own| own == w));
     let starts = |wanted: &[&str]| words.iter().zip(wanted).filter(|(a, b)| a == *b).count() == wanted.len();
     match () {
-        () if starts(&["actual", "q"]) || starts(&["actual", "qd"]) || starts(&["actual", "current"]) => Some("UR RTDE"),
+        () if starts(&["actual", "q"]) || starts(&["actual", "qd"]) || starts(&["actual", "current"]) => {
+            Some("UR RTDE")
+        }
         () if has(&["tau", "j"]) => Some("Franka"),
         () if has(&["motor", "state"]) || has(&["tau", "est"]) => Some("Unitree"),
         () if has(&["rax"]) => Some("ABB, degrees"),

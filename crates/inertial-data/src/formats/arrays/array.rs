@@ -102,13 +102,27 @@ impl Array {
             start
         } else {
             let last = (rows as u64 - 1).saturating_mul(row_step);
-            start.saturating_add(last).saturating_add((columns as u64 - 1).saturating_mul(column_step)).saturating_add(size)
+            start
+                .saturating_add(last)
+                .saturating_add((columns as u64 - 1).saturating_mul(column_step))
+                .saturating_add(size)
         };
         if end > length(source)? {
             return Err(format!("array {name}: it ends early"));
         }
         let source = Arc::clone(source);
-        Ok(Self { name: name.to_owned(), rows, columns, source, start, row_step, column_step, number, big, factor })
+        Ok(Self {
+            name: name.to_owned(),
+            rows,
+            columns,
+            source,
+            start,
+            row_step,
+            column_step,
+            number,
+            big,
+            factor,
+        })
     }
 
     /// Whether it has one dimension.

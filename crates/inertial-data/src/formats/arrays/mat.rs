@@ -72,7 +72,12 @@ impl Element {
             let (start, size) = (at + 8, u64::from(second));
             Self { kind: first, start, end: start + size, next: start + size.next_multiple_of(8) }
         } else {
-            Self { kind: first & 0xffff, start: at + 4, end: at + 4 + u64::from(first >> 16).min(4), next: at + 8 }
+            Self {
+                kind: first & 0xffff,
+                start: at + 4,
+                end: at + 4 + u64::from(first >> 16).min(4),
+                next: at + 8,
+            }
         };
         if out.end > length(file)? { Err("it ends early".to_owned()) } else { Ok(out) }
     }
@@ -109,7 +114,14 @@ fn inflated(file: &File, element: &Element, big: bool) -> Stored<File> {
 }
 
 /// Adds a variable, or the fields of a structure by `NAME.FIELD`.
-fn variable(out: &mut Content, file: &Arc<File>, element: &Element, field: &str, big: bool, depth: usize) -> Stored<()> {
+fn variable(
+    out: &mut Content,
+    file: &Arc<File>,
+    element: &Element,
+    field: &str,
+    big: bool,
+    depth: usize,
+) -> Stored<()> {
     if element.end == element.start || depth > DEEPEST {
         return Ok(());
     }
@@ -140,10 +152,12 @@ fn variable(out: &mut Content, file: &Arc<File>, element: &Element, field: &str,
             let &[rows, columns] = &sizes[..] else { return Ok(()) };
             let data = Element::read(file, label.next, big)?;
             let Some(number) = number(data.kind) else { return Ok(()) };
-            if (data.end - data.start) / number.size() as u64 != (rows as u64).saturating_mul(columns as u64) {
+            if (data.end - data.start) / number.size() as u64 != (rows as u64).saturating_mul(columns as u64)
+            {
                 return Err(format!("variable {name}: it ends early"));
             }
-            let layout = Layout { start: data.start, number, big, by_column: true, record: None, factor: 1.0 };
+            let layout =
+                Layout { start: data.start, number, big, by_column: true, record: None, factor: 1.0 };
             out.arrays.push(Array::new(&name, [rows, columns], file, layout)?);
         }
         _ => {}

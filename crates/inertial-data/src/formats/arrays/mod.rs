@@ -63,7 +63,8 @@ impl ArrayReader {
     /// Reads arrays that NumPy saved in one file.
     pub fn npz(file: File, name: impl Into<String>) -> Result<Self> {
         let name = name.into();
-        let content = npy::read_several(&Arc::new(file)).map_err(|message| damaged(&name, ".npz", &message))?;
+        let content =
+            npy::read_several(&Arc::new(file)).map_err(|message| damaged(&name, ".npz", &message))?;
         Self::new(name, content)
     }
 
@@ -80,7 +81,10 @@ impl ArrayReader {
         let of_time = arrays.iter().find(|a| TIMES.contains(&a.name.as_str()) && a.is_vector());
         let longest = arrays.iter().map(|a| a.rows.max(a.columns)).max();
         let Some(rows) = of_time.map(|a| a.rows.max(a.columns)).or(longest).filter(|&rows| rows > 0) else {
-            return Err(Error::read(Place::file(file), "holds no array of numbers with one or two dimensions"));
+            return Err(Error::read(
+                Place::file(file),
+                "holds no array of numbers with one or two dimensions",
+            ));
         };
         arrays.iter_mut().filter(|a| a.rows != rows && a.columns == rows).for_each(Array::transpose);
         arrays.retain(|a| a.rows == rows && a.columns <= MOST_COLUMNS);

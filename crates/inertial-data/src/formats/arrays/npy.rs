@@ -30,7 +30,11 @@ pub(crate) fn read_several(file: &Arc<File>) -> Stored<Content> {
     let arrays: Vec<&Entry> = entries.iter().filter(|e| e.name.ends_with(".npy")).collect();
     if arrays.is_empty() {
         let excel = entries.iter().any(|e| e.name.starts_with("xl/"));
-        let is = if excel { "is an Excel file; save it as CSV" } else { "is a ZIP file without arrays of NumPy; extract it first" };
+        let is = if excel {
+            "is an Excel file; save it as CSV"
+        } else {
+            "is a ZIP file without arrays of NumPy; extract it first"
+        };
         return Err(is.to_owned());
     }
     for entry in arrays {
@@ -144,7 +148,14 @@ impl Numbers {
         Layout { start, number, big, by_column, record: None, factor }
     }
 
-    fn array(self, name: &str, shape: [usize; 2], file: &Arc<File>, start: u64, by_column: bool) -> Stored<Array> {
+    fn array(
+        self,
+        name: &str,
+        shape: [usize; 2],
+        file: &Arc<File>,
+        start: u64,
+        by_column: bool,
+    ) -> Stored<Array> {
         Array::new(name, shape, file, self.layout(start, by_column))
     }
 }
@@ -200,7 +211,8 @@ impl Header {
             Kind::Records(fields(descr).ok_or("its header has a record that is not known")?)
         } else {
             let word = descr.trim_start_matches('\'').split('\'').next().unwrap_or_default();
-            let letters = word.trim_start_matches(['<', '>', '|']).strip_prefix('U').and_then(|n| n.parse().ok());
+            let letters =
+                word.trim_start_matches(['<', '>', '|']).strip_prefix('U').and_then(|n| n.parse().ok());
             match (Numbers::parse(word), letters) {
                 (Some(numbers), _) => Kind::Numbers(numbers),
                 (None, Some(letters)) => Kind::Texts { letters, big: word.starts_with('>') },
@@ -225,7 +237,8 @@ fn fields(text: &str) -> Option<Vec<Field>> {
     let mut out = Vec::new();
     while let Some(inner) = rest.strip_prefix('(') {
         let (name, after) = inner.trim_start().strip_prefix('\'')?.split_once('\'')?;
-        let (word, after) = after.trim_start().strip_prefix(',')?.trim_start().strip_prefix('\'')?.split_once('\'')?;
+        let (word, after) =
+            after.trim_start().strip_prefix(',')?.trim_start().strip_prefix('\'')?.split_once('\'')?;
         let after = after.trim_start();
         let (shape, after) = match after.strip_prefix(',').map(str::trim_start) {
             Some(tuple) if tuple.starts_with('(') => (shape(tuple)?, tuple.split_once(')')?.1.trim_start()),
@@ -256,7 +269,12 @@ mod tests {
         let Kind::Records(fields) = Header::parse(text).unwrap().kind else { panic!() };
         let sizes: Vec<_> = fields.iter().map(|f| (f.name.as_str(), f.size(), f.number.is_some())).collect();
         assert_eq!(sizes, [("t", 8, true), ("q", 8, true), ("s", 12, false)]);
-        for bad in ["", "{'descr': '<f8'}", "{'descr': [('t'", "{'descr': '<f8', 'fortran_order': False, 'shape': (x,)}"] {
+        for bad in [
+            "",
+            "{'descr': '<f8'}",
+            "{'descr': [('t'",
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (x,)}",
+        ] {
             assert!(Header::parse(bad).is_err(), "{bad}");
         }
     }

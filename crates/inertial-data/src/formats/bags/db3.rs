@@ -42,9 +42,11 @@ impl Messages {
             let message = format!("has joint states on {}: choose one topic", names.join(", "));
             return Err(Error::columns(Place::file(&name), message));
         }
-        let chosen: Vec<&Topic> = topics.iter().filter(|t| topic.is_none_or(|wanted| wanted == t.name)).collect();
+        let chosen: Vec<&Topic> =
+            topics.iter().filter(|t| topic.is_none_or(|wanted| wanted == t.name)).collect();
         if let Some(other) = chosen.iter().find(|t| t.encoding != "cdr") {
-            let message = format!("topic {} is encoded as \"{}\": expected \"cdr\"", other.name, other.encoding);
+            let message =
+                format!("topic {} is encoded as \"{}\": expected \"cdr\"", other.name, other.encoding);
             return Err(refused(message));
         }
         Ok(Self {

@@ -39,7 +39,9 @@ impl Files {
             return Err(refused(message.to_owned()));
         }
         if let Some(packed) = files.iter().find(|f| Path::new(f).extension().is_some_and(|e| e == "zstd")) {
-            return Err(refused(format!("{packed} is compressed: decompress it with zstd -d, or use ros2 bag convert")));
+            return Err(refused(format!(
+                "{packed} is compressed: decompress it with zstd -d, or use ros2 bag convert"
+            )));
         }
         let files: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();
         let (left, topic) = (files.into_iter(), topic.map(str::to_owned));
@@ -92,7 +94,9 @@ impl States for Files {
     }
 
     fn nothing(&self) -> Error {
-        let empty = || Error::columns(Place::file(&self.folder), "there is no message of type sensor_msgs/JointState");
+        let empty = || {
+            Error::columns(Place::file(&self.folder), "there is no message of type sensor_msgs/JointState")
+        };
         self.current.as_ref().map_or_else(empty, |current| current.nothing())
     }
 }

@@ -116,7 +116,8 @@ impl Scan {
             self.enter(database, root)?;
         }
         while let Some((page, head, cell)) = self.path.last_mut() {
-            let (kind, count) = (page[*head], usize::from(u16::from_be_bytes([page[*head + 3], page[*head + 4]])));
+            let (kind, count) =
+                (page[*head], usize::from(u16::from_be_bytes([page[*head + 3], page[*head + 4]])));
             let pointers = *head + if kind == 5 { 12 } else { 8 };
             let here = *cell;
             *cell += 1;
@@ -171,7 +172,10 @@ fn varint(bytes: &[u8]) -> Stored<(u64, &[u8])> {
 fn row(database: &Database, page: &[u8], at: usize) -> Stored<(i64, Vec<Value>)> {
     let (size, rest) = varint(page.get(at..).ok_or_else(ends)?)?;
     let (number, rest) = varint(rest)?;
-    let size = usize::try_from(size).ok().filter(|&s| s as u64 <= database.pages * database.page as u64).ok_or_else(ends)?;
+    let size = usize::try_from(size)
+        .ok()
+        .filter(|&s| s as u64 <= database.pages * database.page as u64)
+        .ok_or_else(ends)?;
     let usable = database.usable;
     let mut payload = Vec::with_capacity(size);
     if size <= usable - 35 {

@@ -75,7 +75,11 @@ pub(crate) fn parse_line(
         count += 1;
     }
     // Some writers end every row with a separator.
-    if count == slots.len() || (count == slots.len() + 1 && blank) { Ok(()) } else { Err(Fault::Cells(count)) }
+    if count == slots.len() || (count == slots.len() + 1 && blank) {
+        Ok(())
+    } else {
+        Err(Fault::Cells(count))
+    }
 }
 
 /// A cell that is a finite number and nothing else, as almost all are: it is parsed while its end is found.

@@ -77,7 +77,9 @@ fn separator(line: &[u8]) -> Separator {
         () if has(b';') => Separator::Byte(b';'),
         // Tabs after commas are for looks; commas between digits are decimal.
         () if has(b'\t') && !(has(b',') && commas_separate(&plain)) => Separator::Byte(b'\t'),
-        () if has(b',') && has(b' ') && !commas_separate(&plain) && numbers(Separator::Blanks) => Separator::Blanks,
+        () if has(b',') && has(b' ') && !commas_separate(&plain) && numbers(Separator::Blanks) => {
+            Separator::Blanks
+        }
         () if has(b',') => Separator::Byte(b','),
         () if has(b' ') => Separator::Blanks,
         () => Separator::Byte(b','),

@@ -75,7 +75,17 @@ mod tests {
         ] {
             assert_eq!(seconds(text.as_bytes()), Some(expected), "{text}");
         }
-        for text in ["", "1.5", "2024-02-30T00:00:00", "2023-02-29T00:00:00", "24:00:00", "a:b:c", "1:2", "T", "12:00:-1"] {
+        for text in [
+            "",
+            "1.5",
+            "2024-02-30T00:00:00",
+            "2023-02-29T00:00:00",
+            "24:00:00",
+            "a:b:c",
+            "1:2",
+            "T",
+            "12:00:-1",
+        ] {
             assert_eq!(seconds(text.as_bytes()), None, "{text}");
         }
     }
