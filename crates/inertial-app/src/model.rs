@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::setting::Setting;
-use crate::{Context, Inputs, Located, Result, choice, ensure_option};
+use crate::{Context, Error, Inputs, Located, Result, choice, ensure_option};
 
 /// Models are texts that people edit; the largest of the field have a few megabytes.
 const SIZE_LIMIT: u64 = 64 << 20;
@@ -34,6 +34,8 @@ pub struct ModelOptions {
     pub rotors: Option<RotorModel>,
     /// Joints that are held, each with its position (rad or m): their links count as one body.
     pub lock: Vec<Setting>,
+    /// Whether a model with warnings is refused.
+    pub strict: bool,
 }
 
 impl ModelOptions {
@@ -67,6 +69,9 @@ impl Model {
         let build = options.build_options()?;
         let label = label(name);
         let (text, mut builder) = read_text(name, inputs).at(&label)?;
+        if let Some(warning) = builder.warnings.first().filter(|_| options.strict) {
+            return Err(Error::Input(warning.clone())).at(&label);
+        }
         lock::lock(&mut builder, &options.lock)?;
         let mechanism = builder.build(&build).at(&label)?;
         Ok(Self { label, text, builder, options: build, lock: options.lock.clone(), mechanism })
@@ -76,7 +81,7 @@ impl Model {
     pub fn like(&self, name: &str, context: &Context<'_>) -> Result<Self> {
         let BuildOptions { base, gravity, rotors } = self.options;
         let (gravity, lock) = (gravity.map(Into::into), self.lock.clone());
-        Self::load(name, &ModelOptions { base, gravity, rotors, lock }, context.inputs)
+        Self::load(name, &ModelOptions { base, gravity, rotors, lock, strict: false }, context.inputs)
     }
 
     /// Builds a model from a text that stands alone.

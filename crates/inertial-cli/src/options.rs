@@ -43,13 +43,16 @@ pub struct ModelArgs {
     /// Hold a joint at a position (rad or m): its links count as one body; for joints that a log does not have
     #[arg(long, value_name = "JOINT=VALUE", hide_short_help = true)]
     lock: Vec<Setting>,
+    /// Refuse models that are read with warnings
+    #[arg(long, hide_short_help = true)]
+    strict: bool,
 }
 
 impl ModelArgs {
     /// For the application.
     pub fn options(&self) -> ModelOptions {
         let (base, gravity, rotors, lock) = (self.base, self.gravity, self.rotors, self.lock.clone());
-        ModelOptions { base, gravity, rotors, lock }
+        ModelOptions { base, gravity, rotors, lock, strict: self.strict }
     }
 }
 

@@ -17,6 +17,7 @@ class ModelOptions(TypedDict, total=False):
     gravity: Sequence[float]
     rotors: Literal["none", "symmetric", "general"]
     lock: Mapping[str, float]
+    strict: bool
 
 
 class LogOptions(TypedDict, total=False):

@@ -138,15 +138,12 @@ impl Recognition {
         if found.unit.is_none() {
             self.renaming.stamps = Some(found.column);
         }
-        match found.unit {
-            Some(unit) => {
-                self.map.push(format!("t = {{ column = {name:?}, unit = {unit:?} }}"));
-                self.renaming.notes.push(format!("t: taken from {name} ({unit})"));
-            }
-            None => {
-                self.map.push(format!("t = {name:?}"));
-                self.renaming.notes.push(format!("t: taken from {name}"));
-            }
+        if let Some(unit) = found.unit {
+            self.map.push(format!("t = {{ column = {name:?}, unit = {unit:?} }}"));
+            self.renaming.notes.push(format!("t: taken from {name} ({unit})"));
+        } else {
+            self.map.push(format!("t = {name:?}"));
+            self.renaming.notes.push(format!("t: taken from {name}"));
         }
     }
 
@@ -183,7 +180,7 @@ impl Recognition {
                 [] => {}
                 [one, ..] if one.meaning.is_current() => self.advise_scale(one),
                 [one, other, ..] if one.weight() == other.weight() => {
-                    self.advise_choice(quantity, one, other)
+                    self.advise_choice(quantity, one, other);
                 }
                 [one, ..] => {
                     style = Some(one.style());
