@@ -144,7 +144,7 @@ struct Data {
 
 impl Data {
     fn read(mechanism: &Mechanism, path: &str, own: &Options, context: &Context<'_>) -> Result<Self> {
-        let log = Log::collect(own.log.reader(context, path)?)?;
+        let log = Log::collect(own.log.reader(context, Some(mechanism), path)?)?;
         let given: Vec<usize> = (0..6).filter(|&k| log.column(MOMENTUM[k]).is_some()).collect();
         if let Some(missing) = (3..6).find(|k| !given.contains(k)) {
             bail!(

@@ -177,10 +177,7 @@ const BLOCK: usize = 8192;
 impl Columns {
     fn open(log: &Log, source: &Source) -> Result<Box<dyn Reader>> {
         let reader = Self { log: log.clone(), selected: (0..log.names().len()).collect(), next: 0 };
-        Ok(match &source.map {
-            Some(map) => Box::new(map.apply(reader)?),
-            None => Box::new(reader),
-        })
+        Ok(inertial_data::renamed(Box::new(reader), source)?)
     }
 }
 

@@ -18,11 +18,13 @@
 //! | [`flight`] | What are the parameters of a free-flying robot, given its momentum? |
 //! | [`follow`] | What are the parameters, while a stream grows? |
 //! | [`fleet`] | What do robots of one type have in common? |
+//! | [`columns`] | What does a log hold, and what is each column taken for? |
 //! | [`validate`] | How well does a model predict what was measured? |
 
 pub mod analyze;
 pub mod check;
 pub mod choice;
+pub mod columns;
 pub mod curves;
 pub mod design;
 #[cfg(not(target_family = "wasm"))]

@@ -45,7 +45,7 @@ pub struct LogOptions {
     pub decimate: Option<usize>,
     /// Name of the input with names and units of the log's columns, in TOML.
     pub columns: Option<String>,
-    /// Topic of an MCAP log; by default the only one with joint states.
+    /// Topic of a ROS 2 bag; by default the only one with joint states.
     pub topic: Option<String>,
     /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain.
     pub slow: f64,
@@ -162,12 +162,17 @@ impl LogOptions {
     /// Prepares a log whole, for callers that want its samples. Notes are among them.
     pub fn prepare(&self, context: &Context<'_>, mechanism: &Mechanism, name: &str) -> Result<Prepared> {
         self.check()?;
-        let mut reader = self.reader(context, name)?;
+        let mut reader = self.reader(context, Some(mechanism), name)?;
         Ok(PreparedLog::new(mechanism, reader.as_mut(), &self.options(&[]))?.whole()?)
     }
 
-    /// Opens a log of any format, with the column map.
-    pub(crate) fn reader(&self, context: &Context<'_>, name: &str) -> Result<Box<dyn Reader>> {
+    /// Opens a log of any format, with the column map; other columns are recognized by the names of the mechanism's joints too.
+    pub(crate) fn reader(
+        &self,
+        context: &Context<'_>,
+        mechanism: Option<&Mechanism>,
+        name: &str,
+    ) -> Result<Box<dyn Reader>> {
         let map = match &self.columns {
             Some(file) => {
                 let text = context.inputs.text(file, TEXT_LIMIT).at(file)?;
@@ -175,7 +180,8 @@ impl LogOptions {
             }
             None => None,
         };
-        context.inputs.log(name, &Source { map, topic: self.topic.clone() })
+        let joints = mechanism.map_or(Vec::new(), |m| m.joints().iter().map(|j| j.name.clone()).collect());
+        context.inputs.log(name, &Source { map, joints, topic: self.topic.clone(), raw: false })
     }
 
     /// Prepares a log with further columns, to be read in parts: memory does not depend on the log's length. Notes say what was
@@ -190,14 +196,29 @@ impl LogOptions {
     ) -> Result<PreparedLog> {
         self.check()?;
         let options = Options { torques, ..self.options(extra) };
-        let mut reader = self.reader(context, name)?;
+        let mut reader = self.reader(context, Some(mechanism), name)?;
         let log = PreparedLog::watched(mechanism, &mut reader, &options, &mut |share| {
             context.progress.share(PREPARED * share);
-        })?;
+        })
+        .map_err(held_joints)?;
         for text in log.notes() {
             context.note(&Note::Log { log: name.to_owned(), text: text.clone() });
         }
         Ok(log)
+    }
+}
+
+/// Says how to go on without a joint that the log does not have.
+fn held_joints(error: inertial_data::Error) -> Error {
+    match &error {
+        inertial_data::Error::Columns { message, .. } if message.starts_with("there is no column q.") => {
+            Error::Hint {
+                reason: error.to_string(),
+                option: "lock",
+                effect: "holds joints that the log does not have",
+            }
+        }
+        _ => Error::Data(error),
     }
 }
 

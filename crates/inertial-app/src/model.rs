@@ -1,5 +1,7 @@
 //! Models: their text, what it describes, and the mechanism built from it.
 
+mod lock;
+
 use std::cell::Cell;
 
 use inertial::dynamics::ClosedMechanism;
@@ -10,7 +12,8 @@ use nalgebra::Vector3;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Context, Inputs, Located, Result, choice, ensure_option};
+use crate::setting::Setting;
+use crate::{Context, Error, Inputs, Located, Result, choice, ensure_option};
 
 /// Models are texts that people edit; the largest of the field have a few megabytes.
 const SIZE_LIMIT: u64 = 64 << 20;
@@ -29,6 +32,10 @@ pub struct ModelOptions {
     #[serde(with = "choice::optional")]
     #[schemars(with = "Option<choice::Words<RotorModel>>")]
     pub rotors: Option<RotorModel>,
+    /// Joints that are held, each with its position (rad or m): their links count as one body.
+    pub lock: Vec<Setting>,
+    /// Whether a model with warnings is refused.
+    pub strict: bool,
 }
 
 impl ModelOptions {
@@ -50,6 +57,8 @@ pub struct Model {
     pub builder: MechanismBuilder,
     /// Choices with which the mechanism was built.
     pub options: BuildOptions,
+    /// Joints that are held at a position, against the text.
+    pub lock: Vec<Setting>,
     /// The mechanism.
     pub mechanism: Mechanism,
 }
@@ -59,22 +68,27 @@ impl Model {
     pub fn load(name: &str, options: &ModelOptions, inputs: &dyn Inputs) -> Result<Self> {
         let build = options.build_options()?;
         let label = label(name);
-        let (text, builder) = read_text(name, inputs).at(&label)?;
+        let (text, mut builder) = read_text(name, inputs).at(&label)?;
+        if let Some(warning) = builder.warnings.first().filter(|_| options.strict) {
+            return Err(Error::Input(warning.clone())).at(&label);
+        }
+        lock::lock(&mut builder, &options.lock)?;
         let mechanism = builder.build(&build).at(&label)?;
-        Ok(Self { label, text, builder, options: build, mechanism })
+        Ok(Self { label, text, builder, options: build, lock: options.lock.clone(), mechanism })
     }
 
     /// Loads another model with the same choices.
     pub fn like(&self, name: &str, context: &Context<'_>) -> Result<Self> {
         let BuildOptions { base, gravity, rotors } = self.options;
-        Self::load(name, &ModelOptions { base, gravity: gravity.map(Into::into), rotors }, context.inputs)
+        let (gravity, lock) = (gravity.map(Into::into), self.lock.clone());
+        Self::load(name, &ModelOptions { base, gravity, rotors, lock, strict: false }, context.inputs)
     }
 
     /// Builds a model from a text that stands alone.
     pub fn from_text(label: &str, text: String, options: BuildOptions) -> Result<Self> {
         let builder = read::model(&text, &read::no_includes).at(label)?;
         let mechanism = builder.build(&options).at(label)?;
-        Ok(Self { label: label.to_owned(), text, builder, options, mechanism })
+        Ok(Self { label: label.to_owned(), text, builder, options, lock: Vec::new(), mechanism })
     }
 
     /// Builds the mechanism with another base.

@@ -83,7 +83,11 @@ impl Recording {
         if equations.has_base_wrench() {
             further.extend(AXES.map(|axis| format!("wrench.{axis}")));
         }
-        let names = if path == "-" { Vec::new() } else { options.reader(context, path)?.names().to_vec() };
+        let names = if path == "-" {
+            Vec::new()
+        } else {
+            options.reader(context, Some(mechanism), path)?.names().to_vec()
+        };
         let contacts = contacts(mechanism, &names, &mut further).at(path)?;
         let joints = if measured == Some(Measured::BaseWrench) { Need::Optional } else { Need::Required };
         let log = match equations.closed() {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::{check, design, fleet, flight, follow, simulate, validate};
+use crate::{check, columns, design, fleet, flight, follow, simulate, validate};
 
 /// Schemas by name.
 pub fn schemas() -> Vec<(&'static str, Value)> {
@@ -21,6 +21,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
     let identified = either(&of::<follow::Outcome>(), &of::<flight::Outcome>());
     [
         ("check", "What `inertial check --json` prints: whether bodies can exist", checked),
+        ("columns", "What `inertial columns --json` prints: what a log holds", of::<columns::Outcome>()),
         (
             "design",
             "What `inertial design --json` prints: a motion and what it will show",

@@ -1,12 +1,12 @@
-//! Numbers for columns of a log.
+//! Numbers for columns of a log and for joints.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A number for a column or a group of columns: `tau.elbow=0.1`, `base.w=8e-5`.
+/// A number for a column, a group of columns or a joint: `tau.elbow=0.1`, `base.w=8e-5`, `finger=0.02`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
-    /// The column or group.
+    /// The column, group or joint.
     pub column: String,
     /// Its value.
     pub value: f64,
@@ -16,7 +16,7 @@ impl std::str::FromStr for Setting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("expected COLUMN=NUMBER like dq=5e-5, not '{text}'");
+        let expected = || format!("expected NAME=NUMBER like dq=5e-5, not '{text}'");
         let (column, value) = text.split_once('=').ok_or_else(expected)?;
         let value: f64 = value.trim().parse().map_err(|_| expected())?;
         if column.trim().is_empty() || !value.is_finite() {

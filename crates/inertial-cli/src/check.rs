@@ -105,6 +105,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
 fn judge(name: &str, args: &Args, shell: &Shell) -> Result<(Model, Outcome)> {
     let options = Options { all: args.all, tolerance: args.tolerance };
     let model = Model::load(name, &args.model.options(), &Disk)?;
+    for warning in &model.builder.warnings {
+        shell.say(&format!("{}: {warning}", model.label));
+    }
     let outcome = check(&model, &options)?;
     let mut files = OutputFiles::default();
     if let Some(out) = &args.out {

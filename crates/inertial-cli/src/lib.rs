@@ -4,6 +4,7 @@ mod analyze;
 mod bar;
 mod bench;
 mod check;
+mod columns;
 mod demo;
 mod design;
 mod identify;
@@ -35,6 +36,7 @@ Examples:
   inertial simulate robot.urdf motion.csv  what would the sensors read during that motion?
   inertial identify robot.urdf log.csv     what are the parameters, given this log?
   inertial validate robot.urdf log.csv     how well does the model predict this log?
+  inertial columns log.csv robot.urdf      what does the log hold, and what is each column?
   inertial serve                           use it in the browser, on this machine
   inertial bench builtin:quadruped         how fast is each kernel on this machine?
 
@@ -59,6 +61,7 @@ enum Command {
     Simulate(Box<simulate::Args>),
     Identify(Box<identify::Args>),
     Validate(validate::Args),
+    Columns(columns::Args),
     Serve(serve::Args),
     Bench(bench::Args),
     Demo(demo::Args),
@@ -109,6 +112,7 @@ fn run(command: Command, shell: &Shell) -> Result<Answer> {
         Command::Simulate(args) => simulate::run(&args, shell),
         Command::Identify(args) => identify::run(&args, shell),
         Command::Validate(args) => validate::run(&args, shell),
+        Command::Columns(args) => columns::run(&args, shell),
         Command::Serve(args) => serve::run(&args, shell),
         Command::Bench(args) => bench::run(&args, shell),
         Command::Demo(args) => demo::run(&args, shell),

@@ -6,6 +6,7 @@ use inertial::mechanism::{Base, RotorModel};
 use inertial_app::ModelOptions;
 use inertial_app::choice::{Choice, FilterKind};
 use inertial_app::logs::{LogOptions, parse_cutoff};
+use inertial_app::setting::Setting;
 use inertial_data::Cutoff;
 
 /// Heading of options that say how a model is taken.
@@ -39,12 +40,19 @@ pub struct ModelArgs {
     /// [default: as the model says; identify adds inertias that the data call for]
     #[arg(long, value_name = "ROTORS", value_parser = choice::<RotorModel>())]
     rotors: Option<RotorModel>,
+    /// Hold a joint at a position (rad or m): its links count as one body; for joints that a log does not have
+    #[arg(long, value_name = "JOINT=VALUE", hide_short_help = true)]
+    lock: Vec<Setting>,
+    /// Refuse models that are read with warnings
+    #[arg(long, hide_short_help = true)]
+    strict: bool,
 }
 
 impl ModelArgs {
     /// For the application.
     pub fn options(&self) -> ModelOptions {
-        ModelOptions { base: self.base, gravity: self.gravity, rotors: self.rotors }
+        let (base, gravity, rotors, lock) = (self.base, self.gravity, self.rotors, self.lock.clone());
+        ModelOptions { base, gravity, rotors, lock, strict: self.strict }
     }
 }
 
@@ -52,7 +60,7 @@ impl ModelArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = LOGS)]
 pub struct LogArgs {
-    /// Names and units of the log's columns, in TOML
+    /// Names and units of the log's columns, in TOML ('inertial columns' prints such a map)
     #[arg(long, value_name = "MAP")]
     columns: Option<String>,
     /// Cut-off of the zero-phase low-pass in Hz, 'auto' (from the spectrum of the motion) or 'off'
@@ -77,7 +85,7 @@ pub struct LogArgs {
     /// Keep every Nth sample after filtering [default: 8 per period of the cut-off]
     #[arg(long, value_name = "N", value_parser = samples, hide_short_help = true)]
     decimate: Option<usize>,
-    /// Topic of an MCAP log [default: the only one with joint states]
+    /// Topic of a ROS 2 bag [default: the only one with joint states]
     #[arg(long, value_name = "TOPIC", hide_short_help = true)]
     topic: Option<String>,
     /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain

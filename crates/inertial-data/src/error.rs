@@ -125,6 +125,18 @@ pub enum Error {
 /// Results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
+impl Error {
+    /// Adds what to do about columns that do not match.
+    pub(crate) fn advised(self, advice: Option<String>) -> Self {
+        match (self, advice) {
+            (Self::Columns { place, message }, Some(advice)) => {
+                Self::Columns { place, message: format!("{message}; {advice}") }
+            }
+            (other, _) => other,
+        }
+    }
+}
+
 macro_rules! shorthand {
     ($($name:ident $variant:ident),*) => {
         impl Error {

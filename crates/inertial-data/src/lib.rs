@@ -17,7 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! 1. [`open`] detects the format of a file (CSV, CSV.gz, Parquet, MCAP) and returns a [`Reader`] of its rows. A [`ColumnMap`]
+//! 1. [`open`] detects the format of a file (text tables, Parquet, `.npz`, `.mat`, bags of ROS 2) and returns a [`Reader`] of its rows. A [`ColumnMap`]
 //!    renames and scales columns where the log has other names or units.
 //! 2. [`Columns`] assigns the columns to the coordinates of a mechanism.
 //! 3. [`PreparedLog`] resamples them on a uniform time grid, filters all signals alike and differentiates what was not measured. It
@@ -36,14 +36,17 @@ mod log;
 mod prepare;
 
 pub use columns::assignment::Columns;
-pub use columns::map::{ColumnMap, Mapped};
+pub use columns::map::ColumnMap;
+pub use columns::mapped::Mapped;
+pub use columns::recognition::{Recognition, RecognizedColumn};
 pub use error::{Error, Place, Result, nearest_hint, plain_io};
 pub use filter::butterworth::LowPass;
 pub use filter::savitzky_golay::SavitzkyGolay;
 pub use filter::spectrum::motion_bandwidth;
+pub use formats::arrays::ArrayReader;
+pub use formats::bags::BagReader;
 pub use formats::csv::CsvReader;
-pub use formats::mcap::McapReader;
-pub use formats::open::{Source, open, open_as};
+pub use formats::open::{Source, open, open_as, renamed};
 pub use formats::parquet::ParquetReader;
 pub use formats::reader::{LogRows, Reader};
 pub use formats::write_parquet::write_parquet;

@@ -15,6 +15,13 @@ pub fn check_writable(model: &Model) -> Result<()> {
         );
         return Err(Error::option("out", reason));
     }
+    if !model.lock.is_empty() {
+        let reason = format!(
+            "{}: a model with locked joints is not written, since the file keeps their links apart: take the values from the result",
+            model.label
+        );
+        return Err(Error::option("out", reason));
+    }
     Ok(())
 }
 

@@ -29,10 +29,11 @@ Examples:
 Other options (--help lists them all): payloads (--payload), drive gains (--gains), free-flying
 robots (--measured momentum), streams (--follow), summaries (--summary-out).";
 
-const DETAILS: &str = r#"LOG is CSV, CSV.gz, Parquet or MCAP (sensor_msgs/JointState), recognised by its content, or -
-for standard input. Columns: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where
-measured, dq.JOINT and ddq.JOINT; --columns MAP gives other names and units. Logs may be longer
-than memory. A file ending in .summary, written by --summary-out, replaces its logs.
+const DETAILS: &str = r#"LOG is a text table (CSV, tabs, semicolons, spaces; also .gz), Parquet, .npz, .npy, .mat, a ROS 2
+bag (MCAP, .db3 or a folder; sensor_msgs/JointState), recognised by its content, or - for standard
+input. Columns: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where measured, dq.JOINT and
+ddq.JOINT. Other names are recognised ('inertial columns LOG MODEL' says how), and --columns MAP
+gives names and units. Logs may be longer than memory. A file ending in .summary, written by --summary-out, replaces its logs.
 
 --estimator consistent (default) estimates physically consistent bodies: weighted least squares
 over positive semidefinite pseudo-inertias, with friction and rotor inertias not negative and a

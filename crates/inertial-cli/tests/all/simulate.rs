@@ -361,7 +361,7 @@ fn bad_input_is_one_line() {
             vec![two.into(), good.clone(), "--noise".into(), "tua=1".into()],
             "there is no column tua for the noise",
         ),
-        (vec![two.into(), good.clone(), "--noise".into(), "tau".into()], "expected COLUMN=NUMBER"),
+        (vec![two.into(), good.clone(), "--noise".into(), "tau".into()], "expected NAME=NUMBER"),
         (vec![two.into(), good.clone(), "--measured".into(), "momentum".into()], "needs a robot that flies"),
         (vec![two.into(), folder.path("none.csv").to_str().unwrap().into()], "none.csv"),
         (vec!["builtin:four-bar".into(), file("e.csv", "t,q.j1\n0,4\n")], "j1 is at 4, above its limit 3.1"),

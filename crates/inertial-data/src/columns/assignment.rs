@@ -33,8 +33,8 @@ pub struct Columns {
 }
 
 /// Naming style of joint columns.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Style {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
     /// `q.elbow`.
     Named,
     /// `q3`.
@@ -180,7 +180,7 @@ fn required_torques(
 }
 
 /// The quantity and style of a joint's column; none for others.
-fn quantity_of(name: &str) -> Option<(&'static str, Style)> {
+pub(crate) fn quantity_of(name: &str) -> Option<(&'static str, Style)> {
     QUANTITIES.into_iter().find_map(|quantity| {
         let rest = name.strip_prefix(quantity)?;
         if rest.starts_with('.') {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::columns::mapped::{Mapped, Renaming};
+use crate::columns::pattern::Pattern;
 use crate::columns::units::{self, Dimension, dimensions};
 use crate::error::nearest_hint;
-use crate::formats::reader::{LogRows, Reader};
-use crate::log::check_names;
+use crate::formats::reader::Reader;
 use crate::{Error, Place, Result};
 
 /// Says which column of a log is which of the contract, in which unit.
@@ -55,13 +56,15 @@ struct MapText {
 #[serde(untagged)]
 enum Entry {
     Name(String),
+    /// Seconds and nanoseconds of the time.
+    Stamps([String; 2]),
     Full(FullEntry),
 }
 
 impl Entry {
     fn column(&self) -> &str {
         match self {
-            Self::Name(name) => name,
+            Self::Name(name) | Self::Stamps([name, _]) => name,
             Self::Full(full) => &full.column,
         }
     }
@@ -72,8 +75,42 @@ impl Entry {
 struct FullEntry {
     column: String,
     unit: Option<String>,
-    scale: Option<f64>,
-    offset: Option<f64>,
+    scale: Option<Numbers>,
+    offset: Option<Numbers>,
+}
+
+/// One number, or one for each column of a pattern.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Numbers {
+    One(f64),
+    Each(Vec<f64>),
+}
+
+impl Numbers {
+    fn all(&self) -> &[f64] {
+        match self {
+            Self::One(number) => std::slice::from_ref(number),
+            Self::Each(numbers) => numbers,
+        }
+    }
+
+    /// The number of a column; none where the list is shorter.
+    fn get(&self, k: usize) -> Option<f64> {
+        match self {
+            Self::One(number) => Some(*number),
+            Self::Each(numbers) => numbers.get(k).copied(),
+        }
+    }
+}
+
+/// A column of a log with its name and unit in the contract.
+struct Assigned<'m> {
+    target: String,
+    column: usize,
+    unit: Option<&'m str>,
+    scale: f64,
+    offset: f64,
 }
 
 impl ColumnMap {
@@ -99,9 +136,12 @@ impl ColumnMap {
                 return Err(Error::columns(Place::file(&out.file).column(target), message));
             }
             if let Entry::Full(full) = entry {
-                let bad =
-                    |x: Option<f64>, zero: bool| x.is_some_and(|x| !x.is_finite() || (zero && x == 0.0));
-                if bad(full.scale, true) || bad(full.offset, false) {
+                let numbers =
+                    |given: &Option<Numbers>| given.as_ref().map_or(Vec::new(), |n| n.all().to_vec());
+                let bad = |x: &f64| !x.is_finite();
+                if numbers(&full.scale).iter().any(|x| bad(x) || *x == 0.0)
+                    || numbers(&full.offset).iter().any(bad)
+                {
                     let message = "a scale is a finite number other than zero, an offset a finite number";
                     return Err(Error::columns(Place::file(&out.file).column(target), message));
                 }
@@ -133,52 +173,125 @@ impl ColumnMap {
         let log = Place::file(reader.file());
         let names = reader.names();
         let mut targets: Vec<String> = names.iter().map(|name| self.renamed(name)).collect();
-        for alias in self.text.joints.keys() {
-            if !names.iter().any(|name| name.split_once('.').is_some_and(|(_, joint)| joint == alias)) {
-                let joints: Vec<String> = names
-                    .iter()
-                    .filter_map(|n| n.split_once('.'))
-                    .map(|(_, joint)| joint.to_owned())
-                    .collect();
-                let hint = nearest_hint(alias, &joints);
-                let message = format!("{}: no column belongs to the joint {alias}{hint}", self.file);
-                return Err(Error::columns(log, message));
-            }
-        }
-        let mut scales = vec![None; names.len()];
+        let mut own: Vec<Option<Assigned<'_>>> = names.iter().map(|_| None).collect();
+        let mut renaming = Renaming::default();
         for (target, entry) in &self.text.columns {
-            let source = entry.column();
-            let full = if let Entry::Full(full) = entry { Some(full) } else { None };
-            let Some(k) = names.iter().position(|name| name == source) else {
-                let message =
-                    format!("{}: there is no column {source}{}", self.file, nearest_hint(source, names));
-                return Err(Error::columns(log, message));
-            };
-            if let Some((other, _)) =
-                self.text.columns.iter().take_while(|(t, _)| *t != target).find(|(_, e)| e.column() == source)
-            {
-                let message = format!("{}: column {source} is used for {other} and {target}", self.file);
-                return Err(Error::columns(log, message));
+            for one in self.assigned(target, entry, names, &log)? {
+                let k = one.column;
+                if let Some(other) = &own[k] {
+                    let message = format!(
+                        "{}: column {} is used for {} and {}",
+                        self.file, names[k], other.target, one.target
+                    );
+                    return Err(Error::columns(log, message));
+                }
+                // A column that had the name before is another one from now on.
+                if let Some(other) =
+                    targets.iter().position(|name| *name == one.target).filter(|&other| other != k)
+                {
+                    targets[other] = format!("{} of the log", one.target);
+                }
+                targets[k].clone_from(&one.target);
+                own[k] = Some(one);
             }
-            // A column that had the name before is another one from now on.
-            if let Some(other) = targets.iter().position(|name| name == target).filter(|&other| other != k) {
-                targets[other] = format!("{target} of the log");
+            if let Entry::Stamps([seconds, nanoseconds]) = entry {
+                let pair = [self.column_of(seconds, names, &log)?, self.column_of(nanoseconds, names, &log)?];
+                renaming.nanoseconds = Some(pair);
             }
-            targets[k].clone_from(target);
-            scales[k] = full;
         }
-        check_names(&log, &targets)?;
-        let mut linear = Vec::with_capacity(names.len());
-        for (target, full) in targets.iter().zip(scales) {
+        self.check_joints(names, &log)?;
+        for (target, own) in targets.iter().zip(&own) {
             let group = target.split('.').next().unwrap_or_default();
             let group = group.trim_end_matches(|c: char| c.is_ascii_digit());
-            let unit = full.and_then(|f| f.unit.as_ref()).or_else(|| self.text.units.get(group));
+            let stamps = matches!(self.text.columns.get(target), Some(Entry::Stamps(_)));
+            let unit = own
+                .as_ref()
+                .and_then(|o| o.unit)
+                .or_else(|| self.text.units.get(group).map(String::as_str).filter(|_| !stamps));
             let size = unit.map_or(Ok(1.0), |unit| self.unit(target, unit, target).map(|(_, size)| size))?;
-            let scale = full.and_then(|f| f.scale).unwrap_or(1.0);
-            linear.push((size * scale, full.and_then(|f| f.offset).unwrap_or(0.0)));
+            renaming.linear.push(own.as_ref().map_or((size, 0.0), |o| (size * o.scale, o.offset)));
         }
-        let selected = (0..targets.len()).collect();
-        Ok(Mapped { reader, names: targets, linear, selected })
+        renaming.names = targets;
+        Mapped::new(reader, renaming).checked()
+    }
+
+    /// Refuses names of joints that the log does not have.
+    fn check_joints(&self, names: &[String], log: &Place) -> Result<()> {
+        let dotted = names.iter().filter_map(|n| n.split_once('.')).map(|(_, joint)| joint.to_owned());
+        let mut joints: Vec<String> = dotted.collect();
+        for entry in self.text.columns.values() {
+            if let Ok(Some(found)) =
+                Pattern::parse(entry.column()).map(|p| p.and_then(|p| p.columns(names).ok()))
+            {
+                joints.extend(found.iter().filter_map(|(part, _)| part.strip_prefix('.')).map(str::to_owned));
+            }
+        }
+        match self.text.joints.keys().find(|alias| !joints.contains(alias)) {
+            Some(alias) => {
+                let hint = nearest_hint(alias, &joints);
+                let message = format!("{}: no column belongs to the joint {alias}{hint}", self.file);
+                Err(Error::columns(log.clone(), message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Columns that an entry of the map stands for.
+    fn assigned<'m>(
+        &'m self,
+        target: &str,
+        entry: &'m Entry,
+        names: &[String],
+        log: &Place,
+    ) -> Result<Vec<Assigned<'m>>> {
+        let refused = |message: String| Error::columns(Place::file(&self.file).column(target), message);
+        let source = entry.column();
+        let group = matches!(target, "q" | "dq" | "ddq" | "tau");
+        let found = match Pattern::parse(source).map_err(refused)? {
+            Some(_) if !group => {
+                return Err(refused("a pattern is for one of q, dq, ddq and tau".to_owned()));
+            }
+            Some(pattern) => {
+                let found = pattern.columns(names).map_err(refused)?;
+                if found.is_empty() {
+                    let hint = nearest_hint(source, names);
+                    return Err(refused(format!("no column of the log matches {source}{hint}")));
+                }
+                found.into_iter().map(|(part, k)| (self.renamed(&format!("{target}{part}")), k)).collect()
+            }
+            None if group => {
+                let message = format!(
+                    "expected a pattern such as {source}_{{i}}, or {target}1, {target}2 … or {target}.JOINT"
+                );
+                return Err(refused(message));
+            }
+            None => vec![(target.to_owned(), self.column_of(source, names, log)?)],
+        };
+        let full = if let Entry::Full(full) = entry { Some(full) } else { None };
+        let number = |given: Option<&Numbers>, k: usize, default: f64| match given {
+            None => Ok(default),
+            Some(numbers) => numbers.get(k).ok_or_else(|| {
+                refused(format!("{} numbers for {} columns", numbers.all().len(), found.len()))
+            }),
+        };
+        let each = found.iter().enumerate().map(|(k, (target, column))| {
+            Ok(Assigned {
+                target: target.clone(),
+                column: *column,
+                unit: full.and_then(|f| f.unit.as_deref()),
+                scale: number(full.and_then(|f| f.scale.as_ref()), k, 1.0)?,
+                offset: number(full.and_then(|f| f.offset.as_ref()), k, 0.0)?,
+            })
+        });
+        each.collect()
+    }
+
+    fn column_of(&self, source: &str, names: &[String], log: &Place) -> Result<usize> {
+        names.iter().position(|name| name == source).ok_or_else(|| {
+            let message =
+                format!("{}: there is no column {source}{}", self.file, nearest_hint(source, names));
+            Error::columns(log.clone(), message)
+        })
     }
 
     /// A column's name with the model's name of its joint.
@@ -189,44 +302,5 @@ impl ColumnMap {
             }
             _ => name.to_owned(),
         }
-    }
-}
-
-/// A log with the names and units of the contract.
-pub struct Mapped<R> {
-    reader: R,
-    names: Vec<String>,
-    /// Factor and offset of every column.
-    linear: Vec<(f64, f64)>,
-    selected: Vec<usize>,
-}
-
-impl<R: Reader> Reader for Mapped<R> {
-    fn file(&self) -> &str {
-        self.reader.file()
-    }
-
-    fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    fn select(&mut self, columns: &[usize]) {
-        self.selected = columns.to_vec();
-        self.reader.select(columns);
-    }
-
-    fn next_rows(&mut self) -> Result<Option<LogRows>> {
-        let Some(mut rows) = self.reader.next_rows()? else { return Ok(None) };
-        for (slot, &column) in self.selected.iter().enumerate() {
-            let (factor, offset) = self.linear[column];
-            if (factor, offset) != (1.0, 0.0) {
-                rows.values[slot..].iter_mut().step_by(rows.width).for_each(|x| *x = factor * *x + offset);
-            }
-        }
-        Ok(Some(rows))
-    }
-
-    fn share(&self) -> Option<f64> {
-        self.reader.share()
     }
 }

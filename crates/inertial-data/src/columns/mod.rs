@@ -3,4 +3,7 @@
 pub(crate) mod assignment;
 pub(crate) mod layout;
 pub(crate) mod map;
+pub(crate) mod mapped;
+pub(crate) mod pattern;
+pub(crate) mod recognition;
 pub(crate) mod units;

@@ -88,6 +88,11 @@ pub(crate) fn unit(name: &str) -> Option<(Dimension, f64)> {
     UNITS.iter().find(|(known, ..)| *known == plain).map(|&(_, dimension, size)| (dimension, size))
 }
 
+/// The unit of a name in its usual spelling.
+pub(crate) fn spelling(name: &str) -> Option<&'static str> {
+    UNITS.iter().find(|(known, ..)| *known == name).map(|&(known, ..)| known)
+}
+
 /// Dimensions that a named column may have; none where the name is not known.
 pub(crate) fn dimensions(column: &str) -> &'static [Dimension] {
     let (group, part) =

@@ -1,4 +1,4 @@
-//! CSV logs, plain or compressed. The text is read in chunks and parsed by all threads: memory stays constant however long
+//! Text tables (CSV and the like), plain or compressed. The text is read in chunks and parsed by all threads: memory stays constant however long
 //! the log is.
 
 use std::fs::File;
@@ -9,11 +9,15 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use crate::formats::read_ahead::ReadAhead;
 use crate::formats::reader::{LogRows, Reader};
+use crate::formats::text::cells::{Fault, Separator, cells, number, parse_line};
+use crate::formats::text::dialect;
 use crate::log::check_names;
 use crate::{Error, Log, Place, Result, plain_io};
 
 /// The first bytes of every gzip stream.
 pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Some editors start a text in UTF-8 with this.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// Text read at once, and parsed by all threads together.
 const CHUNK: usize = 1 << 20;
 /// Text that one thread parses at once.
@@ -21,7 +25,8 @@ const PIECE: usize = 1 << 16;
 /// No header or row is longer: what has no line break within this is no CSV.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// Reads a CSV log piece by piece.
+/// Reads a text table piece by piece: cells separated by commas, semicolons, tabs or spaces, with decimal points or commas.
+/// Lines that start with `#` are comments. Columns of a file without a header are called `column_1`, `column_2` and so on.
 ///
 /// Rows are handed out as soon as the stream gives them, so a stream that grows can be followed.
 ///
@@ -37,7 +42,10 @@ const LONGEST_LINE: usize = 16 << 20;
 /// ```
 pub struct CsvReader<'a> {
     file: String,
+    separator: Separator,
     header: Vec<String>,
+    /// Whether the file names its columns.
+    named: bool,
     /// Place in the rows of each column of the file.
     slots: Vec<Option<usize>>,
     width: usize,
@@ -95,7 +103,9 @@ impl<'a> CsvReader<'a> {
     fn start(stream: Box<dyn Read + Send + 'a>, file: String) -> Result<Self> {
         let mut out = Self {
             file,
+            separator: Separator::Byte(b','),
             header: Vec::new(),
+            named: true,
             slots: Vec::new(),
             width: 0,
             stream,
@@ -105,27 +115,53 @@ impl<'a> CsvReader<'a> {
             left: LogRows::default(),
             taken: 0,
         };
-        // Blank lines before the header are no header.
-        let end = loop {
-            match out.text.iter().position(|&b| b == b'\n') {
-                Some(end) if blank(&out.text[..end]) => {
-                    out.text.drain(..=end);
-                    out.line += 1;
-                }
-                Some(end) => break end,
-                None if out.ended => break out.text.len(),
-                None => out.fill()?,
-            }
-        };
-        if blank(&out.text[..end]) {
-            return Err(Error::read(Place::file(out.file), "is empty; expected a header such as t,q1,tau1"));
-        }
-        out.header = header_of(&out.file, out.line, &out.text[..end])?;
+        let (first, comment) = out.skip_to_table()?;
+        let head = dialect::head(&first, comment.as_deref())
+            .map_err(|message| Error::read(Place::file(&out.file).row(out.line), message))?;
+        (out.separator, out.header, out.named) = (head.separator, head.names, head.named);
         check_names(&Place::file(&out.file), &out.header)?;
-        out.text.drain(..(end + 1).min(out.text.len()));
-        out.line += 1;
+        if !head.is_row {
+            out.drop_line();
+        }
         out.select(&(0..out.header.len()).collect::<Vec<_>>());
         Ok(out)
+    }
+
+    /// Passes blank lines and comments. Gives the line that is next, and the comment before it without its mark.
+    fn skip_to_table(&mut self) -> Result<(Vec<u8>, Option<Vec<u8>>)> {
+        let mut comment = None;
+        loop {
+            let end = match memchr::memchr(b'\n', &self.text) {
+                Some(end) => end,
+                None if self.ended => self.text.len(),
+                None => {
+                    self.fill()?;
+                    continue;
+                }
+            };
+            if self.text.starts_with(BYTE_ORDER_MARK) {
+                self.text.drain(..BYTE_ORDER_MARK.len());
+                continue;
+            }
+            let line = &self.text[..end];
+            match line.trim_ascii() {
+                [] if self.ended && end == self.text.len() => {
+                    let message = "is empty; expected a header such as t,q1,tau1";
+                    return Err(Error::read(Place::file(&self.file), message));
+                }
+                [] => {}
+                [b'#' | b'%', text @ ..] => comment = Some(text.trim_ascii().to_vec()),
+                _ => return Ok((line.to_vec(), comment)),
+            }
+            self.drop_line();
+        }
+    }
+
+    /// Forgets the first line of the text.
+    fn drop_line(&mut self) {
+        let end = memchr::memchr(b'\n', &self.text).map_or(self.text.len(), |end| end + 1);
+        self.text.drain(..end);
+        self.line += 1;
     }
 
     /// Up to `limit` further rows of the columns selected; none at the end. An empty cell is a gap (NaN).
@@ -184,6 +220,17 @@ impl Reader for CsvReader<'_> {
         &self.header
     }
 
+    fn is_named(&self) -> bool {
+        self.named
+    }
+
+    /// By the first row, where it was read with the header.
+    fn is_number(&self, column: usize) -> bool {
+        let Some(end) = memchr::memchr(b'\n', &self.text) else { return true };
+        let row = cells(&self.text[..end], self.separator);
+        row.get(column).is_none_or(|cell| number(cell).is_some())
+    }
+
     fn select(&mut self, columns: &[usize]) {
         self.slots = vec![None; self.header.len()];
         columns.iter().enumerate().for_each(|(slot, &c)| self.slots[c] = Some(slot));
@@ -217,7 +264,7 @@ impl CsvReader<'_> {
     fn parse(&mut self, end: usize) -> Result<LogRows> {
         let pieces: Vec<Piece> = pieces(&self.text[..end])
             .into_par_iter()
-            .map(|text| parse_piece(text, &self.slots, self.width))
+            .map(|text| parse_piece(text, self.separator, &self.slots, self.width))
             .collect();
         let mut rows = LogRows { width: self.width, ..LogRows::default() };
         rows.values.reserve_exact(pieces.iter().map(|p| p.rows.values.len()).sum());
@@ -240,13 +287,6 @@ struct Piece {
     lines: usize,
     /// Fault in line number `lines`.
     fault: Option<Fault>,
-}
-
-enum Fault {
-    /// Cells found.
-    Cells(usize),
-    /// Column, and what stands there.
-    Number(usize, String),
 }
 
 impl Fault {
@@ -277,7 +317,7 @@ fn pieces(mut text: &[u8]) -> Vec<&[u8]> {
     out
 }
 
-fn parse_piece(text: &[u8], slots: &[Option<usize>], width: usize) -> Piece {
+fn parse_piece(text: &[u8], separator: Separator, slots: &[Option<usize>], width: usize) -> Piece {
     let mut piece = Piece { rows: LogRows { width, ..LogRows::default() }, lines: 0, fault: None };
     // Ten characters per number are typical; more only make the vector grow.
     piece.rows.values.reserve(text.len() / 10);
@@ -286,10 +326,10 @@ fn parse_piece(text: &[u8], slots: &[Option<usize>], width: usize) -> Piece {
     for end in memchr::memchr_iter(b'\n', text).chain([text.len()]) {
         let line = &text[start..end];
         start = end + 1;
-        if !blank(line) {
+        if !blank(line) && line[0] != b'#' {
             let first = piece.rows.values.len();
             piece.rows.values.resize(first + width, f64::NAN);
-            if let Err(fault) = parse_line(line, slots, &mut piece.rows.values[first..]) {
+            if let Err(fault) = parse_line(line, separator, slots, &mut piece.rows.values[first..]) {
                 piece.fault = Some(fault);
                 return piece;
             }
@@ -302,106 +342,6 @@ fn parse_piece(text: &[u8], slots: &[Option<usize>], width: usize) -> Piece {
 
 fn blank(line: &[u8]) -> bool {
     line.iter().all(u8::is_ascii_whitespace)
-}
-
-fn parse_line(line: &[u8], slots: &[Option<usize>], row: &mut [f64]) -> std::result::Result<(), Fault> {
-    let mut count = 0;
-    let mut rest = Some(line.strip_suffix(b"\r").unwrap_or(line));
-    while let Some(text) = rest {
-        let slot = slots.get(count).copied().flatten();
-        if let Some((slot, (value, after))) = slot.zip(plain(text)) {
-            row[slot] = value;
-            rest = after;
-        } else {
-            let (cell, after) = cell(text);
-            if let Some(slot) = slot {
-                row[slot] = number(cell).ok_or_else(|| {
-                    Fault::Number(count, String::from_utf8_lossy(cell).chars().take(40).collect())
-                })?;
-            }
-            rest = after;
-        }
-        count += 1;
-    }
-    if count == slots.len() { Ok(()) } else { Err(Fault::Cells(count)) }
-}
-
-/// A cell that is a finite number and nothing else, as almost all are: it is parsed while its end is found.
-#[inline]
-fn plain(text: &[u8]) -> Option<(f64, Option<&[u8]>)> {
-    let (value, used) = fast_float2::parse_partial::<f64, _>(text).ok().filter(|(x, _)| x.is_finite())?;
-    match text.get(used) {
-        None => Some((value, None)),
-        Some(b',') => Some((value, Some(&text[used + 1..]))),
-        Some(_) => None,
-    }
-}
-
-/// The first cell of a line, without quotes and spaces around it, and what is left of the line.
-#[inline]
-fn cell(text: &[u8]) -> (&[u8], Option<&[u8]>) {
-    // Only a cell that starts with a quote is quoted; the comma that ends it stands after the closing quote.
-    let from = match text.trim_ascii_start() {
-        [b'"', inner @ ..] => {
-            text.len() - inner.len() + inner.iter().position(|&b| b == b'"').map_or(inner.len(), |k| k + 1)
-        }
-        _ => 0,
-    };
-    let (cell, after) = match memchr::memchr(b',', &text[from..]) {
-        Some(k) => (&text[..from + k], Some(&text[from + k + 1..])),
-        None => (text, None),
-    };
-    let cell = cell.trim_ascii();
-    (cell.strip_prefix(b"\"").and_then(|c| c.strip_suffix(b"\"")).map_or(cell, <[u8]>::trim_ascii), after)
-}
-
-/// A finite number, or NaN for a gap.
-fn number(cell: &[u8]) -> Option<f64> {
-    if cell.is_empty() {
-        return Some(f64::NAN);
-    }
-    let value: f64 = std::str::from_utf8(cell).ok()?.parse().ok()?;
-    (!value.is_infinite()).then_some(value)
-}
-
-/// Returns the message about a first line that is no header.
-fn no_header(line: &[u8]) -> Option<&'static str> {
-    let line = line.trim_ascii_end();
-    let has = |b: u8| line.contains(&b);
-    match () {
-        () if line.starts_with(b"#") => Some("begins with a comment; expected a header such as t,q1,tau1"),
-        () if has(b'\r') => Some("lines end with carriage returns alone; expected line feeds"),
-        () if has(b',') => None,
-        () if has(b';') => Some("fields are separated by semicolons; expected commas"),
-        () if has(b'\t') => Some("fields are separated by tabs; expected commas"),
-        () if has(b' ') => Some("fields are separated by spaces; expected commas"),
-        () => None,
-    }
-}
-
-fn header_of(file: &str, line: usize, text: &[u8]) -> Result<Vec<String>> {
-    let place = || Place::file(file).row(line);
-    if let Some(message) = no_header(text) {
-        return Err(Error::read(place(), message));
-    }
-    let mut header = Vec::new();
-    let mut rest = Some(text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text));
-    while let Some(text) = rest {
-        let (name, after) = cell(text);
-        let column = header.len() + 1;
-        let name = std::str::from_utf8(name)
-            .map_err(|_| Error::read(place(), format!("the name of column {column} is not UTF-8")))?
-            .trim();
-        if name.is_empty() {
-            return Err(Error::read(place(), format!("column {column} has no name")));
-        }
-        header.push(name.to_owned());
-        rest = after;
-    }
-    if header.iter().all(|name| name.parse::<f64>().is_ok()) {
-        return Err(Error::read(place(), "there is no header; expected one such as t,q1,tau1"));
-    }
-    Ok(header)
 }
 
 fn read_error(file: &str, error: &std::io::Error) -> Error {

@@ -1,11 +1,13 @@
-//! File formats of logs: CSV, Parquet, MCAP; reading and writing.
+//! File formats of logs: text tables, Parquet, arrays of NumPy and MATLAB, bags of ROS 2; reading and writing.
 
+pub(crate) mod arrays;
+pub(crate) mod bags;
 pub(crate) mod csv;
-pub(crate) mod joint_state;
+pub(crate) mod kinds;
 pub(crate) mod log_reader;
-pub(crate) mod mcap;
 pub(crate) mod open;
 pub(crate) mod parquet;
 pub(crate) mod read_ahead;
 pub(crate) mod reader;
+pub(crate) mod text;
 pub(crate) mod write_parquet;

@@ -8,8 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clean::spool::temporary;
 use crate::columns::map::ColumnMap;
+use crate::columns::recognition::Recognition;
+use crate::formats::arrays::{ArrayReader, mat, npy};
+use crate::formats::bags::{self, BagReader, mcap};
 use crate::formats::csv::CsvReader;
-use crate::formats::mcap::{self, McapReader};
+use crate::formats::kinds;
 use crate::formats::parquet::{self, ParquetReader};
 use crate::formats::reader::{LogRows, Reader};
 use crate::{Error, Place, Result, plain_io};
@@ -19,63 +22,137 @@ use crate::{Error, Place, Result, plain_io};
 pub struct Source {
     /// Other names and units than those of the contract.
     pub map: Option<ColumnMap>,
-    /// Topic of an MCAP file; the only one with joint states where absent.
+    /// Names of the model's joints, by which columns are recognized; empty where there is no model.
+    pub joints: Vec<String>,
+    /// Topic of a bag; the only one with joint states where absent.
     pub topic: Option<String>,
+    /// Whether columns keep the names and units of the file.
+    pub raw: bool,
 }
 
-/// Opens a log: CSV, CSV.gz, Parquet or MCAP, recognized by the content. `-` is standard input.
+/// Opens a log: a text table (also compressed with gzip), Parquet, `.npz`, `.npy`, `.mat`, MCAP, `.db3` or a folder of rosbag2,
+/// recognized by the content. `-` is standard input.
 pub fn open(path: &Path, source: &Source) -> Result<Box<dyn Reader>> {
     if path == Path::new("-") {
-        let reader = from_pipe(std::io::stdin(), "standard input".to_owned(), source)?;
-        return mapped(reader, source);
+        let name = "standard input".to_owned();
+        let mut start = Vec::new();
+        std::io::stdin().take(8).read_to_end(&mut start).map_err(|e| unreadable(&name, &e))?;
+        let reader = from_pipe(start, std::io::stdin(), name, source)?;
+        return renamed(reader, source);
     }
     open_as(path, path.display().to_string(), source)
 }
 
 /// Opens a file of any format that messages call by another name, such as a copy of a file of a store.
 pub fn open_as(path: &Path, name: String, source: &Source) -> Result<Box<dyn Reader>> {
+    if path.is_dir() {
+        return renamed(Box::new(BagReader::folder(path, source.topic.as_deref())?), source);
+    }
     let file = File::open(path)
         .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
-    mapped(from_file(file, name, source)?, source)
+    renamed(from_file(file, name, source)?, source)
 }
 
-/// The reader with the column map, where there is one.
-fn mapped(reader: Box<dyn Reader>, source: &Source) -> Result<Box<dyn Reader>> {
-    Ok(match &source.map {
+/// The reader with the names and units of the contract: by the column map where there is one, then by [`Recognition`].
+pub fn renamed(reader: Box<dyn Reader>, source: &Source) -> Result<Box<dyn Reader>> {
+    if source.raw {
+        return Ok(reader);
+    }
+    let reader: Box<dyn Reader> = match &source.map {
         Some(map) => Box::new(map.apply(reader)?),
-        None => reader,
-    })
+        None if reader.is_named() => reader,
+        None => {
+            let count = reader.names().len();
+            let message = format!(
+                "there is no header: a column map can name the {count} columns, for example t = \"column_1\" and \
+                 q = \"column_{{2..7}}\" under [columns]"
+            );
+            return Err(Error::read(Place::file(reader.file()).row(1), message));
+        }
+    };
+    let recognition = Recognition::of(reader.names(), &source.joints);
+    if recognition.is_trivial() && recognition.advice().is_none() {
+        return Ok(reader);
+    }
+    Ok(Box::new(recognition.apply(reader)))
 }
 
 fn from_file(mut file: File, name: String, source: &Source) -> Result<Box<dyn Reader>> {
     let mut start = Vec::new();
     file.by_ref().take(8).read_to_end(&mut start).map_err(|e| unreadable(&name, &e))?;
-    if start.starts_with(&parquet::MAGIC) {
-        return Ok(Box::new(ParquetReader::new(file, name)?));
-    }
     // What cannot be rewound is a pipe that has a name.
-    match file.seek(SeekFrom::Start(0)) {
-        Ok(_) => {
-            let (read, size) = (Arc::<AtomicU64>::default(), file.metadata().map_or(0, |m| m.len()));
-            let counted = Counted { file, read: Arc::clone(&read) };
-            let reader = from_stream(&start, counted, name, source)?;
-            Ok(Box::new(OfFile { reader, read, size }))
+    let Ok(_) = file.seek(SeekFrom::Start(0)) else { return from_pipe(start, file, name, source) };
+    if let Some(kind) = Whole::of(&start) {
+        return kind.reader(file, name, source);
+    }
+    let (read, size) = (Arc::<AtomicU64>::default(), file.metadata().map_or(0, |m| m.len()));
+    let counted = Counted { file, read: Arc::clone(&read) };
+    let reader = from_stream(&start, counted, name, source)?;
+    Ok(Box::new(OfFile { reader, read, size }))
+}
+
+/// Formats that are not read from start to end: a pipe goes to a temporary file first.
+fn from_pipe(
+    start: Vec<u8>,
+    pipe: impl Read + Send + 'static,
+    name: String,
+    source: &Source,
+) -> Result<Box<dyn Reader>> {
+    let kind = Whole::of(&start);
+    let first = start.clone();
+    let mut whole = Cursor::new(start).chain(pipe);
+    if let Some(kind) = kind {
+        let mut copy = temporary()?;
+        std::io::copy(&mut whole, &mut copy).map_err(|e| unreadable(&name, &e))?;
+        return kind.reader(copy, name, source);
+    }
+    from_stream(&first, whole, name, source)
+}
+
+/// Formats of files that are read at any place.
+#[derive(Clone, Copy)]
+enum Whole {
+    Parquet,
+    Npy,
+    Npz,
+    Mat,
+    Db3,
+}
+
+impl Whole {
+    fn of(start: &[u8]) -> Option<Self> {
+        let kinds: [(&[u8], Self); 5] = [
+            (&parquet::MAGIC, Self::Parquet),
+            (&npy::MAGIC, Self::Npy),
+            (b"PK\x03\x04", Self::Npz),
+            (&mat::MAGIC, Self::Mat),
+            (&bags::SQLITE, Self::Db3),
+        ];
+        kinds.into_iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, kind)| kind)
+    }
+
+    fn reader(self, file: File, name: String, source: &Source) -> Result<Box<dyn Reader>> {
+        if let Self::Db3 = self {
+            return Ok(Box::new(BagReader::db3(file, name, source.topic.as_deref())?));
         }
-        Err(_) => from_stream(&start, Cursor::new(start.clone()).chain(file), name, source),
+        no_topic(&name, source)?;
+        Ok(match self {
+            Self::Parquet => Box::new(ParquetReader::new(file, name)?),
+            Self::Npy => Box::new(ArrayReader::npy(file, name)?),
+            Self::Npz => Box::new(ArrayReader::npz(file, name)?),
+            Self::Mat | Self::Db3 => Box::new(ArrayReader::mat(file, name)?),
+        })
     }
 }
 
-/// Parquet is read from its end: a pipe goes to a temporary file first.
-fn from_pipe(mut pipe: impl Read + Send + 'static, name: String, source: &Source) -> Result<Box<dyn Reader>> {
-    let mut start = Vec::new();
-    pipe.by_ref().take(8).read_to_end(&mut start).map_err(|e| unreadable(&name, &e))?;
-    let mut whole = Cursor::new(start.clone()).chain(pipe);
-    if start.starts_with(&parquet::MAGIC) {
-        let mut copy = temporary()?;
-        std::io::copy(&mut whole, &mut copy).map_err(|e| unreadable(&name, &e))?;
-        return Ok(Box::new(ParquetReader::new(copy, name)?));
+/// Refuses a topic where there are none.
+fn no_topic(name: &str, source: &Source) -> Result<()> {
+    match &source.topic {
+        Some(topic) => {
+            Err(Error::read(Place::file(name), format!("has no topic {topic}: it is no bag of ROS 2")))
+        }
+        None => Ok(()),
     }
-    from_stream(&start, whole, name, source)
 }
 
 fn from_stream(
@@ -85,12 +162,12 @@ fn from_stream(
     source: &Source,
 ) -> Result<Box<dyn Reader>> {
     if start.starts_with(&mcap::MAGIC) {
-        return Ok(Box::new(McapReader::new(stream, name, source.topic.as_deref())?));
+        return Ok(Box::new(BagReader::mcap(stream, name, source.topic.as_deref())?));
     }
-    if let Some(topic) = &source.topic {
-        let message = format!("has no topic {topic}: it is no MCAP file");
-        return Err(Error::read(Place::file(name), message));
+    if let Some(advice) = kinds::advice(start) {
+        return Err(Error::read(Place::file(name), advice));
     }
+    no_topic(&name, source)?;
     Ok(Box::new(CsvReader::ahead(stream, name)?))
 }
 
@@ -122,6 +199,14 @@ impl Reader for OfFile {
 
     fn names(&self) -> &[String] {
         self.reader.names()
+    }
+
+    fn is_named(&self) -> bool {
+        self.reader.is_named()
+    }
+
+    fn is_number(&self, column: usize) -> bool {
+        self.reader.is_number(column)
     }
 
     fn select(&mut self, columns: &[usize]) {

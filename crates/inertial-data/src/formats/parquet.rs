@@ -18,12 +18,19 @@ pub(crate) const MAGIC: [u8; 4] = *b"PAR1";
 /// Rows read at once.
 const BLOCK: usize = 8192;
 
-/// Reads a Parquet log: numbers of any width, times as numbers or as time stamps.
+/// Reads a Parquet log: numbers of any width, times as numbers or as time stamps, lists of numbers as columns `NAME_0`, `NAME_1` …
 pub struct ParquetReader {
     file: String,
     reader: SerializedFileReader<File>,
     names: Vec<String>,
+    /// Column of the file of each name, and the place in its list.
+    places: Vec<(usize, usize)>,
+    /// Numbers of each column of the file per row.
+    widths: Vec<usize>,
+    /// The columns selected.
     columns: Vec<usize>,
+    /// Columns of the file that are read, each with the slots of its numbers in the rows.
+    leaves: Vec<Leaf>,
     /// Row groups begun.
     group: usize,
     /// Columns of the row group, and its rows that are left.
@@ -31,9 +38,17 @@ pub struct ParquetReader {
     left: usize,
     /// Records handed out.
     done: usize,
-    /// Definition levels and values of one column.
-    levels: Vec<i16>,
+    /// Levels and values of one column.
+    definitions: Vec<i16>,
+    repetitions: Vec<i16>,
     numbers: Numbers,
+}
+
+/// A column of the file that is read.
+struct Leaf {
+    column: usize,
+    /// Slot in the rows, and place in the list.
+    slots: Vec<(usize, usize)>,
 }
 
 /// Values as they are stored.
@@ -44,6 +59,7 @@ struct Numbers {
     longs: Vec<i64>,
     floats: Vec<f32>,
     doubles: Vec<f64>,
+    converted: Vec<f64>,
 }
 
 impl ParquetReader {
@@ -52,11 +68,41 @@ impl ParquetReader {
         let name = name.into();
         let reader = SerializedFileReader::new(file).map_err(|e| damaged(&name, &e))?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
-        let names: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
+        let (mut names, mut places, mut widths) = (Vec::new(), Vec::new(), Vec::new());
+        for (k, column) in schema.columns().iter().enumerate() {
+            let path = column.path().string();
+            if is_list(column) {
+                let width = list_width(&reader, k).map_err(|e| damaged(&name, &e))?.min(LONGEST_LIST);
+                let parts = column.path().parts();
+                let own = parts[..parts.len().saturating_sub(2).max(1)].join(".");
+                names.extend((0..width).map(|i| format!("{own}_{i}")));
+                places.extend((0..width).map(|i| (k, i)));
+                widths.push(width);
+            } else {
+                names.push(path);
+                places.push((k, 0));
+                widths.push(1);
+            }
+        }
         check_names(&Place::file(&name), &names)?;
-        let columns = (0..names.len()).collect();
-        let (open, levels, numbers) = (Vec::new(), Vec::new(), Numbers::default());
-        Ok(Self { file: name, reader, names, columns, group: 0, open, left: 0, done: 0, levels, numbers })
+        let mut out = Self {
+            file: name,
+            reader,
+            names,
+            places,
+            widths,
+            columns: Vec::new(),
+            leaves: Vec::new(),
+            group: 0,
+            open: Vec::new(),
+            left: 0,
+            done: 0,
+            definitions: Vec::new(),
+            repetitions: Vec::new(),
+            numbers: Numbers::default(),
+        };
+        out.select(&(0..out.names.len()).collect::<Vec<_>>());
+        Ok(out)
     }
 
     fn descriptor(&self, column: usize) -> Arc<ColumnDescriptor> {
@@ -66,12 +112,8 @@ impl ParquetReader {
     /// Refuses what is no number.
     fn check_selected(&self) -> Result<()> {
         for &c in &self.columns {
-            let descriptor = self.descriptor(c);
-            let number = matches!(
-                descriptor.physical_type(),
-                Type::BOOLEAN | Type::INT32 | Type::INT64 | Type::FLOAT | Type::DOUBLE
-            );
-            if !number || descriptor.max_rep_level() > 0 {
+            let descriptor = self.descriptor(self.places[c].0);
+            if !is_number(&descriptor) && !is_list(&descriptor) {
                 let message = format!("holds {}: expected one number per row", descriptor.physical_type());
                 return Err(Error::read(Place::file(&self.file).column(&self.names[c]), message));
             }
@@ -79,60 +121,146 @@ impl ParquetReader {
         Ok(())
     }
 
-    /// Reads `count` records of an open column into one place of all rows.
+    /// Reads `count` records of an open column into its places of all rows.
     fn fill(&mut self, at: usize, count: usize, rows: &mut LogRows) -> Result<()> {
-        let descriptor = self.descriptor(self.columns[at]);
-        let (width, factor) = (rows.width, seconds(&descriptor));
-        let Numbers { bools, ints, longs, floats, doubles } = &mut self.numbers;
+        let column = self.leaves[at].column;
+        let descriptor = self.descriptor(column);
+        let (width, length, factor) = (rows.width, self.widths[column], seconds(&descriptor));
+        let (full, is_list) = (descriptor.max_def_level(), descriptor.max_rep_level() > 0);
         let mut next = 0;
         while next < count {
-            let wanted = count - next;
-            self.levels.clear();
-            let levels = Some(&mut self.levels);
-            macro_rules! read {
-                ($reader:ident, $values:ident) => {{
-                    $values.clear();
-                    $reader.read_records(wanted, levels, None, $values).map(|(records, ..)| records)
-                }};
-            }
-            let records = match &mut self.open[at] {
-                ColumnReader::BoolColumnReader(r) => read!(r, bools),
-                ColumnReader::Int32ColumnReader(r) => read!(r, ints),
-                ColumnReader::Int64ColumnReader(r) => read!(r, longs),
-                ColumnReader::FloatColumnReader(r) => read!(r, floats),
-                ColumnReader::DoubleColumnReader(r) => read!(r, doubles),
-                _ => Ok(0),
-            }
-            .map_err(|e| damaged(&self.file, &e))?;
-            if records == 0 {
-                return Err(Error::read(
-                    Place::file(&self.file),
-                    "the file is damaged: a column is too short",
-                ));
-            }
-            let mut values: Box<dyn Iterator<Item = f64>> = match &self.open[at] {
-                ColumnReader::BoolColumnReader(_) => Box::new(bools.iter().map(|&x| f64::from(x))),
-                ColumnReader::Int32ColumnReader(_) => Box::new(ints.iter().map(|&x| f64::from(x))),
-                ColumnReader::Int64ColumnReader(_) => Box::new(longs.iter().map(|&x| x as f64 * factor)),
-                ColumnReader::FloatColumnReader(_) => Box::new(floats.iter().map(|&x| f64::from(x))),
-                _ => Box::new(doubles.iter().copied()),
-            };
-            let full = descriptor.max_def_level();
-            for record in 0..records {
-                // Without levels every record has a value; a level below the full one is a gap.
-                let there = full == 0 || self.levels.get(record) == Some(&full);
-                let value = if there { values.next().unwrap_or(f64::NAN) } else { f64::NAN };
-                if value.is_infinite() {
-                    let place = Place::file(&self.file).row(self.done + next + record + 1);
-                    let message = format!("`{value}` is not a finite number");
-                    return Err(Error::read(place.column(&self.names[self.columns[at]]), message));
+            let records = self.read_records(at, count - next)?;
+            let mut numbers = std::mem::take(&mut self.numbers);
+            let values = numbers.values(&self.open[at], factor);
+            // Without levels every record has one value; a level below the full one is a gap.
+            let entries = if full == 0 { records } else { self.definitions.len() };
+            let (mut record, mut place, mut value) = (0, 0, 0);
+            for entry in 0..entries {
+                if entry > 0 && (!is_list || self.repetitions.get(entry) == Some(&0)) {
+                    self.check_length(is_list, place, length, next + record, column)?;
+                    (record, place) = (record + 1, 0);
                 }
-                rows.values[(next + record) * width + at] = value;
+                if record >= records {
+                    return Err(Error::read(
+                        Place::file(&self.file),
+                        "the file is damaged: a column is too long",
+                    ));
+                }
+                let there = full == 0 || self.definitions[entry] == full;
+                let x = if there { values.get(value).copied().unwrap_or(f64::NAN) } else { f64::NAN };
+                value += usize::from(there);
+                for &(slot, _) in self.leaves[at].slots.iter().filter(|(_, own)| *own == place) {
+                    if x.is_infinite() {
+                        let place = Place::file(&self.file).row(self.done + next + record + 1);
+                        let message = format!("`{x}` is not a finite number");
+                        return Err(Error::read(place.column(&self.names[self.columns[slot]]), message));
+                    }
+                    rows.values[(next + record) * width + slot] = x;
+                }
+                place += 1;
             }
+            self.check_length(is_list, place, length, next + record, column)?;
+            self.numbers = numbers;
             next += records;
         }
         Ok(())
     }
+
+    /// Reads up to `wanted` records of an open column with their levels.
+    fn read_records(&mut self, at: usize, wanted: usize) -> Result<usize> {
+        self.definitions.clear();
+        self.repetitions.clear();
+        let records = self
+            .numbers
+            .read(&mut self.open[at], wanted, &mut self.definitions, &mut self.repetitions)
+            .map_err(|e| damaged(&self.file, &e))?;
+        match records {
+            0 => Err(Error::read(Place::file(&self.file), "the file is damaged: a column is too short")),
+            records => Ok(records),
+        }
+    }
+
+    fn check_length(
+        &self,
+        is_list: bool,
+        found: usize,
+        expected: usize,
+        record: usize,
+        column: usize,
+    ) -> Result<()> {
+        if !is_list || found == expected {
+            return Ok(());
+        }
+        let place = Place::file(&self.file)
+            .row(self.done + record + 1)
+            .column(self.descriptor(column).path().string());
+        Err(Error::read(place, format!("a list of {found}, but the first row has {expected}")))
+    }
+}
+
+impl Numbers {
+    /// Reads up to `wanted` records with their levels; zero of columns that are no numbers.
+    fn read(
+        &mut self,
+        reader: &mut ColumnReader,
+        wanted: usize,
+        definitions: &mut Vec<i16>,
+        repetitions: &mut Vec<i16>,
+    ) -> std::result::Result<usize, ParquetError> {
+        let Self { bools, ints, longs, floats, doubles, .. } = self;
+        macro_rules! read {
+            ($reader:ident, $values:ident) => {{
+                $values.clear();
+                $reader
+                    .read_records(wanted, Some(definitions), Some(repetitions), $values)
+                    .map(|(records, ..)| records)
+            }};
+        }
+        match reader {
+            ColumnReader::BoolColumnReader(r) => read!(r, bools),
+            ColumnReader::Int32ColumnReader(r) => read!(r, ints),
+            ColumnReader::Int64ColumnReader(r) => read!(r, longs),
+            ColumnReader::FloatColumnReader(r) => read!(r, floats),
+            ColumnReader::DoubleColumnReader(r) => read!(r, doubles),
+            _ => Ok(0),
+        }
+    }
+
+    /// What was read last, as numbers.
+    fn values(&mut self, reader: &ColumnReader, factor: f64) -> &[f64] {
+        let Self { bools, ints, longs, floats, doubles, converted } = self;
+        converted.clear();
+        match reader {
+            ColumnReader::BoolColumnReader(_) => converted.extend(bools.iter().map(|&x| f64::from(x))),
+            ColumnReader::Int32ColumnReader(_) => converted.extend(ints.iter().map(|&x| f64::from(x))),
+            ColumnReader::Int64ColumnReader(_) => converted.extend(longs.iter().map(|&x| x as f64 * factor)),
+            ColumnReader::FloatColumnReader(_) => converted.extend(floats.iter().map(|&x| f64::from(x))),
+            _ => return doubles,
+        }
+        converted
+    }
+}
+
+/// Longer lists are no joints.
+const LONGEST_LIST: usize = 1000;
+
+/// Whether a column has a list of numbers per row.
+fn is_list(descriptor: &ColumnDescriptor) -> bool {
+    is_numeric(descriptor) && descriptor.max_rep_level() == 1
+}
+
+/// Numbers in the first list of a column.
+fn list_width(
+    reader: &SerializedFileReader<File>,
+    column: usize,
+) -> std::result::Result<usize, ParquetError> {
+    if reader.num_row_groups() == 0 {
+        return Ok(0);
+    }
+    let mut first = reader.get_row_group(0)?.get_column_reader(column)?;
+    let (mut definitions, mut repetitions) = (Vec::new(), Vec::new());
+    Numbers::default().read(&mut first, 1, &mut definitions, &mut repetitions)?;
+    Ok(definitions.len())
 }
 
 impl Reader for ParquetReader {
@@ -144,8 +272,21 @@ impl Reader for ParquetReader {
         &self.names
     }
 
+    fn is_number(&self, column: usize) -> bool {
+        let descriptor = self.descriptor(self.places[column].0);
+        is_number(&descriptor) || is_list(&descriptor)
+    }
+
     fn select(&mut self, columns: &[usize]) {
         self.columns = columns.to_vec();
+        self.leaves.clear();
+        for (slot, &c) in columns.iter().enumerate() {
+            let (column, place) = self.places[c];
+            match self.leaves.iter_mut().find(|leaf| leaf.column == column) {
+                Some(leaf) => leaf.slots.push((slot, place)),
+                None => self.leaves.push(Leaf { column, slots: vec![(slot, place)] }),
+            }
+        }
     }
 
     fn next_rows(&mut self) -> Result<Option<LogRows>> {
@@ -156,8 +297,9 @@ impl Reader for ParquetReader {
             }
             let group = self.reader.get_row_group(self.group).map_err(|e| damaged(&self.file, &e))?;
             self.left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-            let open = |&c: &usize| group.get_column_reader(c).map_err(|e| damaged(&self.file, &e));
-            self.open = self.columns.iter().map(open).collect::<Result<_>>()?;
+            let open =
+                |leaf: &Leaf| group.get_column_reader(leaf.column).map_err(|e| damaged(&self.file, &e));
+            self.open = self.leaves.iter().map(open).collect::<Result<_>>()?;
             self.group += 1;
         }
         let count = self.left.min(BLOCK);
@@ -167,7 +309,7 @@ impl Reader for ParquetReader {
             values: vec![f64::NAN; count * width],
             lines: (self.done + 1..=self.done + count).collect(),
         };
-        for at in 0..width {
+        for at in 0..self.leaves.len() {
             self.fill(at, count, &mut rows)?;
         }
         self.left -= count;
@@ -179,6 +321,18 @@ impl Reader for ParquetReader {
         let all = self.reader.metadata().file_metadata().num_rows();
         (all > 0).then(|| self.done as f64 / all as f64)
     }
+}
+
+/// Whether a column has one number per row.
+fn is_number(descriptor: &ColumnDescriptor) -> bool {
+    is_numeric(descriptor) && descriptor.max_rep_level() == 0
+}
+
+fn is_numeric(descriptor: &ColumnDescriptor) -> bool {
+    matches!(
+        descriptor.physical_type(),
+        Type::BOOLEAN | Type::INT32 | Type::INT64 | Type::FLOAT | Type::DOUBLE
+    )
 }
 
 /// Factor from a time stamp to seconds; one for other numbers.

@@ -34,6 +34,27 @@ pub trait Reader: Send {
     /// Names of all columns.
     fn names(&self) -> &[String];
 
+    /// Whether the file names its columns; where it does not, they have numbers.
+    fn is_named(&self) -> bool {
+        true
+    }
+
+    /// Whether a column holds numbers, as far as is known before its rows are read.
+    fn is_number(&self, column: usize) -> bool {
+        let _ = column;
+        true
+    }
+
+    /// What was assumed about the columns, once rows were read.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What to do where a column is missed.
+    fn advice(&self) -> Option<String> {
+        None
+    }
+
     /// From now on, rows hold these columns (by number) in this order. Columns left out need not be numbers.
     fn select(&mut self, columns: &[usize]);
 
@@ -53,6 +74,22 @@ impl<R: Reader + ?Sized> Reader for Box<R> {
 
     fn names(&self) -> &[String] {
         (**self).names()
+    }
+
+    fn is_named(&self) -> bool {
+        (**self).is_named()
+    }
+
+    fn is_number(&self, column: usize) -> bool {
+        (**self).is_number(column)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        (**self).notes()
+    }
+
+    fn advice(&self) -> Option<String> {
+        (**self).advice()
     }
 
     fn select(&mut self, columns: &[usize]) {

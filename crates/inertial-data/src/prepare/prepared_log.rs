@@ -156,7 +156,8 @@ impl PreparedLog {
         options: &Options,
         watch: &mut dyn FnMut(f64),
     ) -> Result<Self> {
-        let columns = Columns::matching(mechanism, reader.file(), reader.names(), options)?;
+        let columns = Columns::matching(mechanism, reader.file(), reader.names(), options)
+            .map_err(|error| error.advised(reader.advice()))?;
         let layout = Layout::new(Some(mechanism), &columns, reader.file(), reader.names());
         Self::of_layout(layout, reader, &[], options, columns.notes, watch)
     }
@@ -164,7 +165,8 @@ impl PreparedLog {
     /// Prepares columns that belong to no mechanism: [`Options::extra`], the automatic cut-off taken from the spectra of
     /// those named in `motion` (angular velocities, say).
     pub fn of_columns(reader: &mut dyn Reader, motion: &[&str], options: &Options) -> Result<Self> {
-        let columns = Columns::named(reader.file(), reader.names(), options)?;
+        let columns = Columns::named(reader.file(), reader.names(), options)
+            .map_err(|error| error.advised(reader.advice()))?;
         let layout = Layout::new(None, &columns, reader.file(), reader.names());
         let moving =
             options.extra.iter().zip(&layout.extra).filter(|(name, _)| motion.contains(&name.as_str()));
@@ -182,6 +184,7 @@ impl PreparedLog {
     ) -> Result<Self> {
         options.check()?;
         let (survey, mut rows) = survey(reader, &layout, &mut |share| watch(READ * share))?;
+        notes.splice(0..0, reader.notes());
         notes.extend(survey.notes.iter().cloned());
         if !options.trust_units {
             checks::angle_units(&layout, &survey)?;

@@ -4,9 +4,11 @@
 
 mod common;
 
+mod arrays;
 mod bad_logs;
 mod filter;
 mod formats;
 mod prepare;
 mod reading;
 mod real_logs;
+mod tables;

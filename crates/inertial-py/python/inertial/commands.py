@@ -106,9 +106,9 @@ def identify(
 ) -> Identification:
     """What are the parameters, given what was measured?
 
-    Logs are files (CSV, Parquet, MCAP; patterns like ``logs/*.csv`` and addresses like ``s3://bucket/log.csv`` too), tables (a
-    mapping of columns or of arrays ``q``, ``dq``, ``ddq``, ``tau``; a pandas or polars frame, an Arrow table), what
-    :func:`simulate` gave, or summaries; so are those of ``validate``, ``unloaded`` and ``loaded``. ``progress`` is a function
+    Logs are files (text tables, Parquet, ``.npz``, ``.mat``, bags of ROS 2; patterns like ``logs/*.csv`` and addresses like
+    ``s3://bucket/log.csv`` too), tables (a mapping of columns or of arrays ``q``, ``dq``, ``ddq``, ``tau``; a pandas or polars
+    frame, an Arrow table), what :func:`simulate` gave, or summaries; so are those of ``validate``, ``unloaded`` and ``loaded``. ``progress`` is a function
     that is told how much work of how much is done, or ``True`` for a bar.
     """
     return identified(model, logs, options, progress)[0]

@@ -41,7 +41,7 @@ def _checked(options: Any) -> dict[str, Any]:
     kinds = get_type_hints(ModelOptions)
     for name in options:
         if name not in kinds:
-            raise TypeError(f"unexpected keyword argument {name!r}: a model has base, gravity and rotors")
+            raise TypeError(f"unexpected keyword argument {name!r}: a model has base, gravity, rotors, lock and strict")
     found = {name: checked(name, value, kinds[name]) for name, value in options.items()}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -83,7 +83,7 @@ class Mechanism:
     """A robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable; can be pickled.
 
     Make one by :meth:`from_urdf`, :meth:`from_mjcf`, :meth:`from_file`, :meth:`from_string`, :meth:`builtin` or
-    :meth:`from_pinocchio`. ``base``, ``gravity`` and ``rotors`` are options of each of them.
+    :meth:`from_pinocchio`. ``base``, ``gravity``, ``rotors``, ``lock`` and ``strict`` are options of each.
     """
 
     def __init__(self, label: str, text: str | None, options: Mapping[str, Any] | None = None) -> None:
@@ -153,7 +153,7 @@ class Mechanism:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options it was built with: ``base``, ``gravity`` and ``rotors``, where they were given."""
+        """The options it was built with: ``base``, ``gravity``, ``rotors``, ``lock`` and ``strict``, where they were given."""
         return self.native.options
 
     @property

@@ -16,6 +16,8 @@ class ModelOptions(TypedDict, total=False):
     base: Literal["fixed", "floating"]
     gravity: Sequence[float]
     rotors: Literal["none", "symmetric", "general"]
+    lock: Mapping[str, float]
+    strict: bool
 
 
 class LogOptions(TypedDict, total=False):

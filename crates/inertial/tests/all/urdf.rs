@@ -285,19 +285,17 @@ fn errors_say_where_and_what() {
         (inside("<axis xyz='0 0 0'/>"), "the axis has no length"),
         (inside("<axis/>"), "it needs the attribute \"xyz\""),
         (inside("<origin xyz='1 2 3 4'/>"), "xyz has 4 numbers, expected 3"),
-        (inside("<origin/><origin/>"), "there is more than one <origin>"),
-        (inside("<limit lower='2' upper='1'/>"), "lower=2 is above upper=1"),
+        (inside("<origin quat_xyzw='0 0 0 0'/>"), "quat_xyzw has no length"),
+        (inside("<origin quat_xyzw='0 0 1'/>"), "quat_xyzw has 3 numbers, expected 4"),
         (inside("<limit lower=''/>"), "lower has 0 numbers, expected 1 number"),
         (inside("<mimic joint='j'/>"), "form a circle"),
-        (inside("<child link='a'/>"), "there is more than one <child>"),
         (hinge.replace("<child link='b'/>", ""), "it needs a <child>"),
         (hinge.replace("<parent link='a'/>", "<parent/>"), "it needs the attribute \"link\""),
         (hinge.replace("child link='b'", "child link='c'"), "its child link \"c\" does not exist"),
         (hinge.replace("name='j'", "name=''"), "name=\"\" is empty"),
         (hinge.replace("name='j'", "name='&#10;'"), "has control characters"),
-        (with_inertial(tensor), "line 4: <inertial> of <link name=\"b\">: it needs a <mass>"),
         (with_inertial("<mass value='1'/>"), "it needs a <inertia>"),
-        (with_inertial("<mass value='1'/><inertia ixx='1'/>"), "it needs the attribute \"ixy\""),
+        (with_inertial("<mass value='1'/><inertia ixx='1'/>"), "it needs the attribute \"iyy\""),
         (mass("NaN"), "\"NaN\" is not a finite number"),
         (mass("-inf"), "\"-inf\" is not a finite number"),
         (mass("1e999"), "\"1e999\" is not a finite number"),
@@ -408,4 +406,117 @@ fn a_large_model_is_read() {
     text.push_str("</robot>");
     let model = urdf::read(&text).unwrap();
     assert_eq!(model.joints.last().and_then(|j| j.line), Some(20_002));
+}
+
+/// What urdfdom and others pass over: read like the clean text, with a warning that names the line.
+#[test]
+fn what_other_readers_pass_over_is_warned_about() {
+    let clean = "<?xml version='1.0'?>\n<robot name='r'><!-- a comment -->\n<link name='a'/>\n<link name='b'><inertial><origin xyz='0 0 1' \
+                 rpy='0 0 0'/>\n<mass value='2'/>\n<inertia ixx='3' ixy='0' ixz='0' iyy='4' iyz='0' izz='5'/></inertial></link>\n<joint \
+                 name='j' type='revolute'><origin rpy='0 0 0.5'/>\n<parent link='a'/><child link='b'/><axis xyz='0 0 1'/><limit \
+                 lower='-2' upper='1'/><dynamics damping='3'/></joint></robot>";
+    let read = |text: &str| {
+        let model = urdf::read(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        let warnings = model.warnings.clone();
+        let robot = model.build(&BuildOptions::default()).unwrap();
+        let numbers = (
+            robot.bodies()[0].inertia.parameters(),
+            robot.joints()[0].limits,
+            robot.joints()[0].dynamics.damping,
+        );
+        (numbers, warnings)
+    };
+    let (expected, none) = read(clean);
+    assert!(none.is_empty(), "{none:?}");
+    let change = |from: &str, to: &str| {
+        assert!(clean.contains(from), "{from}");
+        clean.replacen(from, to, 1)
+    };
+    for (text, warning) in [
+        (
+            change("</joint>", "<axis xyz='1 0 0'/></joint>"),
+            "line 8: <axis> of <joint name=\"j\">: there is more than one <axis>: the first counts",
+        ),
+        (
+            change("</joint>", "<limit lower='7'/></joint>"),
+            "there is more than one <limit>: the first counts",
+        ),
+        (change("</joint>", "<dynamics damping='7'/></joint>"), "there is more than one <dynamics>"),
+        (change("</joint>", "<origin xyz='7 7 7'/></joint>"), "there is more than one <origin>"),
+        (change("</joint>", "<child link='c'/></joint>"), "there is more than one <child>"),
+        (
+            change("</inertial>", "<mass value='7'/></inertial>"),
+            "line 6: <mass> of <link name=\"b\">: there is more than one <mass>",
+        ),
+        (change("</link>", "<inertial/></link>"), "there is more than one <inertial>"),
+        (change(" ixy='0'", ""), "line 6: <inertia> of <link name=\"b\">: ixy is missing: taken as 0"),
+        (
+            change("lower='-2' upper='1'", "lower='1' upper='-2'"),
+            "lower=1 is above upper=-2: taken the other way round",
+        ),
+        (
+            change("<!-- a comment -->", "<!-- a -- comment --->"),
+            "line 2: a comment has -- inside: passed over",
+        ),
+        (change("<?xml", "\n\n<?xml"), "line 3: blank lines before <?xml: passed over"),
+        (change("<robot", "<!DOCTYPE robot>\n<robot"), "line 2: a document type: passed over"),
+        (
+            change("<robot", "<!DOCTYPE robot [\n<!ELEMENT robot ANY>\n]>\n<robot"),
+            "line 2: a document type: passed over",
+        ),
+        (
+            change("<link name='a'/>", "<link name='a'/><gz:plugin gz:a='b:c'/>"),
+            "line 3: the prefix \"gz\" is not declared: taken as part of the name",
+        ),
+    ] {
+        let (found, warnings) = read(&text);
+        assert_eq!(found, expected, "{text}");
+        assert!(warnings.len() == 1 && warnings[0].contains(warning), "{warnings:?}\n{warning}");
+        // What is written is the same text with new numbers.
+        let body = Inertia::from_com(9.0, Vector3::new(0.0, 0.0, 1.0), Matrix3::identity() * 3.0);
+        let new =
+            inertial::mechanism::write::urdf::NewValues { links: vec![("b", body)], ..Default::default() };
+        let written = new.write(&text).unwrap();
+        assert_eq!(read(&written).1, warnings, "{written}");
+        assert_eq!(read(&written).0.0[0], 9.0);
+        assert!(written.len() <= text.len() + 40, "{written}");
+    }
+    // Without a mass the link is massless, and takes a new inertia.
+    let (mass, _) = clean.split_once("<mass value='2'/>").unwrap();
+    let empty = format!(
+        "{}{}",
+        mass.replace("<origin xyz='0 0 1' rpy='0 0 0'/>", ""),
+        clean.split_once("izz='5'/>").unwrap().1
+    );
+    let model = urdf::read(&empty).unwrap();
+    assert_eq!((model.links[1].inertia, model.warnings.len()), (None, 1), "{:?}", model.warnings);
+    assert!(model.warnings[0].contains("it has no <mass>: the link counts as massless"));
+    let body = Inertia::from_com(9.0, Vector3::new(0.0, 0.0, 1.0), Matrix3::identity() * 3.0);
+    let new = inertial::mechanism::write::urdf::NewValues { links: vec![("b", body)], ..Default::default() };
+    let written = new.write(&empty).unwrap();
+    assert_eq!(read(&written).0.0[0], 9.0, "{written}");
+    // Entities and xacro stay refused.
+    assert!(
+        refusal(&change("<robot", "<!DOCTYPE robot [<!ENTITY a 'b'>]>\n<robot"))
+            .contains("document types and entities")
+    );
+    assert!(refusal(&change("<link name='a'/>", "<link name='a'/><xacro:macro/>")).contains("xacro"));
+}
+
+#[test]
+fn quaternions_of_origins_are_honoured() {
+    let pose = |origin: &str| {
+        let model = urdf::read(&hinged("type='revolute'", origin)).unwrap();
+        (model.joints[0].origin, model.warnings.len())
+    };
+    // A turn by 0.8 about y, of a quaternion that is not normalised.
+    let (sine, cosine) = (3.0 * 0.4_f64.sin(), 3.0 * 0.4_f64.cos());
+    let (turned, none) = pose(&format!("<origin xyz='1 2 3' quat_xyzw='0 {sine} 0 {cosine}'/>"));
+    let (expected, _) = pose("<origin xyz='1 2 3' rpy='0 0.8 0'/>");
+    assert_eq!(none, 0);
+    assert!(
+        (turned.rotation - expected.rotation).norm() < 1e-15 && turned.translation == expected.translation
+    );
+    let (both, warned) = pose(&format!("<origin xyz='1 2 3' rpy='1 1 1' quat_xyzw='0 {sine} 0 {cosine}'/>"));
+    assert_eq!((both, warned), (turned, 1));
 }

@@ -3,6 +3,7 @@
 pub mod file;
 mod lines;
 pub mod mjcf;
+pub(crate) mod repair;
 mod rounding;
 pub mod urdf;
 pub(crate) mod xml;

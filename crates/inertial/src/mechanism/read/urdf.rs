@@ -6,15 +6,16 @@ use std::collections::{HashMap, HashSet};
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::MechanismBuilder;
+use super::repair::{Repaired, repaired};
 use super::rounding::{Numbers, mark};
 use super::xml::{Element, Xml, quoted};
+use super::{MechanismBuilder, check_size};
 use crate::Result;
 use crate::mechanism::{
     JointDynamics, JointSpec, JointType, Limits, LinkSpec, LoopEnd, LoopSpec, Mimic, RotorSpec, Shape,
     ShapeSpec,
 };
-use crate::spatial::{Inertia, Pose, rotation_from_rpy};
+use crate::spatial::{Inertia, Pose, rotation_from_quaternion, rotation_from_rpy};
 
 /// The six joint types of URDF.
 const JOINT_TYPES: &str = "revolute, continuous, prismatic, fixed, floating or planar";
@@ -28,6 +29,9 @@ const LOOP_TYPES: &str = "revolute, continuous, prismatic, fixed, floating, plan
 /// - The root is the link that is no joint's child; it is bolted to the world unless a floating joint follows it.
 /// - An axis is `1 0 0` and an origin the identity where the text gives none.
 /// - `<limit>` without `lower` and `upper` limits speed and effort only; one alone leaves the other at zero.
+/// - What other readers of URDF pass over is passed over with a warning that names its line: second elements where one is expected,
+///   products of inertia that are missing, `<inertial>` without `<mass>`, limits the other way round, blank lines before the XML
+///   declaration, `--` in comments, a document type without entities, prefixes that are not declared.
 /// - `<mimic>` makes a joint follow another; on a fixed joint it means nothing.
 /// - URDF+: `<loop>` closes a loop; a link that `<coupling>` ties to a joint's link is that joint's rotor.
 ///
@@ -49,7 +53,9 @@ pub fn read(text: &str) -> Result<MechanismBuilder> {
 
 /// The model, and for each of its rotors the link that describes it.
 pub(crate) fn read_with_rotor_links(text: &str) -> Result<(MechanismBuilder, Vec<String>)> {
-    let xml = Xml::parse(text)?;
+    check_size(text)?;
+    let Repaired { text, warnings } = repaired(text);
+    let xml = Xml::parse(&text)?;
     let robot = xml.root();
     if robot.tag() != "robot" {
         return Err(robot.error("expected <robot> (URDF) or <mujoco> (MJCF) as the outermost element"));
@@ -77,6 +83,8 @@ pub(crate) fn read_with_rotor_links(text: &str) -> Result<(MechanismBuilder, Vec
         }
     }
     mark(&mut model.joints, &numbers);
+    model.warnings.extend(warnings);
+    model.warnings.extend(xml.warnings());
     drop_dangling_mimics(&mut model);
     let rotor_links = couple(&mut model, &couplings)?;
     let children: HashSet<&str> = model.joints.iter().map(|j| j.child.as_str()).collect();
@@ -91,7 +99,7 @@ pub(crate) fn read_with_rotor_links(text: &str) -> Result<(MechanismBuilder, Vec
 
 fn link(element: Element<'_>) -> Result<LinkSpec> {
     let name = element.required_identifier("name")?.to_owned();
-    let inertia = element.child("inertial")?.map(inertial).transpose()?;
+    let inertia = element.first_child("inertial").map(inertial).transpose()?.flatten();
     Ok(LinkSpec { name, inertia, line: Some(element.line()) })
 }
 
@@ -119,29 +127,48 @@ fn shapes(element: Element<'_>, link: &str) -> Vec<ShapeSpec> {
     element.children_named("collision").filter_map(spec).collect()
 }
 
-/// The inertia that `<inertial>` gives, in the link's frame.
-pub(crate) fn inertial(element: Element<'_>) -> Result<Inertia<f64>> {
+/// The inertia that `<inertial>` gives, in the link's frame; none without a mass.
+fn inertial(element: Element<'_>) -> Result<Option<Inertia<f64>>> {
     let pose = origin(element)?;
-    let mass = element.required_child("mass")?.required_number("value")?;
-    let tensor = element.required_child("inertia")?;
-    let entry = |name| tensor.required_number(name);
-    let (xx, xy, xz) = (entry("ixx")?, entry("ixy")?, entry("ixz")?);
-    let (yy, yz, zz) = (entry("iyy")?, entry("iyz")?, entry("izz")?);
+    let Some(mass) = element.first_child("mass") else {
+        element.warn("it has no <mass>: the link counts as massless");
+        return Ok(None);
+    };
+    let mass = mass.required_number("value")?;
+    let tensor = element.required_first_child("inertia")?;
+    let moment = |name| tensor.required_number(name);
+    let product = |name| -> Result<f64> {
+        if tensor.attribute(name).is_none() {
+            tensor.warn(&format!("{name} is missing: taken as 0"));
+        }
+        Ok(tensor.number(name)?.unwrap_or(0.0))
+    };
+    let (xx, xy, xz) = (moment("ixx")?, product("ixy")?, product("ixz")?);
+    let (yy, yz, zz) = (moment("iyy")?, product("iyz")?, moment("izz")?);
     let about_com = Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
-    Ok(Inertia::from_com(mass, pose.translation, pose.rotation * about_com * pose.rotation.transpose()))
+    let about_link = pose.rotation * about_com * pose.rotation.transpose();
+    Ok(Some(Inertia::from_com(mass, pose.translation, about_link)))
 }
 
 /// The pose in an element's `<origin>`, the identity without one.
 fn origin(element: Element<'_>) -> Result<Pose<f64>> {
-    let Some(origin) = element.child("origin")? else { return Ok(Pose::identity()) };
+    let Some(origin) = element.first_child("origin") else { return Ok(Pose::identity()) };
     let xyz = origin.numbers::<3>("xyz")?.unwrap_or_default();
+    if let Some([x, y, z, w]) = origin.numbers::<4>("quat_xyzw")? {
+        if origin.attribute("rpy").is_some() {
+            origin.warn("it has rpy and quat_xyzw: quat_xyzw counts");
+        }
+        let rotation = rotation_from_quaternion(x, y, z, w).filter(|r| r.iter().all(|x| x.is_finite()));
+        let rotation = rotation.ok_or_else(|| origin.error("quat_xyzw has no length"))?;
+        return Ok(Pose::new(rotation, xyz.into()));
+    }
     // Zero angles give the exact identity.
     let [roll, pitch, yaw] = origin.numbers::<3>("rpy")?.unwrap_or_default();
     Ok(Pose::new(rotation_from_rpy(roll, pitch, yaw), xyz.into()))
 }
 
 fn axis(element: Element<'_>) -> Result<Vector3<f64>> {
-    match element.child("axis")? {
+    match element.first_child("axis") {
         None => Ok(Vector3::x()),
         Some(axis) => direction(axis),
     }
@@ -150,11 +177,14 @@ fn axis(element: Element<'_>) -> Result<Vector3<f64>> {
 /// The numbers that place a joint.
 fn placing_numbers(element: Element<'_>) -> Result<Numbers> {
     let mut out = Numbers::default();
-    if let Some(origin) = element.child("origin")? {
+    if let Some(origin) = element.first_child("origin") {
         out.lengths.extend(origin.numbers::<3>("xyz")?.into_iter().flatten());
-        out.angles.extend(origin.numbers::<3>("rpy")?.into_iter().flatten());
+        match origin.numbers::<4>("quat_xyzw")? {
+            Some(quaternion) => out.angles.extend(quaternion),
+            None => out.angles.extend(origin.numbers::<3>("rpy")?.into_iter().flatten()),
+        }
     }
-    if let Some(axis) = element.child("axis")? {
+    if let Some(axis) = element.first_child("axis") {
         out.axis.extend(axis.numbers::<3>("xyz")?.into_iter().flatten());
     }
     Ok(out)
@@ -184,8 +214,8 @@ fn joint(element: Element<'_>) -> Result<JointSpec> {
     let joint_type = joint_type(element, kind)?.ok_or_else(|| {
         element.error(format!("unknown joint type {}: expected {JOINT_TYPES}", quoted(kind)))
     })?;
-    let end = |tag| element.required_child(tag)?.required_identifier("link");
-    let mimic = match element.child("mimic")? {
+    let end = |tag| element.required_first_child(tag)?.required_identifier("link");
+    let mimic = match element.first_child("mimic") {
         Some(mimic) if joint_type != JointType::Fixed => Some(Mimic::new(
             mimic.required_identifier("joint")?,
             mimic.number("multiplier")?.unwrap_or(1.0),
@@ -206,12 +236,16 @@ fn joint(element: Element<'_>) -> Result<JointSpec> {
 
 fn limits(element: Element<'_>, kind: &str) -> Result<Limits> {
     let mut limits = Limits::default();
-    let Some(limit) = element.child("limit")? else { return Ok(limits) };
+    let Some(limit) = element.first_child("limit") else { return Ok(limits) };
     let (lower, upper) = (limit.number("lower")?, limit.number("upper")?);
     if kind != "continuous" && (lower.is_some() || upper.is_some()) {
         (limits.lower, limits.upper) = (lower.unwrap_or(0.0), upper.unwrap_or(0.0));
         if limits.lower > limits.upper {
-            return Err(limit.error(format!("lower={} is above upper={}", limits.lower, limits.upper)));
+            limit.warn(&format!(
+                "lower={} is above upper={}: taken the other way round",
+                limits.lower, limits.upper
+            ));
+            std::mem::swap(&mut limits.lower, &mut limits.upper);
         }
     }
     limits.velocity = limit.number("velocity")?.unwrap_or(limits.velocity);
@@ -220,7 +254,7 @@ fn limits(element: Element<'_>, kind: &str) -> Result<Limits> {
 }
 
 fn dynamics(element: Element<'_>) -> Result<JointDynamics> {
-    let Some(dynamics) = element.child("dynamics")? else { return Ok(JointDynamics::default()) };
+    let Some(dynamics) = element.first_child("dynamics") else { return Ok(JointDynamics::default()) };
     Ok(JointDynamics {
         damping: dynamics.number("damping")?.unwrap_or(0.0),
         friction: dynamics.number("friction")?.unwrap_or(0.0),

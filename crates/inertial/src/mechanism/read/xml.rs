@@ -1,5 +1,6 @@
 //! What the XML readers share: bounded parsing, and attributes with errors that say where.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use roxmltree::{Document, Node, ParsingOptions};
@@ -29,6 +30,8 @@ pub(crate) struct Xml<'t> {
     lines: Lines<'t>,
     /// Name of the file, for errors; empty for the model's own text.
     file: String,
+    /// What was passed over.
+    warnings: RefCell<Vec<String>>,
 }
 
 impl<'t> Xml<'t> {
@@ -39,7 +42,7 @@ impl<'t> Xml<'t> {
         scan(text, &lines)?;
         let options = ParsingOptions { nodes_limit: MAX_NODES, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options).map_err(|e| syntax(&lines, &e))?;
-        Ok(Self { document, lines, file: String::new() })
+        Ok(Self { document, lines, file: String::new(), warnings: RefCell::default() })
     }
 
     /// Parses the text of a file that the model includes; errors name the file.
@@ -54,6 +57,11 @@ impl<'t> Xml<'t> {
         Ok(xml)
     }
 
+    /// What was passed over, each once, in the order of the text.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.warnings.borrow().clone()
+    }
+
     /// The outermost element.
     pub(crate) fn root(&self) -> Element<'_> {
         Element {
@@ -61,6 +69,7 @@ impl<'t> Xml<'t> {
             lines: &self.lines,
             text: self.document.input_text(),
             file: &self.file,
+            warnings: &self.warnings,
         }
     }
 }
@@ -72,6 +81,7 @@ pub(crate) struct Element<'a> {
     lines: &'a Lines<'a>,
     text: &'a str,
     file: &'a str,
+    warnings: &'a RefCell<Vec<String>>,
 }
 
 impl<'a> Element<'a> {
@@ -166,6 +176,30 @@ impl<'a> Element<'a> {
         match found.next() {
             Some(second) => Err(second.error(format!("there is more than one <{tag}>"))),
             None => Ok(first),
+        }
+    }
+
+    /// The first element inside that has this tag, if any; others are passed over with a warning.
+    pub(crate) fn first_child(&self, tag: &str) -> Option<Element<'a>> {
+        let mut found = self.children_named(tag);
+        let first = found.next();
+        if let Some(second) = found.next() {
+            second.warn(&format!("there is more than one <{tag}>: the first counts"));
+        }
+        first
+    }
+
+    /// The first element inside that has this tag.
+    pub(crate) fn required_first_child(&self, tag: &str) -> Result<Element<'a>> {
+        self.first_child(tag).ok_or_else(|| self.error(format!("it needs a <{tag}>")))
+    }
+
+    /// Notes something that was passed over, once.
+    pub(crate) fn warn(&self, message: &str) {
+        let text = format!("{}{message}", self.place());
+        let mut warnings = self.warnings.borrow_mut();
+        if !warnings.contains(&text) {
+            warnings.push(text);
         }
     }
 
@@ -267,6 +301,27 @@ pub(crate) fn parse_number(token: &str) -> Option<f64> {
     // Rust also takes "inf", "infinity" and "nan"; the alphabet keeps them out.
     let plain = token.bytes().all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     token.parse().ok().filter(|x: &f64| plain && x.is_finite())
+}
+
+/// A tag at the start of a text, without its quoted values: these are blanks.
+pub(crate) fn without_quotes(text: &str) -> String {
+    let length = Tag::scan(text).length.unwrap_or(text.len());
+    let mut quote = None;
+    let letters = text[..length].bytes().map(|b| match (quote, b) {
+        (Some(q), _) if q == b => {
+            quote = None;
+            b
+        }
+        (Some(_), _) => b' ',
+        (None, b'"' | b'\'') => {
+            quote = Some(b);
+            b
+        }
+        // One byte for each, so that places stay.
+        (None, _) if b.is_ascii() => b,
+        (None, _) => b'_',
+    });
+    letters.map(char::from).collect()
 }
 
 /// A piece of the input for an error: quoted, on one line, not too long.

@@ -7,6 +7,7 @@ use nalgebra::Vector3;
 
 use super::share::share;
 use crate::mechanism::BuildOptions;
+use crate::mechanism::read::repair::repaired;
 use crate::mechanism::read::urdf::read_with_rotor_links;
 use crate::mechanism::read::xml::{Element, Xml, parse_number};
 use crate::spatial::Inertia;
@@ -58,7 +59,8 @@ impl NewValues<'_> {
     /// A tensor is written along the link's axes (`rpy` becomes zero), numbers in the fewest digits that read back as
     /// the same value. A value that the text already has keeps its digits.
     pub fn write(&self, text: &str) -> Result<String> {
-        let xml = Xml::parse(text)?;
+        let repaired = repaired(text);
+        let xml = Xml::parse(&repaired.text)?;
         let mut edits = Edits::new(text);
         let named = |tag: &str| -> HashMap<&str, Element<'_>> {
             xml.root().children_named(tag).filter_map(|e| e.attribute("name").map(|name| (name, e))).collect()
@@ -135,15 +137,23 @@ impl<'t> Edits<'t> {
             ("iyz", tensor[(1, 2)]),
             ("izz", tensor[(2, 2)]),
         ];
-        let Some(inertial) = link.child("inertial")? else {
+        let inertial = link.first_child("inertial");
+        let Some((inertial, mass)) = inertial.and_then(|i| i.first_child("mass").map(|mass| (i, mass)))
+        else {
+            // An element without mass says nothing.
+            if let Some(empty) = inertial.filter(|_| *inertia != Inertia::zero()) {
+                self.pieces.push((empty.layout().range, String::new()));
+            }
             if *inertia != Inertia::zero() {
                 self.insert_inertial(link, inertia.mass, &com, &entries);
             }
             return Ok(());
         };
-        let mass = inertial.required_child("mass")?;
-        match inertial.child("origin")? {
+        match inertial.first_child("origin") {
             Some(origin) => {
+                if let Some(range) = origin.value_range("quat_xyzw") {
+                    self.pieces.push((range, "0 0 0 1".to_owned()));
+                }
                 self.set_vector(origin, "xyz", &com);
                 self.set_vector(origin, "rpy", &Vector3::zeros());
             }
@@ -155,7 +165,7 @@ impl<'t> Edits<'t> {
             }
         }
         self.set(mass, "value", inertia.mass);
-        let tensor = inertial.required_child("inertia")?;
+        let tensor = inertial.required_first_child("inertia")?;
         for (name, value) in entries {
             self.set(tensor, name, value);
         }
@@ -167,7 +177,7 @@ impl<'t> Edits<'t> {
         if !(damping.is_finite() && friction.is_finite()) {
             return Err(joint.error("its new friction is not finite"));
         }
-        if let Some(dynamics) = joint.child("dynamics")? {
+        if let Some(dynamics) = joint.first_child("dynamics") {
             self.set(dynamics, "damping", damping);
             self.set(dynamics, "friction", friction);
         } else if damping != 0.0 || friction != 0.0 {

@@ -1,0 +1,175 @@
+//! Columns of a log: what a file holds, and what each column is taken for.
+
+use inertial_data::{
+    ColumnMap, Columns, LogRows, Need, Options as DataOptions, Recognition, Source, renamed,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::logs::TEXT_LIMIT;
+use crate::{Context, Located, Model, Result};
+
+/// Options of the listing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Name of the log.
+    pub log: String,
+    /// Name of the input with names and units of the log's columns, in TOML.
+    pub columns: Option<String>,
+    /// Topic of a ROS 2 bag; by default the only one with joint states.
+    pub topic: Option<String>,
+}
+
+const SCHEMA: &str = "inertial/columns/1";
+
+/// Columns of a log.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Outcome {
+    /// Schema of the object.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    /// Name of the log.
+    pub log: String,
+    /// Columns in the order of the file.
+    pub columns: Vec<Column>,
+    /// Column map in TOML that says the same.
+    pub map: String,
+    /// What the model needs and the log does not have, in words; only with a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+}
+
+/// One column.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Column {
+    /// Name in the file.
+    pub name: String,
+    /// Name as a column of a robot's log, such as `t`, `q1` or `tau.elbow`; absent where it is not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Unit where that is not the SI unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// Why it is taken so, or not taken.
+    pub reason: String,
+    /// First value of the file; absent where it is no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<f64>,
+    /// Least value of the first rows, in the unit of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
+    /// Greatest value of the first rows, in the unit of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub greatest: Option<f64>,
+}
+
+/// Lists the columns of a log; with a model, also by the names of its joints and whether anything is missing.
+pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> Result<Outcome> {
+    let map = match &options.columns {
+        Some(file) => Some(ColumnMap::parse(&context.inputs.text(file, TEXT_LIMIT).at(file)?, file.clone())?),
+        None => None,
+    };
+    let joints = model.map_or(Vec::new(), |m| m.mechanism.joints().iter().map(|j| j.name.clone()).collect());
+    let mapped = map.is_some();
+    let source = Source { map, joints, topic: options.topic.clone(), raw: true };
+    let mut reader = context.inputs.log(&options.log, &source)?;
+    let (names, is_named) = (reader.names().to_vec(), reader.is_named());
+    let numbers: Vec<usize> = (0..names.len()).filter(|&k| reader.is_number(k)).collect();
+    // The same file once more, since the first rows are read here.
+    let mut first = None;
+    if options.log != "-" && !numbers.is_empty() {
+        reader.select(&numbers);
+        // Text further down is not a reason to list nothing.
+        first = reader.next_rows().ok().flatten();
+        reader = context.inputs.log(&options.log, &source)?;
+    }
+    let source = Source { raw: false, ..source };
+    let (targets, missing) = if is_named || mapped {
+        let reader = renamed(reader, &source)?;
+        (
+            reader.names().to_vec(),
+            model.and_then(|m| missing(m, &options.log, reader.names(), reader.advice())),
+        )
+    } else {
+        (names.clone(), model.map(|_| "the columns have no names: fill in the map".to_owned()))
+    };
+    let recognition = Recognition::of(&names, &source.joints);
+    let known = Recognition::of(&targets, &source.joints);
+    let columns = names.iter().enumerate().map(|(k, name)| {
+        let of_map =
+            mapped && targets[k] != *name && recognition.columns()[k].target.as_ref() != Some(&targets[k]);
+        let found = &recognition.columns()[k];
+        let values = numbers
+            .iter()
+            .position(|&n| n == k)
+            .and_then(|slot| first.as_ref().and_then(|rows| range(rows, slot)));
+        let is_number = numbers.contains(&k);
+        let target = known.columns()[k].target.clone();
+        let reason = match () {
+            () if of_map => "by the column map".to_owned(),
+            () if !is_number && target.is_none() => "no numbers".to_owned(),
+            () => found.reason.clone(),
+        };
+        Column {
+            name: name.clone(),
+            target,
+            unit: if of_map { None } else { found.unit.map(str::to_owned) },
+            reason,
+            first: values.map(|v| v[0]),
+            least: values.map(|v| v[1]),
+            greatest: values.map(|v| v[2]),
+        }
+    });
+    let columns = columns.collect();
+    let mut map = if is_named { recognition.map() } else { guessed_map(names.len(), model) };
+    if let Some(joints) = model.and_then(|m| unknown_joints(m, &targets)) {
+        map.insert_str(0, &joints);
+    }
+    Ok(Outcome { schema: SCHEMA, log: options.log.clone(), columns, map, missing })
+}
+
+/// First, least and greatest value of a column.
+fn range(rows: &LogRows, slot: usize) -> Option<[f64; 3]> {
+    let mut values = rows.values[slot..].iter().step_by(rows.width).copied().filter(|x| !x.is_nan());
+    let first = values.next()?;
+    let (least, greatest) = values.fold((first, first), |(a, b), x| (a.min(x), b.max(x)));
+    Some([first, least, greatest])
+}
+
+/// What the model needs and the columns do not give.
+fn missing(model: &Model, log: &str, names: &[String], advice: Option<String>) -> Option<String> {
+    let options = DataOptions { torques: Need::Required, ..DataOptions::default() };
+    let error = Columns::matching(&model.mechanism, log, names, &options).err()?;
+    let text = error.to_string();
+    let text = text.strip_prefix(&format!("{log}: ")).unwrap_or(&text).to_owned();
+    Some(advice.map_or(text.clone(), |advice| format!("{text}; {advice}")))
+}
+
+/// A line to fill in where the log names joints that the model does not have.
+fn unknown_joints(model: &Model, targets: &[String]) -> Option<String> {
+    let known = |joint: &str| model.mechanism.joints().iter().any(|j| j.name == joint);
+    let positions = targets.iter().filter_map(|target| target.strip_prefix("q."));
+    let unknown: Vec<String> =
+        positions.filter(|joint| !known(joint)).map(|joint| format!("{joint:?} = \"…\"")).collect();
+    let line = format!("# joints = {{ {} }}   # name in the log = name in the model\n", unknown.join(", "));
+    (!unknown.is_empty()).then_some(line)
+}
+
+/// A map to fill in for a file without a header, by the number of its columns.
+fn guessed_map(columns: usize, model: Option<&Model>) -> String {
+    let mut out = String::from("# a guess by the number of columns: check it\n[columns]\nt = \"column_1\"\n");
+    let rest = columns.saturating_sub(1);
+    let quantities: &[&[&str]] = &[&["q", "tau"], &["q", "dq", "tau"], &["q", "dq", "ddq", "tau"]];
+    let joints = model.map(|m| m.mechanism.nv());
+    let fits = |list: &&&[&str]| joints.map_or(rest.is_multiple_of(list.len()), |n| rest == n * list.len());
+    let Some(list) = quantities.iter().find(fits).filter(|list| rest >= list.len()) else {
+        return out + "# q = \"column_{2..7}\"\n# tau = \"column_{8..13}\"\n";
+    };
+    let each = rest / list.len();
+    for (k, symbol) in list.iter().enumerate() {
+        let first = 2 + k * each;
+        out += &format!("{symbol} = \"column_{{{first}..{}}}\"\n", first + each - 1);
+    }
+    out
+}

@@ -1,0 +1,73 @@
+//! `inertial columns`: what does a log hold, and what is each column taken for?
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use inertial_app::columns::{Options, run as list};
+use inertial_app::disk::OutputFiles;
+use inertial_app::{Disk, Model};
+use inertial_report::columns as text;
+
+use crate::options::{ModelArgs, OUTPUT};
+use crate::output::Answer;
+use crate::shell::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  inertial columns log.csv
+  inertial columns log.csv robot.urdf            by the names of its joints too; is anything missing?
+  inertial columns log.csv --out map.toml        a column map to edit
+  inertial identify robot.urdf log.csv --columns map.toml";
+
+const DETAILS: &str = "\
+Columns are recognised by their names: time, joints by number (from 0 or 1) or by name, positions,
+velocities, accelerations and torques as controllers and programs of the field call them (UR RTDE,
+Franka, KUKA, ABB, Unitree, ROS, PlotJuggler). identify and validate take them in the same way and
+say so. Commands and external torques are not taken. Currents need a scale in a column map.
+
+Exit status: 0 done, 1 the log lacks a column that MODEL needs, 2 bad input.
+
+";
+
+/// What does a log hold, and what is each column taken for?
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]
+pub struct Args {
+    /// The log
+    #[arg(value_name = "LOG")]
+    log: String,
+    /// Model file, or builtin:NAME
+    #[arg(value_name = "MODEL")]
+    model: Option<String>,
+    /// Names and units of the log's columns, in TOML
+    #[arg(long, value_name = "MAP")]
+    columns: Option<String>,
+    /// Topic of a ROS 2 bag [default: the only one with joint states]
+    #[arg(long, value_name = "TOPIC")]
+    topic: Option<String>,
+    /// Write the column map to a file, completely or not at all
+    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
+    out: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long, help_heading = OUTPUT)]
+    json: bool,
+    #[command(flatten)]
+    options: ModelArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
+    let model = args.model.as_ref().map(|m| Model::load(m, &args.options.options(), &Disk)).transpose()?;
+    let options = Options { log: args.log.clone(), columns: args.columns.clone(), topic: args.topic.clone() };
+    let outcome = list(model.as_ref(), &options, &shell.context())?;
+    let mut files = OutputFiles::default();
+    if let Some(path) = &args.out {
+        files.add(path, &outcome.map)?;
+    }
+    shell.write(files, args.json)?;
+    if args.json {
+        shell.print_json(&outcome)?;
+    } else {
+        shell.print(&text::text(&outcome, shell.style()))?;
+    }
+    Ok(Answer::of(outcome.missing.is_none()))
+}

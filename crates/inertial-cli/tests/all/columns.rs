@@ -1,0 +1,100 @@
+//! `inertial columns`, and logs with the names of controllers.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write as _;
+
+use crate::common::{Folder, refused, run};
+
+const MODEL: &str = "builtin:planar-2r";
+
+/// A log of two joints with these names of time, positions and torques, and their units per SI unit.
+fn log(names: [&str; 5], scale: [f64; 3]) -> String {
+    let mut text = names.join(";") + "\n";
+    for i in 0..1500 {
+        let t = f64::from(i) / 100.0;
+        let q = [(3.0 * t).sin(), (4.0 * t + 0.3).cos()];
+        let tau = [(5.0 * t).sin() + 3.0 * q[0], (7.0 * t).cos() + q[1]];
+        let numbers = [t * scale[0], q[0] * scale[1], q[1] * scale[1], tau[0] * scale[2], tau[1] * scale[2]];
+        let _ = writeln!(text, "{}", numbers.map(|x| x.to_string()).join(";"));
+    }
+    text
+}
+
+#[test]
+fn columns_are_listed_with_a_map_that_works() {
+    let folder = Folder::new();
+    let degrees = 180.0 / std::f64::consts::PI;
+    let names = ["time_ms", "J1 position [deg]", "J2 position [deg]", "actual_current_0", "actual_current_1"];
+    let path = folder.file("log.csv", log(names, [1e3, degrees, 2.0]));
+    let listed = run(&["columns", &path, MODEL, "--json"]);
+    // The torques are currents: the log lacks them.
+    assert_eq!(listed.status, 1, "{}", listed.stderr);
+    let found = listed.json();
+    let column = |k: usize| (found["columns"][k]["target"].as_str(), found["columns"][k]["unit"].as_str());
+    assert_eq!(column(0), (Some("t"), Some("ms")));
+    assert_eq!(column(2), (Some("q2"), Some("deg")));
+    assert_eq!(column(3), (None, None));
+    assert!(found["missing"].as_str().unwrap().contains("actual_current_{i} are currents"));
+    assert_eq!(found["columns"][0]["greatest"], 14990.0);
+    let text = run(&["columns", &path]);
+    assert_eq!(text.status, 0);
+    for words in
+        ["J1 position [deg]", "5 columns, 3 used", "t = { column = \"time_ms\", unit = \"ms\" }", "[columns]"]
+    {
+        assert!(text.stdout.contains(words), "{words}: {}", text.stdout);
+    }
+    // The map that is written, with the line for currents filled in.
+    let map = folder.path("map.toml");
+    let map = map.to_str().unwrap();
+    assert_eq!(run(&["columns", &path, "--out", map]).status, 0);
+    let filled =
+        std::fs::read_to_string(map).unwrap().replace("# tau", "tau").replace("[1.0, 1.0]", "[0.5, 0.5]");
+    std::fs::write(map, filled).unwrap();
+    let complete = run(&["columns", &path, MODEL, "--columns", map, "--json"]);
+    assert_eq!(complete.status, 0, "{}{}", complete.stdout, complete.stderr);
+    assert_eq!(complete.json()["columns"][4]["reason"], "by the column map");
+    let plain = folder.file("plain.csv", log(["t", "q1", "q2", "tau1", "tau2"], [1.0; 3]));
+    let identified = |args: &[&str]| {
+        let done = run(&[&["identify", MODEL, "--friction", "none", "--json"], args].concat());
+        assert_eq!(done.status, 0, "{}", done.stderr);
+        done.json()["fit"][0]["rms"].as_f64().unwrap()
+    };
+    let (reference, mapped) = (identified(&[&plain]), identified(&[&path, "--columns", map]));
+    assert!((reference - mapped).abs() < 1e-6 * reference, "{reference} {mapped}");
+}
+
+#[test]
+fn names_of_controllers_need_no_map() {
+    let folder = Folder::new();
+    let plain = folder.file("plain.csv", log(["t", "q1", "q2", "tau1", "tau2"], [1.0; 3]));
+    let validated = |path: &str| {
+        let done = run(&["validate", MODEL, path, "--json"]);
+        assert_eq!(done.status, 0, "{}", done.stderr);
+        (done.stdout, done.stderr)
+    };
+    let (reference, _) = validated(&plain);
+    for names in [
+        ["timestamp", "actual_q_0", "actual_q_1", "torque_0", "torque_1"],
+        ["Time", "joint1 pos", "joint2 pos", "joint1 effort", "joint2 effort"],
+    ] {
+        let (found, notes) = validated(&folder.file("log.csv", log(names, [1.0; 3])));
+        assert_eq!(found, reference, "{names:?}");
+        assert!(notes.contains("q: taken from "), "{notes}");
+    }
+}
+
+#[test]
+fn files_without_a_header_get_a_map_to_check() {
+    let folder = Folder::new();
+    let text = log(["t", "q1", "q2", "tau1", "tau2"], [1.0; 3]);
+    let bare = folder.file("bare.csv", text.split_once('\n').unwrap().1);
+    assert!(refused(&["identify", MODEL, &bare]).contains("there is no header"));
+    let map = folder.path("map.toml");
+    let listed = run(&["columns", &bare, MODEL, "--out", map.to_str().unwrap()]);
+    assert_eq!(listed.status, 1, "{}", listed.stderr);
+    let text = std::fs::read_to_string(&map).unwrap();
+    assert!(text.ends_with("t = \"column_1\"\nq = \"column_{2..3}\"\ntau = \"column_{4..5}\"\n"), "{text}");
+    assert_eq!(run(&["validate", MODEL, &bare, "--columns", map.to_str().unwrap()]).status, 0);
+    assert!(refused(&["columns", "absent.csv"]).contains("there is no such file"));
+}

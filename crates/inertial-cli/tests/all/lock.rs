@@ -1,0 +1,103 @@
+//! `--lock`: joints that are held at a position.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write as _;
+
+use crate::common::{Folder, refused, run};
+
+/// An arm of two hinges and a gripper of two fingers; `gripper` describes the first finger's joint.
+fn arm(gripper: &str, follower: &str) -> String {
+    let link = |name: &str, mass: f64| {
+        format!(
+            "<link name='{name}'><inertial><origin xyz='0.1 0.02 0.03'/><mass value='{mass}'/><inertia ixx='0.02' ixy='0.001' \
+             ixz='0' iyy='0.03' iyz='0' izz='0.04'/></inertial></link>"
+        )
+    };
+    let hinge = |name: &str, parent: &str, child: &str, rpy: &str| {
+        format!(
+            "<joint name='{name}' type='revolute'><origin xyz='0.3 0 0.1' rpy='{rpy}'/><parent link='{parent}'/><child \
+             link='{child}'/><axis xyz='0 0 1'/><limit lower='-3' upper='3' velocity='9' effort='99'/></joint>"
+        )
+    };
+    let finger = |name: &str, child: &str, text: &str| {
+        format!("<joint name='{name}' {text}<parent link='fore'/><child link='{child}'/></joint>")
+    };
+    [
+        "<robot name='arm'><link name='base'/>".to_owned(),
+        [link("upper", 3.0), link("fore", 2.0), link("left", 0.2), link("right", 0.3)].concat(),
+        hinge("shoulder", "base", "upper", "1.5708 0 0"),
+        hinge("elbow", "upper", "fore", "0 0 0.3"),
+        finger("finger", "left", gripper),
+        finger("thumb", "right", follower),
+        "</robot>".to_owned(),
+    ]
+    .concat()
+}
+
+fn log() -> String {
+    let mut text = String::from("t,q.shoulder,q.elbow,tau.shoulder,tau.elbow\n");
+    for i in 0..1500 {
+        let t = f64::from(i) / 100.0;
+        let (a, b) = ((3.0 * t).sin(), (4.0 * t).cos());
+        let _ = writeln!(text, "{t},{a},{b},{},{}", 9.0 * a + 2.0, 3.0 * b - a);
+    }
+    text
+}
+
+/// A model with locked joints is the one whose file has fixed joints there.
+#[test]
+fn locked_joints_are_fixed_joints() {
+    let folder = Folder::new();
+    let moving = arm(
+        "type='prismatic'><origin xyz='0.2 0.1 0' rpy='0 0 0.2'/><axis xyz='0 1 0'/><limit lower='0' upper='0.04' velocity='1' effort='9'/>",
+        "type='revolute'><origin xyz='0.2 -0.1 0'/><axis xyz='0 0 1'/><mimic joint='finger' multiplier='-10' offset='0.1'/>",
+    );
+    // 0.03 along y of the finger's frame; -10 · 0.03 + 0.1 about z.
+    let (x, y) = (0.2 - 0.03 * 0.2_f64.sin(), 0.1 + 0.03 * 0.2_f64.cos());
+    let fixed = arm(
+        &format!("type='fixed'><origin xyz='{x} {y} 0' rpy='0 0 0.2'/>"),
+        "type='fixed'><origin xyz='0.2 -0.1 0' rpy='0 0 -0.2'/>",
+    );
+    let (moving, fixed) = (folder.file("moving.urdf", moving), folder.file("fixed.urdf", fixed));
+    let log = folder.file("log.csv", log());
+    let lock = ["--lock", "finger=0.03"];
+    let residual = |args: &[&str]| {
+        let done = run(&[&["validate", "--json"], args].concat());
+        assert_eq!(done.status, 0, "{}", done.stderr);
+        done.json()["joints"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|j| j["rms"].as_f64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let (held, written) = (residual(&[&moving, &log, lock[0], lock[1]]), residual(&[&fixed, &log]));
+    for (a, b) in held.iter().zip(&written) {
+        // The origins are rounded in two ways.
+        assert!((a - b).abs() < 1e-9 * b, "{held:?} {written:?}");
+    }
+    let elsewhere = residual(&[&moving, &log, "--lock", "finger=0"]);
+    assert!((elsewhere[0] - held[0]).abs() > 1e-6, "{elsewhere:?} {held:?}");
+    let analyzed = |args: &[&str]| run(&[&["analyze", "--json"], args].concat()).json()["rank"].clone();
+    assert_eq!(analyzed(&[&moving, lock[0], lock[1]]), analyzed(&[&fixed]));
+
+    let without = refused(&["validate", &moving, &log]);
+    assert!(
+        without.contains("there is no column q.finger")
+            && without.ends_with("--lock holds joints that the log does not have")
+    );
+    for (value, expected) in [
+        ("fingr=0", "--lock: the model has no joint fingr; the nearest is finger"),
+        ("finger", "expected NAME=NUMBER"),
+        ("finger=x", "expected NAME=NUMBER"),
+    ] {
+        let line = refused(&["validate", &moving, &log, "--lock", value]);
+        assert!(line.contains(expected), "{line}");
+    }
+    let twice = refused(&["validate", &moving, &log, "--lock", "finger=0", "--lock", "finger=1"]);
+    assert!(twice.contains("finger is given two positions"), "{twice}");
+    let out = folder.path("out.urdf");
+    let line = refused(&["identify", &moving, &log, lock[0], lock[1], "--out", out.to_str().unwrap()]);
+    assert!(line.contains("a model with locked joints is not written") && !out.exists(), "{line}");
+}

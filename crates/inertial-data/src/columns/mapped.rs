@@ -1,0 +1,134 @@
+//! A log with other names and units of its columns.
+
+use crate::formats::reader::{LogRows, Reader};
+use crate::{Place, Result};
+
+/// A log with the names and units of the contract.
+pub struct Mapped<R> {
+    reader: R,
+    names: Vec<String>,
+    /// Factor and offset of every column.
+    linear: Vec<(f64, f64)>,
+    /// Columns of seconds and of nanoseconds that are the time together.
+    nanoseconds: Option<[usize; 2]>,
+    /// Time whose unit its first value tells.
+    stamps: Option<usize>,
+    notes: Vec<String>,
+    advice: Option<String>,
+    selected: Vec<usize>,
+    /// Whether the nanoseconds are read though they were not selected.
+    added: bool,
+}
+
+/// Names and units of all columns of a log.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Renaming {
+    pub names: Vec<String>,
+    pub linear: Vec<(f64, f64)>,
+    pub nanoseconds: Option<[usize; 2]>,
+    pub stamps: Option<usize>,
+    pub notes: Vec<String>,
+    pub advice: Option<String>,
+}
+
+/// Smallest stamps since 1970 in nanoseconds, microseconds and milliseconds (1973), and their size in seconds. Stamps in seconds
+/// reach them after thousands of years.
+const SINCE_1970: [(f64, f64, &str); 3] =
+    [(1e17, 1e-9, "nanoseconds"), (1e14, 1e-6, "microseconds"), (1e11, 1e-3, "milliseconds")];
+
+impl<R: Reader> Mapped<R> {
+    pub(crate) fn new(reader: R, renaming: Renaming) -> Self {
+        let Renaming { names, linear, nanoseconds, stamps, notes, advice } = renaming;
+        let selected = (0..names.len()).collect();
+        Self { reader, names, linear, nanoseconds, stamps, notes, advice, selected, added: false }
+    }
+
+    /// Tells the unit of time by the first stamp.
+    fn judge_stamps(&mut self, rows: &LogRows) {
+        let Some(column) = self.stamps else { return };
+        let Some(slot) = self.selected.iter().position(|&c| c == column) else { return };
+        let first = rows.values[slot..].iter().step_by(rows.width).find(|t| !t.is_nan());
+        let Some(first) = first.map(|t| t.abs()) else { return };
+        self.stamps = None;
+        if let Some((_, size, unit)) = SINCE_1970.iter().find(|(least, ..)| first >= *least) {
+            self.linear[column].0 = *size;
+            self.notes.push(format!("t: time is in {unit} since 1970, by its size"));
+        }
+    }
+
+    /// Adds nanoseconds to the seconds, and leaves out their column where it was not asked for.
+    fn join_stamps(&self, rows: &mut LogRows) {
+        let Some([seconds, nanoseconds]) = self.nanoseconds else { return };
+        let slot = |column: usize| self.selected.iter().position(|&c| c == column);
+        let Some(to) = slot(seconds) else { return };
+        let from = if self.added { rows.width - 1 } else { slot(nanoseconds).unwrap_or(to) };
+        for row in rows.values.chunks_exact_mut(rows.width) {
+            row[to] += 1e-9 * row[from];
+        }
+        if self.added {
+            let (old, new) = (rows.width, rows.width - 1);
+            for row in 0..rows.len() {
+                rows.values.copy_within(row * old..row * old + new, row * new);
+            }
+            rows.values.truncate(rows.len() * new);
+            rows.width = new;
+        }
+    }
+}
+
+impl<R: Reader> Reader for Mapped<R> {
+    fn file(&self) -> &str {
+        self.reader.file()
+    }
+
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn notes(&self) -> Vec<String> {
+        [self.reader.notes(), self.notes.clone()].concat()
+    }
+
+    fn advice(&self) -> Option<String> {
+        self.advice.clone().or_else(|| self.reader.advice())
+    }
+
+    fn select(&mut self, columns: &[usize]) {
+        self.selected = columns.to_vec();
+        let mut inner = columns.to_vec();
+        self.added = false;
+        if let Some([seconds, nanoseconds]) = self.nanoseconds
+            && columns.contains(&seconds)
+            && !columns.contains(&nanoseconds)
+        {
+            inner.push(nanoseconds);
+            self.added = true;
+        }
+        self.reader.select(&inner);
+    }
+
+    fn next_rows(&mut self) -> Result<Option<LogRows>> {
+        let Some(mut rows) = self.reader.next_rows()? else { return Ok(None) };
+        self.judge_stamps(&rows);
+        for (slot, &column) in self.selected.iter().enumerate() {
+            let (factor, offset) = self.linear[column];
+            if (factor, offset) != (1.0, 0.0) {
+                rows.values[slot..].iter_mut().step_by(rows.width).for_each(|x| *x = factor * *x + offset);
+            }
+        }
+        self.join_stamps(&mut rows);
+        Ok(Some(rows))
+    }
+
+    fn share(&self) -> Option<f64> {
+        self.reader.share()
+    }
+}
+
+impl<R: Reader> Mapped<R> {
+    /// Refuses names that stand for two columns.
+    pub(crate) fn checked(self) -> Result<Self> {
+        crate::log::check_names(&Place::file(self.reader.file()), &self.names)?;
+        Ok(self)
+    }
+}

@@ -1,0 +1,166 @@
+//! Columns that belong together: the same words with different joints.
+
+use std::collections::BTreeMap;
+
+use crate::columns::assignment::Style;
+use crate::columns::recognition::words::{Meaning, meaning, split_unit, words};
+
+/// The joint of a column.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// Its number, from 1.
+    Number(usize),
+    /// Its name.
+    Joint(String),
+}
+
+/// Columns of one quantity.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Group {
+    /// Their names with the joint left open.
+    pub template: String,
+    pub meaning: Meaning,
+    pub members: Vec<(Key, usize)>,
+}
+
+impl Group {
+    /// Naming style of the columns they are taken for.
+    pub fn style(&self) -> Style {
+        match self.members.first() {
+            Some((Key::Joint(_), _)) => Style::Named,
+            _ => Style::Numbered,
+        }
+    }
+
+    /// Whether the template is a pattern of column maps.
+    pub fn is_pattern(&self) -> bool {
+        self.template.contains('{')
+    }
+
+    /// How much speaks for the group: torques before currents, measurements, number of joints.
+    pub fn weight(&self) -> (bool, u8, usize) {
+        (!self.meaning.is_current(), self.meaning.rank, self.members.len())
+    }
+}
+
+/// A reading of one name.
+struct Reading {
+    template: String,
+    meaning: Meaning,
+    key: Key,
+    column: usize,
+}
+
+/// Finds the groups of the columns `free`; `joints` are the names of the model's joints, where it is known.
+pub(crate) fn find(names: &[String], free: &[usize], joints: &[String]) -> Vec<Group> {
+    let mut readings: Vec<Vec<Reading>> = free.iter().map(|&k| read(&names[k], k, joints)).collect();
+    // Of several numbers in a name, the one that differs between columns is the joint's.
+    let mut sizes: BTreeMap<String, usize> = BTreeMap::new();
+    for reading in readings.iter().flatten() {
+        *sizes.entry(reading.template.clone()).or_default() += 1;
+    }
+    let mut groups: Vec<Group> = Vec::new();
+    for readings in &mut readings {
+        let Some(best) = (0..readings.len()).max_by_key(|&r| sizes[&readings[r].template]) else { continue };
+        let Reading { template, meaning, key, column } = readings.swap_remove(best);
+        match groups.iter_mut().find(|g| g.template == template) {
+            Some(group) => group.members.push((key, column)),
+            None => groups.push(Group { template, meaning, members: vec![(key, column)] }),
+        }
+    }
+    groups.retain_mut(counted);
+    groups
+}
+
+/// Puts numbers in order, from 1; refuses groups with gaps.
+fn counted(group: &mut Group) -> bool {
+    group.members.sort();
+    let mut numbers = group.members.iter_mut().filter_map(|(key, _)| match key {
+        Key::Number(number) => Some(number),
+        Key::Joint(_) => None,
+    });
+    let Some(first) = numbers.next() else { return true };
+    let zero = 1usize.saturating_sub(*first);
+    if *first > 1 {
+        return false;
+    }
+    *first = 1;
+    numbers.enumerate().all(|(k, number)| {
+        *number += zero;
+        *number == k + 2
+    })
+}
+
+/// Ways to read a name; several where it has several numbers.
+fn read(name: &str, column: usize, joints: &[String]) -> Vec<Reading> {
+    let (rest, unit) = split_unit(name);
+    let meaning_of = |words: &[String]| {
+        let mut found = meaning(words)?;
+        if let Some(unit) = unit {
+            found.unit = (unit != "rad" && unit != "rad/s" && unit != "Nm").then_some(unit);
+        }
+        Some(found)
+    };
+    let template = |range: &std::ops::Range<usize>, open: &str| {
+        format!("{}{open}{}", &name[..range.start], &name[range.end..])
+    };
+    let cut = words(rest);
+    if let Some((joint, range)) =
+        joint_of_model(rest, joints).or_else(|| joint_segment(rest).filter(|_| joints.is_empty()))
+    {
+        let outside =
+            |(_, at): &&(String, std::ops::Range<usize>)| at.end <= range.start || at.start >= range.end;
+        let left: Vec<String> = cut.iter().filter(outside).map(|(word, _)| word.clone()).collect();
+        if let Some(meaning) = meaning_of(&left) {
+            let key = Key::Joint(joint.to_owned());
+            return vec![Reading { template: template(&range, "{joint}"), meaning, key, column }];
+        }
+    }
+    let others = |own: Option<usize>| -> Vec<String> {
+        cut.iter().enumerate().filter(|(k, _)| Some(*k) != own).map(|(_, (word, _))| word.clone()).collect()
+    };
+    let mut out = Vec::new();
+    for (k, (word, range)) in cut.iter().enumerate() {
+        let number = word.parse().ok().filter(|_| word.len() <= 4);
+        if let Some((number, meaning)) = number.zip(meaning_of(&others(Some(k)))) {
+            out.push(Reading { template: template(range, "{i}"), meaning, key: Key::Number(number), column });
+        }
+    }
+    // A robot with one joint needs no numbers.
+    if out.is_empty()
+        && let Some(meaning) = meaning_of(&others(None)).filter(|_| cut.len() <= 3)
+    {
+        out.push(Reading { template: name.to_owned(), meaning, key: Key::Number(1), column });
+    }
+    out
+}
+
+/// The longest name of a joint of the model that stands alone in a name.
+fn joint_of_model<'j>(name: &str, joints: &'j [String]) -> Option<(&'j str, std::ops::Range<usize>)> {
+    let alone = |at: usize, end: usize| {
+        let part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        !part(name[..at].chars().next_back()) && !part(name[end..].chars().next())
+    };
+    joints
+        .iter()
+        .filter(|joint| !joint.is_empty())
+        .flat_map(|joint| {
+            name.match_indices(joint.as_str()).map(move |(at, _)| (joint.as_str(), at..at + joint.len()))
+        })
+        .filter(|(_, range)| alone(range.start, range.end))
+        .max_by_key(|(joint, _)| joint.len())
+}
+
+/// The joint of `…/elbow/position` and `elbow.pos`: the part before a quantity.
+fn joint_segment(name: &str) -> Option<(&str, std::ops::Range<usize>)> {
+    let split = name.rfind(['/', '.'])?;
+    let last: Vec<String> = words(&name[split + 1..]).into_iter().map(|(word, _)| word).collect();
+    let quantity = last.len() == 1 && meaning(&last).is_some();
+    let start = name[..split].rfind(['/', '.']).map_or(0, |k| k + 1);
+    let joint = &name[start..split];
+    let plain = joint.starts_with(char::is_alphabetic) && !joint.contains(['[', '(']);
+    // `/joint_states/position` is a message, not a joint.
+    let message = ["field", "state", "states", "msg", "data", "observation"].contains(&joint)
+        || joint.ends_with("states");
+    (quantity && plain && !message).then_some((joint, start..split))
+}

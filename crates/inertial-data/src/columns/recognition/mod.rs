@@ -1,0 +1,271 @@
+//! Recognition of columns by their names: what the controllers and programs of the field call joints, quantities and time.
+
+mod groups;
+mod time;
+mod words;
+
+use serde::Serialize;
+
+use crate::columns::assignment::{Style, quantity_of};
+use crate::columns::mapped::{Mapped, Renaming};
+use crate::columns::units;
+use crate::formats::reader::Reader;
+use groups::{Group, Key};
+use words::Quantity;
+
+/// What a column of a log is taken for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RecognizedColumn {
+    /// Its name in the log.
+    pub name: String,
+    /// Its name as a column of a robot's log: `t`, `q1`, `tau.elbow` and so on; none where it is not used.
+    pub target: Option<String>,
+    /// Its unit where that is not the SI unit.
+    pub unit: Option<&'static str>,
+    /// Why it is taken so, or not taken.
+    pub reason: String,
+}
+
+/// What the columns of a log are taken for, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recognition {
+    columns: Vec<RecognizedColumn>,
+    /// Lines of a column map that says the same.
+    map: Vec<String>,
+    renaming: Renaming,
+}
+
+impl Recognition {
+    /// Recognizes columns by their names; `joints` are the names of the model's joints where it is known.
+    ///
+    /// Columns with the names of the contract are taken as they are, and no other column is taken for a quantity that they give.
+    ///
+    /// ```
+    /// use inertial_data::Recognition;
+    /// let names = ["timestamp", "actual_q_0", "actual_q_1", "target_q_0", "target_q_1"].map(String::from);
+    /// let found = Recognition::of(&names, &[]);
+    /// let targets: Vec<_> = found.columns().iter().map(|c| c.target.as_deref()).collect();
+    /// assert_eq!(targets, [Some("t"), Some("q1"), Some("q2"), None, None]);
+    /// ```
+    pub fn of(names: &[String], joints: &[String]) -> Self {
+        let column = |name: &String| RecognizedColumn {
+            name: name.clone(),
+            target: None,
+            unit: None,
+            reason: "its name tells no quantity of a robot".to_owned(),
+        };
+        let mut out = Self {
+            columns: names.iter().map(column).collect(),
+            map: Vec::new(),
+            renaming: Renaming {
+                names: names.to_vec(),
+                linear: vec![(1.0, 0.0); names.len()],
+                ..Renaming::default()
+            },
+        };
+        let own: Vec<usize> = (0..names.len()).filter(|&k| is_own(&names[k], names)).collect();
+        for &k in &own {
+            out.columns[k].target = Some(names[k].clone());
+            "named so".clone_into(&mut out.columns[k].reason);
+        }
+        out.recognize_time(names);
+        out.recognize_joints(names, joints, &own);
+        out
+    }
+
+    /// All columns, in the order of the log.
+    pub fn columns(&self) -> &[RecognizedColumn] {
+        &self.columns
+    }
+
+    /// A column map in TOML that says the same, with lines to fill in as comments.
+    pub fn map(&self) -> String {
+        let mut out = String::from("[columns]\n");
+        for line in &self.map {
+            out += line;
+            out.push('\n');
+        }
+        out
+    }
+
+    /// Whether columns are taken by other names than their own.
+    pub fn is_trivial(&self) -> bool {
+        self.renaming.notes.is_empty()
+    }
+
+    /// What to do about columns that might be taken.
+    pub fn advice(&self) -> Option<&str> {
+        self.renaming.advice.as_deref()
+    }
+
+    /// A reader of the same log with the names and units that were recognized.
+    pub fn apply<R: Reader>(&self, reader: R) -> Mapped<R> {
+        Mapped::new(reader, self.renaming.clone())
+    }
+
+    fn take(&mut self, k: usize, target: &str, unit: Option<&'static str>, reason: &str) {
+        // Another column of that name is not the one that is meant.
+        if let Some(other) =
+            self.renaming.names.iter().position(|name| name == target).filter(|&other| other != k)
+        {
+            self.renaming.names[other] = format!("{target} of the log");
+        }
+        target.clone_into(&mut self.renaming.names[k]);
+        self.renaming.linear[k].0 = unit.and_then(units::unit).map_or(1.0, |(_, size)| size);
+        self.columns[k] = RecognizedColumn {
+            name: self.columns[k].name.clone(),
+            target: Some(target.to_owned()),
+            unit,
+            reason: reason.to_owned(),
+        };
+    }
+
+    fn recognize_time(&mut self, names: &[String]) {
+        if names.iter().any(|name| name == "t") {
+            return;
+        }
+        let Some(found) = time::find(names) else { return };
+        let name = &names[found.column];
+        if let Some(fine) = found.nanoseconds {
+            self.take(found.column, "t", None, "seconds of the time stamp");
+            "nanoseconds of the time stamp, added to t".clone_into(&mut self.columns[fine].reason);
+            self.renaming.nanoseconds = Some([found.column, fine]);
+            self.map.push(format!("t = [{name:?}, {:?}]", names[fine]));
+            self.renaming.notes.push(format!("t: taken from {name} and {}", names[fine]));
+            return;
+        }
+        self.take(found.column, "t", found.unit, "time, by its name");
+        if found.unit.is_none() {
+            self.renaming.stamps = Some(found.column);
+        }
+        if let Some(unit) = found.unit {
+            self.map.push(format!("t = {{ column = {name:?}, unit = {unit:?} }}"));
+            self.renaming.notes.push(format!("t: taken from {name} ({unit})"));
+        } else {
+            self.map.push(format!("t = {name:?}"));
+            self.renaming.notes.push(format!("t: taken from {name}"));
+        }
+    }
+
+    fn recognize_joints(&mut self, names: &[String], joints: &[String], own: &[usize]) {
+        let given = |quantity: Quantity| {
+            own.iter().any(|&k| quantity_of(&names[k]).is_some_and(|(symbol, _)| symbol == quantity.symbol()))
+        };
+        let mut style = own.iter().find_map(|&k| quantity_of(&names[k])).map(|(_, style)| style);
+        let free: Vec<usize> =
+            (0..names.len()).filter(|k| !own.contains(k) && self.columns[*k].target.is_none()).collect();
+        let groups = groups::find(names, &free, joints);
+        for group in groups.iter().filter(|g| g.meaning.refused.is_some()) {
+            for (_, k) in &group.members {
+                group.meaning.refused.unwrap_or_default().clone_into(&mut self.columns[*k].reason);
+            }
+        }
+        for quantity in Quantity::ALL {
+            let mut candidates: Vec<&Group> = groups
+                .iter()
+                .filter(|g| g.meaning.quantity == quantity && g.meaning.refused.is_none())
+                .filter(|g| style.is_none_or(|style| style == g.style()))
+                .collect();
+            candidates.sort_by_key(|g| std::cmp::Reverse(g.weight()));
+            for group in &candidates {
+                let reason = if given(quantity) {
+                    format!("not taken: the log has columns {}", quantity.symbol())
+                } else {
+                    format!("not taken: another column is rather {}", quantity.symbol())
+                };
+                group.members.iter().for_each(|(_, k)| self.columns[*k].reason.clone_from(&reason));
+            }
+            match &candidates[..] {
+                _ if given(quantity) => {}
+                [] => {}
+                [one, ..] if one.meaning.is_current() => self.advise_scale(one),
+                [one, other, ..] if one.weight() == other.weight() => {
+                    self.advise_choice(quantity, one, other);
+                }
+                [one, ..] => {
+                    style = Some(one.style());
+                    self.take_group(quantity, one);
+                }
+            }
+        }
+    }
+
+    fn take_group(&mut self, quantity: Quantity, group: &Group) {
+        let symbol = quantity.symbol();
+        let written = group.meaning.writer.map_or(String::new(), |writer| format!(" ({writer})"));
+        let reason = format!("like {}{written}", group.template);
+        for (key, k) in &group.members {
+            let target = match key {
+                Key::Number(number) => format!("{symbol}{number}"),
+                Key::Joint(joint) => format!("{symbol}.{joint}"),
+            };
+            self.take(*k, &target, group.meaning.unit, &reason);
+        }
+        let unit = group.meaning.unit;
+        let shown = unit.map_or(String::new(), |unit| format!(", {unit}"));
+        self.renaming.notes.push(format!("{symbol}: taken from {}{shown}{written}", group.template));
+        if group.is_pattern() {
+            self.map.push(match unit {
+                Some(unit) => format!("{symbol} = {{ column = {:?}, unit = {unit:?} }}", group.template),
+                None => format!("{symbol} = {:?}", group.template),
+            });
+        } else {
+            for (key, k) in &group.members {
+                let target = match key {
+                    Key::Number(number) => format!("{symbol}{number}"),
+                    Key::Joint(joint) => format!("{:?}", format!("{symbol}.{joint}")),
+                };
+                let name = &self.columns[*k].name;
+                self.map.push(match unit {
+                    Some(unit) => format!("{target} = {{ column = {name:?}, unit = {unit:?} }}"),
+                    None => format!("{target} = {name:?}"),
+                });
+            }
+        }
+    }
+
+    /// Currents are torques only with the torque constants of the drives.
+    fn advise_scale(&mut self, group: &Group) {
+        for (_, k) in &group.members {
+            "a current: a column map with scale (N m per A, at the joint) makes a torque of it"
+                .clone_into(&mut self.columns[*k].reason);
+        }
+        let scales = vec!["1.0"; group.members.len()].join(", ");
+        let line = format!("tau = {{ column = {:?}, unit = \"A\", scale = [{scales}] }}", group.template);
+        self.map.push(format!("# N m per A of each drive, at the joint:\n# {line}"));
+        self.renaming.advice = Some(format!(
+            "{} are currents: a column map with their scales (N m per A) makes torques of them: {line}",
+            group.template
+        ));
+    }
+
+    fn advise_choice(&mut self, quantity: Quantity, one: &Group, other: &Group) {
+        let symbol = quantity.symbol();
+        for group in [one, other] {
+            for (_, k) in &group.members {
+                self.columns[*k].reason =
+                    format!("perhaps {symbol}, but there are others like it: choose in a column map");
+            }
+            self.map.push(format!("# {symbol} = {:?}", group.template));
+        }
+        self.renaming.advice = Some(format!(
+            "{} and {} may both be {symbol}: choose one in a column map",
+            one.template, other.template
+        ));
+    }
+}
+
+/// Groups of columns that belong to no joint.
+const OTHERS: [&str; 7] = ["base", "wrench", "ft", "acc", "gyro", "alpha", "momentum"];
+
+/// Whether a column has the name of the contract. Numbers from 0 are another way of counting.
+fn is_own(name: &str, names: &[String]) -> bool {
+    match quantity_of(name) {
+        Some((_, Style::Named)) => true,
+        Some((symbol, Style::Numbered)) => !names.contains(&format!("{symbol}0")),
+        None => name == "t" || name.split_once('.').is_some_and(|(group, _)| OTHERS.contains(&group)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+#![allow(clippy::unwrap_used)]
+
+use super::Recognition;
+
+/// Targets of all columns that are used, with the unit where it is not SI.
+fn taken(names: &[&str], joints: &[&str]) -> Vec<String> {
+    let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
+    let joints: Vec<String> = joints.iter().map(|n| (*n).to_owned()).collect();
+    let found = Recognition::of(&names, &joints);
+    let shown = |c: &super::RecognizedColumn| {
+        let unit = c.unit.map_or(String::new(), |u| format!(" {u}"));
+        c.target.as_ref().map(|target| format!("{}={target}{unit}", c.name))
+    };
+    found.columns().iter().filter_map(shown).collect()
+}
+
+/// Names of the writers of the field, with two joints each.
+#[test]
+fn names_of_many_writers_are_recognized() {
+    let cases: [(&str, &[&str], &[&str], &[&str]); 14] = [
+        (
+            "UR RTDE: target_q and TCP speeds are not joints' measurements",
+            &[
+                "timestamp",
+                "target_q_0",
+                "target_q_1",
+                "actual_q_0",
+                "actual_q_1",
+                "actual_qd_0",
+                "actual_qd_1",
+                "actual_current_0",
+                "actual_current_1",
+                "actual_TCP_speed_0",
+                "actual_TCP_speed_1",
+            ],
+            &[],
+            &["timestamp=t", "actual_q_0=q1", "actual_q_1=q2", "actual_qd_0=dq1", "actual_qd_1=dq2"],
+        ),
+        (
+            "libfranka",
+            &[
+                "time_ms",
+                "state.q[0]",
+                "state.q[1]",
+                "state.q_d[0]",
+                "state.q_d[1]",
+                "state.dq[0]",
+                "state.dq[1]",
+                "state.tau_J[0]",
+                "state.tau_J[1]",
+                "state.tau_ext_hat_filtered[0]",
+                "state.tau_ext_hat_filtered[1]",
+                "state.O_T_EE[0]",
+            ],
+            &[],
+            &[
+                "time_ms=t ms",
+                "state.q[0]=q1",
+                "state.q[1]=q2",
+                "state.dq[0]=dq1",
+                "state.dq[1]=dq2",
+                "state.tau_J[0]=tau1",
+                "state.tau_J[1]=tau2",
+            ],
+        ),
+        (
+            "KUKA system variables",
+            &[
+                "Time",
+                "$AXIS_ACT.A1",
+                "$AXIS_ACT.A2",
+                "$VEL_AXIS_ACT[1]",
+                "$VEL_AXIS_ACT[2]",
+                "$TORQUE_AXIS_ACT[1]",
+                "$TORQUE_AXIS_ACT[2]",
+            ],
+            &[],
+            &[
+                "Time=t",
+                "$AXIS_ACT.A1=q1 deg",
+                "$AXIS_ACT.A2=q2 deg",
+                "$TORQUE_AXIS_ACT[1]=tau1",
+                "$TORQUE_AXIS_ACT[2]=tau2",
+            ],
+        ),
+        (
+            "ABB",
+            &["t", "rax_1", "rax_2", "torque_1", "torque_2"],
+            &[],
+            &["t=t", "rax_1=q1 deg", "rax_2=q2 deg", "torque_1=tau1", "torque_2=tau2"],
+        ),
+        (
+            "Unitree",
+            &[
+                "stamp",
+                "motor_state[0].q",
+                "motor_state[1].q",
+                "motor_state[0].dq",
+                "motor_state[1].dq",
+                "motor_state[0].tau_est",
+                "motor_state[1].tau_est",
+                "motor_cmd[0].q",
+                "motor_cmd[1].q",
+            ],
+            &[],
+            &[
+                "stamp=t",
+                "motor_state[0].q=q1",
+                "motor_state[1].q=q2",
+                "motor_state[0].dq=dq1",
+                "motor_state[1].dq=dq2",
+                "motor_state[0].tau_est=tau1",
+                "motor_state[1].tau_est=tau2",
+            ],
+        ),
+        (
+            "rostopic echo -p",
+            &[
+                "time",
+                "field.header.seq",
+                "field.header.stamp",
+                "field.name0",
+                "field.name1",
+                "field.position0",
+                "field.position1",
+                "field.velocity0",
+                "field.velocity1",
+                "field.effort0",
+                "field.effort1",
+            ],
+            &[],
+            &[
+                "time=t",
+                "field.position0=q1",
+                "field.position1=q2",
+                "field.velocity0=dq1",
+                "field.velocity1=dq2",
+                "field.effort0=tau1",
+                "field.effort1=tau2",
+            ],
+        ),
+        (
+            "PlotJuggler, by joint",
+            &[
+                "__time",
+                "/joint_states/elbow/position",
+                "/joint_states/elbow/velocity",
+                "/joint_states/elbow/effort",
+            ],
+            &[],
+            &[
+                "__time=t",
+                "/joint_states/elbow/position=q.elbow",
+                "/joint_states/elbow/velocity=dq.elbow",
+                "/joint_states/elbow/effort=tau.elbow",
+            ],
+        ),
+        (
+            "PlotJuggler, by number, with the stamp of the header",
+            &[
+                "/joint_states/header/stamp/sec",
+                "/joint_states/header/stamp/nanosec",
+                "/joint_states/position[0]",
+                "/joint_states/position[1]",
+                "/joint_states/effort[0]",
+                "/joint_states/effort[1]",
+            ],
+            &[],
+            &[
+                "/joint_states/header/stamp/sec=t",
+                "/joint_states/position[0]=q1",
+                "/joint_states/position[1]=q2",
+                "/joint_states/effort[0]=tau1",
+                "/joint_states/effort[1]=tau2",
+            ],
+        ),
+        (
+            "numbers from 0",
+            &["t", "q0", "q1", "tau0", "tau1"],
+            &[],
+            &["t=t", "q0=q1", "q1=q2", "tau0=tau1", "tau1=tau2"],
+        ),
+        ("numbers from 1 are the contract's", &["t", "q1", "q2"], &[], &["t=t", "q1=q1", "q2=q2"]),
+        (
+            "names of the model, whatever stands around them",
+            &[
+                "Time [ms]",
+                "pos_elbow_joint (deg)",
+                "elbow_joint velocity",
+                "elbow_joint.torque",
+                "joint_count",
+            ],
+            &["elbow_joint", "joint"],
+            &[
+                "Time [ms]=t ms",
+                "pos_elbow_joint (deg)=q.elbow_joint deg",
+                "elbow_joint velocity=dq.elbow_joint",
+                "elbow_joint.torque=tau.elbow_joint",
+            ],
+        ),
+        (
+            "several numbers in a name: the one that differs",
+            &["t", "iiwa7_joint_1_pos", "iiwa7_joint_2_pos", "iiwa7_joint_1_torque", "iiwa7_joint_2_torque"],
+            &[],
+            &[
+                "t=t",
+                "iiwa7_joint_1_pos=q1",
+                "iiwa7_joint_2_pos=q2",
+                "iiwa7_joint_1_torque=tau1",
+                "iiwa7_joint_2_torque=tau2",
+            ],
+        ),
+        ("one joint", &["time", "position", "torque"], &[], &["time=t", "position=q1", "torque=tau1"]),
+        ("gaps in the numbers are no group", &["t", "pos_1", "pos_3"], &[], &["t=t"]),
+    ];
+    for (what, names, joints, expected) in cases {
+        assert_eq!(taken(names, joints), expected, "{what}");
+    }
+}
+
+#[test]
+fn what_is_not_taken_has_a_reason() {
+    let names = ["time", "q_meas_1", "q_filt_1", "i_act_cur_1", "comment"].map(String::from);
+    let found = Recognition::of(&names, &[]);
+    let reason = |k: usize| found.columns()[k].reason.as_str();
+    assert!(reason(2).contains("another column is rather q"), "{}", reason(2));
+    assert!(reason(3).contains("a current"), "{}", reason(3));
+    assert!(reason(4).contains("tells no quantity"), "{}", reason(4));
+    assert!(found.advice().unwrap().contains("are currents"), "{found:?}");
+    assert!(
+        found.map().contains("# tau = { column = \"i_act_cur_{i}\", unit = \"A\", scale = [1.0] }"),
+        "{}",
+        found.map()
+    );
+    // Two of the same weight are for people to choose.
+    let names = ["t", "left_q_1", "right_q_1"].map(String::from);
+    let found = Recognition::of(&names, &[]);
+    assert!(found.advice().unwrap().contains("may both be q"), "{found:?}");
+    assert!(found.columns()[1].target.is_none());
+}

@@ -1,0 +1,85 @@
+//! The column of time.
+
+use crate::columns::recognition::words::{split_unit, words};
+use crate::columns::units::{self, Dimension};
+
+/// Column of time.
+pub(crate) struct Time {
+    pub column: usize,
+    /// Column of nanoseconds that are added to it.
+    pub nanoseconds: Option<usize>,
+    /// Unit by the name.
+    pub unit: Option<&'static str>,
+}
+
+/// Names of time, the surest first; words are joined by `_`.
+const NAMES: [&str; 28] = [
+    "time",
+    "t",
+    "timestamp",
+    "time_stamp",
+    "stamp",
+    "header_stamp",
+    "field_header_stamp",
+    "rtime",
+    "robot_time",
+    "sim_time",
+    "ros_time",
+    "log_time",
+    "controller_time",
+    "elapsed",
+    "elapsed_time",
+    "time_elapsed",
+    "time_from_start",
+    "unix_time",
+    "epoch",
+    "seconds",
+    "secs",
+    "sec",
+    "datetime",
+    "date_time",
+    "clock",
+    "rosbag_timestamp",
+    "timestamps",
+    "times",
+];
+/// Endings of the two parts of a stamp.
+const PARTS: [[&str; 2]; 3] = [["sec", "nanosec"], ["secs", "nsecs"], ["sec", "nsec"]];
+
+/// Finds the column of time.
+pub(crate) fn find(names: &[String]) -> Option<Time> {
+    let plain = |name: &str| words(name).into_iter().map(|(word, _)| word).collect::<Vec<_>>().join("_");
+    let read: Vec<(String, Option<&'static str>)> = names
+        .iter()
+        .map(|name| {
+            let (rest, unit) = split_unit(name);
+            match unit.filter(|unit| units::unit(unit).is_some_and(|(d, _)| d == Dimension::Time)) {
+                Some(unit) => (plain(rest), Some(unit)),
+                None => (plain(name), None),
+            }
+        })
+        .collect();
+    let exact = |wanted: &str| read.iter().position(|(name, _)| name == wanted);
+    let whole: Vec<String> = names.iter().map(|name| plain(name)).collect();
+    for name in NAMES {
+        // A second alone is half of a stamp where its nanoseconds are there.
+        if matches!(name, "sec" | "secs" | "seconds") {
+            break;
+        }
+        if let Some(column) = exact(name) {
+            return Some(Time { column, nanoseconds: None, unit: read[column].1 });
+        }
+    }
+    for (column, name) in whole.iter().enumerate() {
+        for [seconds, nanoseconds] in PARTS {
+            let Some(prefix) = name.strip_suffix(seconds).filter(|p| p.is_empty() || p.ends_with('_')) else {
+                continue;
+            };
+            let partner = format!("{prefix}{nanoseconds}");
+            if let Some(fine) = whole.iter().position(|other| *other == partner) {
+                return Some(Time { column, nanoseconds: Some(fine), unit: None });
+            }
+        }
+    }
+    NAMES.into_iter().find_map(exact).map(|column| Time { column, nanoseconds: None, unit: read[column].1 })
+}

@@ -1,0 +1,193 @@
+//! MATLAB's files of version 5 to 7.2: variables that are arrays of numbers, or structures of them.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+
+use super::array::{Array, Layout, Number, Stored};
+use super::{Content, length, read_at};
+use crate::clean::spool::temporary;
+
+/// The first bytes of every file.
+pub(crate) const MAGIC: [u8; 8] = *b"MATLAB 5";
+/// Bytes before the first element.
+const HEADER: u64 = 128;
+/// Types of elements.
+const MATRIX: u32 = 14;
+const COMPRESSED: u32 = 15;
+/// Classes of arrays.
+const STRUCTURE: u8 = 2;
+/// Structures inside structures deeper than this are damage.
+const DEEPEST: usize = 16;
+/// Names of fields are short and few.
+const LONGEST_NAMES: usize = 1 << 20;
+
+/// Reads the descriptions of all variables.
+pub(crate) fn read(file: &Arc<File>) -> Stored<Content> {
+    let mut head = [0; HEADER as usize];
+    read_at(file, 0, &mut head)?;
+    let big = match &head[126..] {
+        b"IM" => false,
+        b"MI" => true,
+        _ => return Err("its header has no order of bytes".to_owned()),
+    };
+    let mut out = Content { named: true, ..Content::default() };
+    let mut at = HEADER;
+    let end = length(file)?;
+    while at < end {
+        let element = Element::read(file, at, big)?;
+        match element.kind {
+            MATRIX => variable(&mut out, file, &element, "", big, 0)?,
+            COMPRESSED => {
+                let copy = Arc::new(inflated(file, &element, big)?);
+                let inner = Element::read(&copy, 0, big)?;
+                if inner.kind == MATRIX {
+                    variable(&mut out, &copy, &inner, "", big, 0)?;
+                }
+            }
+            _ => {}
+        }
+        // Compressed elements are not filled up to eight bytes.
+        at = if element.kind == COMPRESSED { element.end } else { element.next };
+    }
+    Ok(out)
+}
+
+/// A part of a file with a type.
+struct Element {
+    kind: u32,
+    start: u64,
+    end: u64,
+    /// Where the next one stands.
+    next: u64,
+}
+
+impl Element {
+    fn read(file: &File, at: u64, big: bool) -> Stored<Self> {
+        let mut tag = [0; 8];
+        read_at(file, at, &mut tag)?;
+        let (first, second) = (word(&tag, 0, big), word(&tag, 4, big));
+        // Up to four bytes stand in the tag itself.
+        let out = if first >> 16 == 0 {
+            let (start, size) = (at + 8, u64::from(second));
+            Self { kind: first, start, end: start + size, next: start + size.next_multiple_of(8) }
+        } else {
+            Self {
+                kind: first & 0xffff,
+                start: at + 4,
+                end: at + 4 + u64::from(first >> 16).min(4),
+                next: at + 8,
+            }
+        };
+        if out.end > length(file)? { Err("it ends early".to_owned()) } else { Ok(out) }
+    }
+
+    fn bytes(&self, file: &File, most: usize) -> Stored<Vec<u8>> {
+        let size = (self.end - self.start) as usize;
+        if size > most {
+            return Err("a header is too long".to_owned());
+        }
+        let mut bytes = vec![0; size];
+        read_at(file, self.start, &mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// A compressed element as it was before, in a temporary file.
+fn inflated(file: &File, element: &Element, big: bool) -> Stored<File> {
+    let io = |e: std::io::Error| crate::plain_io(&e);
+    let mut packed = file;
+    packed.seek(SeekFrom::Start(element.start)).map_err(io)?;
+    let packed = BufReader::new(packed.take(element.end - element.start));
+    let mut content = flate2::bufread::ZlibDecoder::new(packed);
+    let mut tag = [0; 8];
+    content.read_exact(&mut tag).map_err(|_| "a compressed variable ends early")?;
+    let mut copy = temporary().map_err(|e| e.to_string())?;
+    let size = u64::from(word(&tag, 4, big));
+    let mut out = BufWriter::new(&mut copy);
+    out.write_all(&tag).map_err(io)?;
+    // Not more than the element says, whatever follows.
+    let written = std::io::copy(&mut content.take(size), &mut out).map_err(io)?;
+    out.flush().map_err(io)?;
+    drop(out);
+    if written == size { Ok(copy) } else { Err("a compressed variable ends early".to_owned()) }
+}
+
+/// Adds a variable, or the fields of a structure by `NAME.FIELD`.
+fn variable(
+    out: &mut Content,
+    file: &Arc<File>,
+    element: &Element,
+    field: &str,
+    big: bool,
+    depth: usize,
+) -> Stored<()> {
+    if element.end == element.start || depth > DEEPEST {
+        return Ok(());
+    }
+    let flags = Element::read(file, element.start, big)?;
+    let class = (word(&padded(flags.bytes(file, 64)?), 0, big) & 0xff) as u8;
+    let dims = Element::read(file, flags.next, big)?;
+    let sizes: Vec<usize> =
+        dims.bytes(file, 256)?.chunks_exact(4).map(|b| word(b, 0, big) as usize).collect();
+    let label = Element::read(file, dims.next, big)?;
+    let own = String::from_utf8_lossy(&label.bytes(file, LONGEST_NAMES)?).into_owned();
+    let name = if field.is_empty() { own } else { field.to_owned() };
+    match class {
+        STRUCTURE if sizes.iter().product::<usize>() == 1 => {
+            let width = Element::read(file, label.next, big)?;
+            let width = word(&padded(width.bytes(file, 64)?), 0, big) as usize;
+            let names = Element::read(file, Element::read(file, label.next, big)?.next, big)?;
+            let text = names.bytes(file, LONGEST_NAMES)?;
+            let mut at = names.next;
+            for part in text.chunks_exact(width.max(1)) {
+                let part = part.split(|&b| b == 0).next().unwrap_or_default();
+                let inner = Element::read(file, at, big)?;
+                let label = format!("{name}.{}", String::from_utf8_lossy(part));
+                variable(out, file, &inner, &label, big, depth + 1)?;
+                at = inner.next;
+            }
+        }
+        6..=15 => {
+            let &[rows, columns] = &sizes[..] else { return Ok(()) };
+            let data = Element::read(file, label.next, big)?;
+            let Some(number) = number(data.kind) else { return Ok(()) };
+            if (data.end - data.start) / number.size() as u64 != (rows as u64).saturating_mul(columns as u64)
+            {
+                return Err(format!("variable {name}: it ends early"));
+            }
+            let layout =
+                Layout { start: data.start, number, big, by_column: true, record: None, factor: 1.0 };
+            out.arrays.push(Array::new(&name, [rows, columns], file, layout)?);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Types of numbers.
+fn number(kind: u32) -> Option<Number> {
+    Some(match kind {
+        1 => Number::I8,
+        2 => Number::U8,
+        3 => Number::I16,
+        4 => Number::U16,
+        5 => Number::I32,
+        6 => Number::U32,
+        7 => Number::F32,
+        9 => Number::F64,
+        12 => Number::I64,
+        13 => Number::U64,
+        _ => return None,
+    })
+}
+
+fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.resize(bytes.len().max(4), 0);
+    bytes
+}
+
+fn word(bytes: &[u8], at: usize, big: bool) -> u32 {
+    let own = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+    if big { u32::from_be_bytes(own) } else { u32::from_le_bytes(own) }
+}

@@ -1,0 +1,199 @@
+//! Files of arrays: NumPy's `.npy` and `.npz`, and MATLAB's `.mat`. Numbers are read from the file (or from a temporary copy where
+//! it is compressed) as they are asked for.
+
+mod array;
+pub(crate) mod mat;
+pub(crate) mod npy;
+mod zip;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::sync::Arc;
+
+use crate::formats::reader::{LogRows, Reader};
+use crate::log::check_names;
+use crate::{Error, Place, Result};
+use array::{Array, Stored};
+
+/// Bytes read at once, unless one row has more, and the greatest number of rows.
+const BLOCK: u64 = 16 << 20;
+const MOST_ROWS: u64 = 4096;
+/// Names of arrays that are the time.
+const TIMES: [&str; 6] = ["t", "time", "timestamp", "timestamps", "stamp", "Time"];
+/// Names of arrays whose columns have the joints' numbers.
+const QUANTITIES: [&str; 4] = ["q", "dq", "ddq", "tau"];
+
+/// What a file of arrays holds.
+#[derive(Default)]
+pub(crate) struct Content {
+    pub arrays: Vec<Array>,
+    /// Names of joints, where an array of texts gives them.
+    pub joints: Vec<String>,
+    /// Whether the file names its arrays.
+    pub named: bool,
+}
+
+/// Reads arrays of numbers as columns: one row for each sample.
+///
+/// An array of as many numbers as there are samples is a column; one of two dimensions is a column for each joint. Arrays of other
+/// sizes are left out.
+pub struct ArrayReader {
+    file: String,
+    arrays: Vec<Array>,
+    names: Vec<String>,
+    named: bool,
+    /// Array and column of each name.
+    places: Vec<(usize, usize)>,
+    selected: Vec<usize>,
+    rows: usize,
+    /// Rows handed out at once.
+    block: usize,
+    done: usize,
+    bytes: Vec<u8>,
+}
+
+impl ArrayReader {
+    /// Reads an array that NumPy saved.
+    pub fn npy(file: File, name: impl Into<String>) -> Result<Self> {
+        let name = name.into();
+        let content = npy::read(&Arc::new(file)).map_err(|message| damaged(&name, ".npy", &message))?;
+        Self::new(name, content)
+    }
+
+    /// Reads arrays that NumPy saved in one file.
+    pub fn npz(file: File, name: impl Into<String>) -> Result<Self> {
+        let name = name.into();
+        let content =
+            npy::read_several(&Arc::new(file)).map_err(|message| damaged(&name, ".npz", &message))?;
+        Self::new(name, content)
+    }
+
+    /// Reads variables that MATLAB saved (version 5 to 7.2).
+    pub fn mat(file: File, name: impl Into<String>) -> Result<Self> {
+        let name = name.into();
+        let content = mat::read(&Arc::new(file)).map_err(|message| damaged(&name, ".mat", &message))?;
+        Self::new(name, content)
+    }
+
+    fn new(file: String, content: Content) -> Result<Self> {
+        let Content { mut arrays, joints, named } = content;
+        shorten_names(&mut arrays);
+        let of_time = arrays.iter().find(|a| TIMES.contains(&a.name.as_str()) && a.is_vector());
+        let longest = arrays.iter().map(|a| a.rows.max(a.columns)).max();
+        let Some(rows) = of_time.map(|a| a.rows.max(a.columns)).or(longest).filter(|&rows| rows > 0) else {
+            return Err(Error::read(
+                Place::file(file),
+                "holds no array of numbers with one or two dimensions",
+            ));
+        };
+        arrays.iter_mut().filter(|a| a.rows != rows && a.columns == rows).for_each(Array::transpose);
+        arrays.retain(|a| a.rows == rows && a.columns <= MOST_COLUMNS);
+        let (mut names, mut places) = (Vec::new(), Vec::new());
+        for (k, array) in arrays.iter().enumerate() {
+            for column in 0..array.columns {
+                places.push((k, column));
+                names.push(match (array.columns, array.name.as_str()) {
+                    (1, name) if named => name.to_owned(),
+                    _ if !named => format!("column_{}", column + 1),
+                    (count, name) if count == joints.len() && QUANTITIES.contains(&name) => {
+                        format!("{name}.{}", joints[column])
+                    }
+                    (count, name) if count == joints.len() => format!("{}.{name}", joints[column]),
+                    (_, name) if QUANTITIES.contains(&name) => format!("{name}{}", column + 1),
+                    (_, name) => format!("{name}_{column}"),
+                });
+            }
+        }
+        check_names(&Place::file(&file), &names)?;
+        let selected = (0..names.len()).collect();
+        let widest = arrays.iter().map(Array::row_bytes).max().unwrap_or(0).max(8 * names.len() as u64);
+        let block = (BLOCK / widest.max(1)).clamp(1, MOST_ROWS) as usize;
+        Ok(Self { file, arrays, names, named, places, selected, rows, block, done: 0, bytes: Vec::new() })
+    }
+}
+
+/// Fields of structures go by their own name where no other array has it: `data.q` is `q`.
+fn shorten_names(arrays: &mut [Array]) {
+    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    let names: Vec<String> = arrays.iter().map(|a| last(&a.name)).collect();
+    for (array, name) in arrays.iter_mut().zip(&names) {
+        if names.iter().filter(|other| *other == name).count() == 1 {
+            array.name.clone_from(name);
+        }
+    }
+}
+
+/// More columns than this are no log.
+const MOST_COLUMNS: usize = 100_000;
+
+impl Reader for ArrayReader {
+    fn file(&self) -> &str {
+        &self.file
+    }
+
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn is_named(&self) -> bool {
+        self.named
+    }
+
+    fn select(&mut self, columns: &[usize]) {
+        self.selected = columns.to_vec();
+    }
+
+    fn next_rows(&mut self) -> Result<Option<LogRows>> {
+        let count = (self.rows - self.done).min(self.block);
+        if count == 0 {
+            return Ok(None);
+        }
+        let width = self.selected.len();
+        let mut values = vec![f64::NAN; count * width];
+        let mut slots: HashMap<usize, Vec<(usize, usize)>> = HashMap::new();
+        for (slot, &k) in self.selected.iter().enumerate() {
+            let (array, column) = self.places[k];
+            slots.entry(array).or_default().push((slot, column));
+        }
+        for (array, wanted) in slots {
+            let array = &self.arrays[array];
+            array
+                .read(self.done..self.done + count, &wanted, width, &mut self.bytes, &mut values)
+                .map_err(|e| damaged(&self.file, "file", &format!("array {}: {e}", array.name)))?;
+        }
+        for (k, x) in values.iter().enumerate().filter(|(_, x)| x.is_infinite()) {
+            let place = Place::file(&self.file).row(self.done + k / width + 1);
+            let name = &self.names[self.selected[k % width]];
+            return Err(Error::read(place.column(name), format!("`{x}` is not a finite number")));
+        }
+        let lines = (self.done + 1..=self.done + count).collect();
+        self.done += count;
+        Ok(Some(LogRows { width, values, lines }))
+    }
+
+    fn share(&self) -> Option<f64> {
+        Some(self.done as f64 / self.rows as f64)
+    }
+}
+
+fn damaged(file: &str, kind: &str, message: &str) -> Error {
+    let message = match message {
+        own if own.starts_with("is ") || own.starts_with("holds ") => own.to_owned(),
+        other => format!("the {kind} is truncated or damaged: {other}"),
+    };
+    Error::read(Place::file(file), message)
+}
+
+/// Reads exactly so many bytes at a place.
+fn read_at(file: &File, at: u64, bytes: &mut [u8]) -> Stored<()> {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut file = file;
+    file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(bytes)).map_err(|e| match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => "it ends early".to_owned(),
+        _ => crate::plain_io(&e),
+    })
+}
+
+fn length(file: &File) -> Stored<u64> {
+    file.metadata().map(|m| m.len()).map_err(|e| crate::plain_io(&e))
+}

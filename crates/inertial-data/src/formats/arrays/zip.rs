@@ -1,0 +1,137 @@
+//! ZIP archives as NumPy writes them: entries that are stored or deflated, of any size.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+
+use super::array::Stored;
+use super::{length, read_at};
+use crate::clean::spool::temporary;
+
+/// The directory of more entries than this is damaged.
+const LONGEST_DIRECTORY: u64 = 64 << 20;
+
+/// A file in an archive.
+pub(crate) struct Entry {
+    pub name: String,
+    method: u16,
+    packed: u64,
+    size: u64,
+    header: u64,
+}
+
+/// Lists an archive.
+pub(crate) fn entries(file: &File) -> Stored<Vec<Entry>> {
+    let (start, size, count) = directory(file)?;
+    if size > LONGEST_DIRECTORY {
+        return Err("its directory is too long".to_owned());
+    }
+    let mut bytes = vec![0; size as usize];
+    read_at(file, start, &mut bytes)?;
+    let mut rest = &bytes[..];
+    let mut out = Vec::new();
+    for _ in 0..count {
+        let [b'P', b'K', 1, 2, ..] = rest else { return Err("its directory ends early".to_owned()) };
+        let (head, after) = rest.split_at_checked(46).ok_or("its directory ends early")?;
+        let [name, extra, comment] = [28, 30, 32].map(|at| usize::from(half(head, at)));
+        let end = name + extra + comment;
+        let own = after.get(..end).ok_or("its directory ends early")?;
+        let mut entry = Entry {
+            name: String::from_utf8_lossy(&own[..name]).into_owned(),
+            method: half(head, 10),
+            packed: u64::from(word(head, 20)),
+            size: u64::from(word(head, 24)),
+            header: u64::from(word(head, 42)),
+        };
+        entry.widen(&own[name..name + extra]);
+        out.push(entry);
+        rest = &after[end..];
+    }
+    Ok(out)
+}
+
+/// Place, size and number of entries of the directory.
+fn directory(file: &File) -> Stored<(u64, u64, u64)> {
+    let all = length(file)?;
+    let tail = all.min(22 + 65_535);
+    let mut bytes = vec![0; tail as usize];
+    read_at(file, all - tail, &mut bytes)?;
+    let at = bytes.windows(4).rposition(|w| w == b"PK\x05\x06").ok_or("it has no directory")?;
+    let end = bytes.get(at..at + 22).ok_or("it has no directory")?;
+    let (count, size, start) = (half(end, 10), word(end, 12), word(end, 16));
+    if start != u32::MAX && size != u32::MAX && count != u16::MAX {
+        return Ok((u64::from(start), u64::from(size), u64::from(count)));
+    }
+    // Archives of more than 4 GB have another end before this one.
+    let locator = at.checked_sub(20).and_then(|k| bytes.get(k..at)).filter(|l| l.starts_with(b"PK\x06\x07"));
+    let mut large = [0; 56];
+    read_at(file, long(locator.ok_or("its directory is damaged")?, 8), &mut large)?;
+    if !large.starts_with(b"PK\x06\x06") {
+        return Err("its directory is damaged".to_owned());
+    }
+    Ok((long(&large, 48), long(&large, 40), long(&large, 32)))
+}
+
+impl Entry {
+    /// Sizes of more than 4 GB stand in an extra field.
+    fn widen(&mut self, mut extra: &[u8]) {
+        while extra.len() >= 4 {
+            let (kind, size) = (half(extra, 0), usize::from(half(extra, 2)));
+            let Some(body) = extra.get(4..4 + size) else { return };
+            if kind == 1 {
+                let mut numbers = body.chunks_exact(8).map(|b| long(b, 0));
+                for field in [&mut self.size, &mut self.packed, &mut self.header] {
+                    if *field == u64::from(u32::MAX) {
+                        *field = numbers.next().unwrap_or(*field);
+                    }
+                }
+            }
+            extra = &extra[4 + size..];
+        }
+    }
+
+    /// The file in which the content stands as it is, and where: the archive, or a temporary copy.
+    pub fn content(&self, file: &Arc<File>) -> Stored<(Arc<File>, u64)> {
+        let mut head = [0; 30];
+        read_at(file, self.header, &mut head)?;
+        if !head.starts_with(b"PK\x03\x04") {
+            return Err(format!("{}: it does not begin like an entry", self.name));
+        }
+        let start = self.header + 30 + u64::from(half(&head, 26)) + u64::from(half(&head, 28));
+        if start.saturating_add(self.packed) > length(file)? {
+            return Err(format!("{}: it ends early", self.name));
+        }
+        match self.method {
+            0 => Ok((Arc::clone(file), start)),
+            8 => self.inflated(file, start).map(|copy| (Arc::new(copy), 0)),
+            other => Err(format!("{} is compressed by method {other}: expected deflate", self.name)),
+        }
+    }
+
+    fn inflated(&self, file: &File, start: u64) -> Stored<File> {
+        let io = |e: std::io::Error| format!("{}: {}", self.name, crate::plain_io(&e));
+        let mut packed = file;
+        packed.seek(SeekFrom::Start(start)).map_err(io)?;
+        let packed = BufReader::new(packed.take(self.packed));
+        let mut copy = temporary().map_err(|e| e.to_string())?;
+        let mut content = flate2::bufread::DeflateDecoder::new(packed).take(self.size);
+        let written = std::io::copy(&mut content, &mut BufWriter::new(&mut copy)).map_err(io)?;
+        if written != self.size {
+            return Err(format!("{}: it ends early", self.name));
+        }
+        copy.flush().map_err(io)?;
+        Ok(copy)
+    }
+}
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from(word(bytes, at)) | u64::from(word(bytes, at + 4)) << 32
+}

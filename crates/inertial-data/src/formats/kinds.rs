@@ -1,0 +1,37 @@
+//! Files that are no logs that can be read: what they look like, and what to do.
+
+/// Says what a file is by its first bytes; none where it may be a text table.
+pub(crate) fn advice(start: &[u8]) -> Option<&'static str> {
+    let kinds: [(&[u8], &str); 13] = [
+        (
+            b"\x89HDF\r\n\x1a\n",
+            "is an HDF5 file; of MATLAB, save it with '-v7'; else save a table as CSV, Parquet or .npz",
+        ),
+        (
+            b"#ROSBAG ",
+            "is a bag of ROS 1; convert it to MCAP: rosbags-convert --src FILE --dst FOLDER --dst-storage mcap",
+        ),
+        (b"\xd0\xcf\x11\xe0", "is an old Excel or Office file; save it as CSV"),
+        (b"ARROW1", "is an Arrow or Feather file; save it as Parquet: pyarrow.parquet.write_table"),
+        (b"\x28\xb5\x2f\xfd", "is compressed with zstd; decompress it: zstd -d"),
+        (b"BZh", "is compressed with bzip2; decompress it: bunzip2"),
+        (b"\xfd7zXZ", "is compressed with xz; decompress it: xz -d"),
+        (b"7z\xbc\xaf", "is a 7-Zip archive; extract it first"),
+        (b"%PDF", "is a PDF file, not a log"),
+        (b"\x89PNG", "is a picture, not a log"),
+        (b"\x80\x04\x95", "is a Python pickle; save it as CSV, Parquet or .npz"),
+        (b"<", "is XML or HTML, not a log: was a model given in its place?"),
+        (b"{", "is JSON, not a log; save a table as CSV or Parquet"),
+    ];
+    let known = kinds.into_iter().find(|(magic, _)| start.starts_with(magic));
+    known.map(|(_, text)| text).or_else(|| {
+        // A pickle of another protocol, or a list in JSON.
+        match start {
+            [0x80, 2..=5, ..] => Some("is a Python pickle; save it as CSV, Parquet or .npz"),
+            [b'[', rest @ ..] if rest.iter().any(|b| matches!(b, b'{' | b'[' | b'"')) => {
+                Some("is JSON, not a log; save a table as CSV or Parquet")
+            }
+            _ => None,
+        }
+    })
+}

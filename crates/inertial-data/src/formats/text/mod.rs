@@ -1,0 +1,5 @@
+//! Text tables: their dialect and their cells.
+
+pub(crate) mod cells;
+pub(crate) mod dialect;
+pub(crate) mod time;

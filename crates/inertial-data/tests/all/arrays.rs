@@ -1,0 +1,158 @@
+//! Arrays of NumPy and MATLAB and bags of ROS 2, written by the libraries that people use, against the same log as text.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use crate::common::python;
+use inertial_data::{ColumnMap, Log, Reader as _, Source, open};
+
+fn read(path: &Path, source: &Source) -> inertial_data::Result<Log> {
+    Log::collect(open(path, source)?)
+}
+
+/// Files of all kinds in a folder; none where Python is missing.
+fn written() -> Option<tempfile::TempDir> {
+    let folder = tempfile::tempdir().unwrap();
+    python::run("write_arrays.py", &[folder.path().to_str().unwrap()])?;
+    Some(folder)
+}
+
+/// The columns of `expected`, by other names where `rename` says so, bit for bit.
+fn same(found: &Log, expected: &Log, rename: impl Fn(&str) -> String, what: &str) {
+    for name in expected.names() {
+        let own = rename(name);
+        let column = found.column(&own).unwrap_or_else(|| panic!("{what}: no {own} in {:?}", found.names()));
+        assert_eq!(column, expected.column(name).unwrap(), "{what}: {name}");
+    }
+}
+
+#[test]
+fn arrays_hold_what_text_holds() {
+    let Some(folder) = written() else { return };
+    let at = |name: &str| folder.path().join(name);
+    let expected = read(&at("plain.csv"), &Source::default()).unwrap();
+    let files =
+        ["plain.npz", "packed.npz", "fortran.npz", "records.npy", "plain.mat", "packed.mat", "struct.mat"];
+    for name in files {
+        let log = read(&at(name), &Source::default()).unwrap();
+        same(&log, &expected, str::to_owned, name);
+        assert_eq!(log.len(), expected.len());
+    }
+    let joints = |name: &str| match name.split_at(name.len() - 1) {
+        (quantity, "1") => format!("{quantity}.shoulder"),
+        (quantity, "2") => format!("{quantity}.elbow"),
+        (quantity, "3") => format!("{quantity}.slide"),
+        _ => name.to_owned(),
+    };
+    same(&read(&at("named.npz"), &Source::default()).unwrap(), &expected, joints, "named.npz");
+    let narrow = read(&at("narrow.npz"), &Source::default()).unwrap();
+    for (a, b) in narrow.column("q2").unwrap().iter().zip(expected.column("q2").unwrap()) {
+        assert_eq!(*a, (1000.0 * b).trunc());
+    }
+    // A matrix has no names: a map gives them.
+    let error = read(&at("matrix.npy"), &Source::default()).unwrap_err().to_string();
+    assert!(error.contains("a column map can name the 10 columns"), "{error}");
+    let map = "[columns]\nt = \"column_1\"\nq = \"column_{2..4}\"\ndq = \"column_{5..7}\"\ntau = \"column_{8..10}\"\n";
+    let source = Source { map: Some(ColumnMap::parse(map, "map.toml").unwrap()), ..Source::default() };
+    same(&read(&at("matrix.npy"), &source).unwrap(), &expected, str::to_owned, "matrix.npy");
+    // Lists of Parquet: what `state` is, a map tells.
+    let map = "[columns]\nq = \"observation.state_{i}\"\n";
+    let source = Source { map: Some(ColumnMap::parse(map, "map.toml").unwrap()), ..Source::default() };
+    let mut reader = open(&at("lists.parquet"), &source).unwrap();
+    let numbers: Vec<usize> = (0..reader.names().len()).filter(|&k| reader.names()[k] != "task").collect();
+    let names: Vec<String> = numbers.iter().map(|&k| reader.names()[k].clone()).collect();
+    reader.select(&numbers);
+    let mut columns = vec![Vec::new(); names.len()];
+    while let Some(rows) = reader.next_rows().unwrap() {
+        for row in rows.values.chunks_exact(rows.width) {
+            columns.iter_mut().zip(row).for_each(|(column, x)| column.push(*x));
+        }
+    }
+    same(&Log::new("lists.parquet", names, columns).unwrap(), &expected, str::to_owned, "lists.parquet");
+    let error = read(&at("uneven.parquet"), &Source::default()).unwrap_err().to_string();
+    assert!(error.ends_with("row 2: column q.list.element: a list of 1, but the first row has 2"), "{error}");
+    for bag in ["bag_db3", "bag_mcap", "bag_db3/bag_db3.db3", "bag_mcap/bag_mcap.mcap"] {
+        let log = read(&at(bag), &Source::default()).unwrap();
+        for name in expected.names() {
+            let (found, expected) = (log.column(&joints(name)).unwrap(), expected.column(name).unwrap());
+            // Stamps are rounded to nanoseconds.
+            let tolerance = if name == "t" { 1e-9 } else { 0.0 };
+            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() <= tolerance), "{bag}: {name}");
+            assert_eq!(found.len(), expected.len());
+        }
+        let other = Source { topic: Some("/joint_stats".into()), ..Source::default() };
+        let error = read(&at(bag), &other).unwrap_err().to_string();
+        assert!(error.contains("there is no joint state on the topic /joint_stats"), "{error}");
+    }
+    let topic = Source { topic: Some("/a".into()), ..Source::default() };
+    let error = read(&at("plain.npz"), &topic).unwrap_err().to_string();
+    assert!(error.ends_with("has no topic /a: it is no bag of ROS 2"), "{error}");
+}
+
+/// Files that are cut, and files with one bit changed: one line or other numbers, never a panic.
+#[test]
+fn damaged_files_are_named() {
+    let Some(folder) = written() else { return };
+    let files: Vec<PathBuf> = [
+        "plain.npz",
+        "packed.npz",
+        "records.npy",
+        "plain.mat",
+        "packed.mat",
+        "struct.mat",
+        "bag_db3/bag_db3.db3",
+    ]
+    .map(|name| folder.path().join(name))
+    .into();
+    let cut = folder.path().join("cut");
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap();
+        let name = file.display();
+        let one_line = |bytes: &[u8]| {
+            std::fs::write(&cut, bytes).unwrap();
+            read(&cut, &Source::default()).map_err(|e| {
+                let text = e.to_string();
+                assert_eq!(text.lines().count(), 1, "{text}");
+                text
+            })
+        };
+        for k in 1..20 {
+            let error = one_line(&bytes[..bytes.len() * k / 20]);
+            // What is lost at the end of a bag are whole pages, which others name.
+            assert!(error.is_err(), "{name} {k}/20");
+            assert!(error.unwrap_err().contains("damaged"), "{name}");
+        }
+        let mut state = 7u64;
+        for round in 0..150 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut damaged = bytes.clone();
+            // Half of them in the first bytes, where the structure is.
+            let reach = if round % 2 == 0 { 600.min(bytes.len()) } else { bytes.len() };
+            damaged[(state >> 33) as usize % reach] ^= 1 << (state >> 20 & 7);
+            let _ = one_line(&damaged);
+        }
+    }
+}
+
+#[test]
+fn folders_that_are_no_bags_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |what: &str| {
+        let error = open(folder.path(), &Source::default()).err().unwrap().to_string();
+        assert!(error.contains(what) && error.lines().count() == 1, "{error}");
+    };
+    error("is a folder, but not a bag of ROS 2");
+    let list = |file: &str| {
+        let text =
+            format!("rosbag2_bagfile_information:\n  relative_file_paths:\n    - {file}\n  version: 5\n");
+        std::fs::write(folder.path().join("metadata.yaml"), text).unwrap();
+    };
+    list("bag_0.db3.zstd");
+    error("bag_0.db3.zstd is compressed");
+    list("bag_0.mcap");
+    error("bag_0.mcap: cannot be opened: there is no such file");
+    std::fs::write(folder.path().join("bag_0.db3"), b"SQLite format 3\0").unwrap();
+    list("bag_0.db3");
+    error("the bag is truncated or damaged: it ends early");
+}

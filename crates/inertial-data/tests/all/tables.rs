@@ -1,0 +1,226 @@
+//! Text tables of any dialect, and columns of any name: the same numbers as in the plain log.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common::{arm, clean, csv, python};
+use inertial_data::{ColumnMap, CsvReader, Error, Log, Options, Reader, Source, open, prepare};
+
+fn read(text: &str) -> Log {
+    Log::collect(CsvReader::new(text.as_bytes(), "log.csv").unwrap()).unwrap()
+}
+
+fn same(found: &Log, expected: &Log) {
+    assert_eq!(found.names(), expected.names());
+    for k in 0..expected.names().len() {
+        assert_eq!(found.column_at(k), expected.column_at(k), "{}", expected.names()[k]);
+    }
+}
+
+/// Reads a file with names and units of the contract.
+fn opened(name: &str, text: &str, source: &Source) -> inertial_data::Result<Log> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    Log::collect(open(&path, source)?)
+}
+
+#[test]
+fn separators_and_decimal_commas() {
+    let (names, columns) = clean(200, 100.0);
+    let text = csv(&names, &columns);
+    let expected = read(&text);
+    let decimal = text.replace(',', ";").replace('.', ",");
+    for other in [
+        text.replace(',', ";"),
+        text.replace(',', "\t"),
+        text.replace(',', "   "),
+        text.replace(',', ", "),
+        text.replace(',', ",\t"),
+        text.replace('\n', ",\n"),
+        text.replace('\n', " \r\n"),
+        decimal.clone(),
+        decimal.replace(';', "\t"),
+        decimal.replace(';', " "),
+        format!("# by me\n#\n{text}"),
+        format!("# {text}"),
+        format!("%{}", text.replace(',', " ")),
+        text.replacen("\n0.01,", "\n# a comment\n0.01,", 1),
+    ] {
+        same(&read(&other), &expected);
+    }
+    // The first column of pandas.DataFrame.to_csv is an index without a name.
+    let indexed: Vec<String> = text
+        .lines()
+        .enumerate()
+        .map(|(k, line)| if k == 0 { format!(",{line}") } else { format!("{k},{line}") })
+        .collect();
+    let log = read(&indexed.join("\n"));
+    assert_eq!((log.names()[0].as_str(), log.column("q1")), ("column_1", expected.column("q1")));
+}
+
+#[test]
+fn dates_are_times() {
+    let log = read(
+        "time,q1,state\n2024-05-01T12:00:00.000Z,1,ok\n2024-05-01T12:00:00.250Z,2,ok\n"
+            .replace(",ok", ",1")
+            .as_str(),
+    );
+    let t = log.column("time").unwrap();
+    assert_eq!(t[1] - t[0], 0.25);
+    let error =
+        CsvReader::new(&b"t,q1\n0,1\n2024-13-01T00:00:00,2\n"[..], "x").and_then(Log::collect).unwrap_err();
+    assert_eq!(error.to_string(), "x: row 3: column t: `2024-13-01T00:00:00` is not a finite number");
+}
+
+#[test]
+fn files_without_a_header_need_a_map() {
+    let (names, columns) = clean(50, 100.0);
+    let text = csv(&names, &columns);
+    let expected = read(&text);
+    let bare = text.split_once('\n').unwrap().1;
+    let error = opened("log.txt", bare, &Source::default()).unwrap_err().to_string();
+    assert!(error.contains("there is no header: a column map can name the 7 columns"), "{error}");
+    let map = "[columns]\nt = \"column_1\"\nq = \"column_{2..4}\"\ntau = \"column_{5..7}\"\n";
+    let source = Source { map: Some(ColumnMap::parse(map, "map.toml").unwrap()), ..Source::default() };
+    same(&opened("log.txt", bare, &source).unwrap(), &expected);
+    let map = map.replace("5..7", "5..8");
+    let source = Source { map: Some(ColumnMap::parse(&map, "map.toml").unwrap()), ..Source::default() };
+    let error = opened("log.txt", bare, &source).unwrap_err().to_string();
+    assert_eq!(error, "map.toml: column tau: there is no column column_8");
+}
+
+/// A log of the arm as a controller would write it is prepared like the plain one.
+#[test]
+fn names_of_controllers_are_prepared_alike() {
+    let (names, columns) = clean(1000, 100.0);
+    let text = csv(&names, &columns);
+    let plain = prepare(&arm(), &read(&text), &Options::default()).unwrap();
+    let header = |names: [&str; 7]| {
+        format!("{}\n{}", names.join(";"), text.split_once('\n').unwrap().1.replace(',', ";"))
+    };
+    for text in [
+        header(["timestamp", "actual_q_0", "actual_q_1", "actual_q_2", "torque_0", "torque_1", "torque_2"]),
+        header(["Time [s]", "q0", "q1", "q2", "tau0", "tau1", "tau2"]),
+        header([
+            "__time",
+            "/js/shoulder/position",
+            "/js/elbow/position",
+            "/js/slide/position",
+            "/js/shoulder/effort",
+            "/js/elbow/effort",
+            "/js/slide/effort",
+        ]),
+    ] {
+        let source =
+            Source { joints: ["shoulder", "elbow", "slide"].map(String::from).into(), ..Source::default() };
+        let log = opened("log.csv", &text, &source).unwrap();
+        let found = prepare(&arm(), &log, &Options::default()).unwrap();
+        assert_eq!((&found.q, &found.tau), (&plain.q, &plain.tau), "{}", text.lines().next().unwrap());
+    }
+}
+
+#[test]
+fn stamps_tell_their_unit() {
+    let row = |t: u64| format!("{t},1\n");
+    for (scale, unit) in [(1u64, 1.0), (1000, 1e-3), (1_000_000, 1e-6), (1_000_000_000, 1e-9)] {
+        let start = 1_700_000_000 * scale;
+        let text = format!("timestamp,q1\n{}{}", row(start), row(start + scale));
+        let log = opened("log.csv", &text, &Source::default()).unwrap();
+        let t = log.column("t").unwrap();
+        assert!((t[0] - 1.7e9).abs() < 1e-3 && (t[1] - t[0] - 1.0).abs() < 1e-5, "{unit}: {t:?}");
+    }
+    let text = "sec,nanosec,q1\n1700000000,250000000,1\n1700000000,750000000,2\n";
+    let log = opened("log.csv", text, &Source::default()).unwrap();
+    let t = log.column("t").unwrap();
+    assert_eq!(t[1] - t[0], 0.5);
+    // Nanoseconds are read though only the time is asked for.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.csv");
+    std::fs::write(&path, text).unwrap();
+    let mut reader = open(&path, &Source::default()).unwrap();
+    reader.select(&[2, 0]);
+    let rows = reader.next_rows().unwrap().unwrap();
+    assert_eq!((rows.width, rows.values), (2, vec![1.0, 1_700_000_000.25, 2.0, 1_700_000_000.75]));
+}
+
+#[test]
+fn currents_say_what_they_need() {
+    let (_, columns) = clean(300, 100.0);
+    let names = [
+        "timestamp",
+        "actual_q_0",
+        "actual_q_1",
+        "actual_q_2",
+        "actual_current_0",
+        "actual_current_1",
+        "actual_current_2",
+    ];
+    let text = csv(&names.map(String::from), &columns);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.csv");
+    std::fs::write(&path, &text).unwrap();
+    let prepared = |source: &Source| {
+        let mut reader = open(&path, source)?;
+        inertial_data::PreparedLog::new(&arm(), &mut reader, &Options::default())
+    };
+    let error = prepared(&Source::default()).err().unwrap();
+    assert!(matches!(error, Error::Columns { .. }));
+    assert!(error.to_string().contains("there is no column tau1 for shoulder"), "{error}");
+    assert!(error.to_string().contains("actual_current_{i} are currents"), "{error}");
+    let map = "[columns]\ntau = { column = \"actual_current_{i}\", unit = \"A\", scale = [2.0, 3.0, 4.0] }\n";
+    let source = Source { map: Some(ColumnMap::parse(map, "map.toml").unwrap()), ..Source::default() };
+    let log = Log::collect(open(&path, &source).unwrap()).unwrap();
+    assert_eq!(log.column("tau3").unwrap()[7], 4.0 * columns[6][7]);
+    let log = prepared(&source).unwrap();
+    assert!(log.notes().iter().any(|n| n == "q: taken from actual_q_{i} (UR RTDE)"), "{:?}", log.notes());
+    let short = map.replace(", 4.0", "");
+    let source = Source { map: Some(ColumnMap::parse(&short, "map.toml").unwrap()), ..Source::default() };
+    let error = prepared(&source).err().unwrap().to_string();
+    assert_eq!(error, "map.toml: column tau: 2 numbers for 3 columns");
+}
+
+#[test]
+fn other_files_say_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    for (bytes, expected) in [
+        (&b"\x89HDF\r\n\x1a\n0000"[..], "is an HDF5 file"),
+        (b"#ROSBAG V2.0\n", "rosbags-convert"),
+        (b"<?xml version=\"1.0\"?><robot/>", "was a model given in its place?"),
+        (b"{\"t\": [0]}", "is JSON"),
+        (b"[[0, 1]]", "is JSON"),
+        (b"ARROW1\0\0", "is an Arrow"),
+        (b"\x80\x04\x95\x10", "is a Python pickle"),
+        (b"\x28\xb5\x2f\xfd\x10", "zstd -d"),
+    ] {
+        let path = folder.path().join("log");
+        std::fs::write(&path, bytes).unwrap();
+        let error = open(&path, &Source::default()).err().unwrap().to_string();
+        assert!(error.contains(expected) && error.lines().count() == 1, "{error}");
+    }
+}
+
+/// Tables as NumPy and pandas write them.
+#[test]
+fn tables_written_in_python_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().to_str().unwrap();
+    if python::run("write_tables.py", &[at]).is_none() {
+        return;
+    }
+    let read =
+        |name: &str| Log::collect(open(&folder.path().join(name), &Source::default()).unwrap()).unwrap();
+    let expected = read("plain.csv");
+    assert_eq!(expected.names(), ["t", "q1", "q2", "tau1", "tau2"]);
+    for name in ["savetxt.txt", "german.csv", "tabs.tsv", "zero_based.csv"] {
+        let log = read(name);
+        for column in expected.names() {
+            assert_eq!(log.column(column), expected.column(column), "{name}: {column}");
+        }
+    }
+    let dates = read("dates.csv");
+    let (found, wanted) = (dates.column("t").unwrap(), expected.column("t").unwrap());
+    for (a, b) in found.iter().zip(wanted) {
+        // Seconds since 1970 have 2.4e-7 s of resolution.
+        assert!((a - found[0] - (b - wanted[0])).abs() < 1e-6);
+    }
+}
