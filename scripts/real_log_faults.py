@@ -4,7 +4,8 @@
 usage: scripts/real_log_faults.py PROGRAM DATA...
 
 Each DATA is a folder as for real_logs.py. 22 faults are injected into each log or model, one at a time. A fault counts as found
-where the program refuses the log (exit status 2) or its verdict is not "good"; the reasons are printed. The clean log must be good.
+where the program refuses the log (exit status 2), its verdict is not "good", or it says that it corrected a lag of the torques; the
+reasons are printed. The clean log must be good.
 """
 import json
 import pathlib
@@ -143,7 +144,10 @@ def verdict(program, case, scratch):
     if run.returncode == 2:
         return "refused", [run.stderr.strip().splitlines()[-1]]
     result = json.loads(run.stdout)
-    return result.get("verdict", "good"), [reason["message"] for reason in result.get("reasons", [])]
+    reasons = [reason["message"] for reason in result.get("reasons", [])]
+    if "lag" in result:
+        return "corrected", [f"lag: {result['lag']['value']:.4f} s", *reasons]
+    return result.get("verdict", "good"), reasons
 
 
 def main():

@@ -24,11 +24,15 @@ pub(super) fn lock(builder: &mut MechanismBuilder, locks: &[Setting]) -> Result<
         let (name, value) = held[next].clone();
         next += 1;
         hold(builder, &name, value)?;
-        for joint in &builder.joints {
-            if let Some(mimic) = joint.mimic.as_ref().filter(|m| m.joint == name)
-                && !held.iter().any(|(other, _)| *other == joint.name)
-            {
-                held.push((joint.name.clone(), mimic.ratio * value + mimic.offset));
+        for joint in &mut builder.joints {
+            let Some(mimic) = &mut joint.mimic else { continue };
+            let before = mimic.leaders.len();
+            let lead: f64 = mimic.leaders.iter().filter(|(leader, _)| *leader == name).map(|(_, r)| r).sum();
+            mimic.leaders.retain(|(leader, _)| *leader != name);
+            mimic.offset += lead * value;
+            let free = mimic.leaders.is_empty() && before > 0;
+            if free && !held.iter().any(|(other, _)| *other == joint.name) {
+                held.push((joint.name.clone(), mimic.offset));
             }
         }
     }
