@@ -75,6 +75,9 @@ pub(crate) fn check_holdout(holdout: Option<f64>, validate: &[String]) -> Result
     Ok(())
 }
 
+/// Times that a lag of the torques is corrected: a large one is found in steps.
+const MOST_CORRECTIONS: usize = 3;
+
 /// Samples of all logs that a diagnosis looks at.
 const EXCERPT: usize = 1500;
 
@@ -123,17 +126,23 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         Ok((data, result))
     };
     let (mut data, mut result) = estimate(options, context)?;
-    if let Some(lag) = correctable_lag(options, &result) {
-        // What was said of the logs holds for the second pass too.
+    let mut corrected: Option<(f64, f64)> = None;
+    for _ in 0..MOST_CORRECTIONS {
+        let Some(found) = correctable_lag(options, &result) else { break };
+        let lag = corrected.map_or(0.0, |c| c.0) + found.value;
+        // What was said of the logs holds for further passes too.
         let silent = Quiet { progress: context.progress };
-        let corrected =
-            Options { log: LogOptions { lag: Some(lag.value), ..options.log.clone() }, ..options.clone() };
-        let (again, mut better) = estimate(&corrected, &Context { progress: &silent, ..*context })?;
-        if better.fit_relative_rms < result.fit_relative_rms {
-            let lag = better.set_lag(lag.value, lag.std_error);
-            context.note(&Note::Lag { seconds: lag.value, std_error: lag.std_error });
-            (data, result) = (again, better);
+        let again = Options { log: LogOptions { lag: Some(lag), ..options.log.clone() }, ..options.clone() };
+        let (other, better) = estimate(&again, &Context { progress: &silent, ..*context })?;
+        if better.fit_relative_rms >= result.fit_relative_rms {
+            break;
         }
+        corrected = Some((lag, found.std_error));
+        (data, result) = (other, better);
+    }
+    if let Some((lag, std_error)) = corrected {
+        let lag = result.set_lag(lag, std_error);
+        context.note(&Note::Lag { seconds: lag.value, std_error: lag.std_error });
     }
     finish(model, options, &equations, data, result, context)
 }

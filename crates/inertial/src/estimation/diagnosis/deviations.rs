@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::dynamics::InverseDynamics;
-use crate::estimation::diagnosis::excerpt::Excerpt;
+use crate::estimation::diagnosis::excerpt::{Excerpt, LAGS};
 use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::identification::result::Identification;
 use crate::estimation::least_squares::solution::Solution;
@@ -23,6 +23,9 @@ use crate::mechanism::Mechanism;
 const STEP: f64 = 1e-4;
 /// Columns of which the unknowns leave less than this share (squared) cannot be told from them.
 const SEEN: f64 = 1e-6;
+
+/// Share of the relative squared residual to which another lag must bring it.
+const FALL: f64 = 0.7;
 
 /// Kind of a deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -161,10 +164,12 @@ pub(crate) fn deviations(
     let data = excerpt.measurements(equations)?;
     let predicted = equations.predict(&data, &result.values)?.force;
     let candidates = candidates(equations.mechanism(), excerpt, &result.parameters, &predicted, lengths)?;
-    let (n, width) = (equations.len(), equations.len() + candidates.len() + 1);
+    let (n, first_later) = (equations.len(), equations.len() + candidates.len());
+    let width = first_later + LAGS.len() + 1;
+    let later: Vec<Vec<f64>> = (0..LAGS.len()).map(|k| excerpt.later(k)).collect();
     let mut collect = Collect {
         noise,
-        columns: candidates.iter().map(|c| &c.column[..]).collect(),
+        columns: candidates.iter().map(|c| &c.column).chain(&later).map(|column| &column[..]).collect(),
         per_block: excerpt.count.div_ceil(BLOCKS),
         blocks: (0..BLOCKS).map(|_| Triangle::new(width)).collect(),
         rows: Vec::new(),
@@ -201,14 +206,37 @@ pub(crate) fn deviations(
     };
     let residual = left(width - 1)?;
     let remaining: f64 = blocks.iter().map(|g| product(g, &residual, &residual)).sum();
+    let energy = |column: usize| blocks.iter().map(|g| g[(column, column)]).sum::<f64>();
     let mut out = Vec::new();
-    for (k, candidate) in candidates.iter().enumerate() {
+    // A lag beyond what its derivative can tell.
+    let as_it_is = remaining / energy(width - 1);
+    let mut best = (FALL * as_it_is, None);
+    for (k, lag) in LAGS.into_iter().enumerate() {
+        let own = left(first_later + k)?;
+        let share = blocks.iter().map(|g| product(g, &own, &own)).sum::<f64>() / energy(first_later + k);
+        if share < best.0 {
+            best = (share, Some(lag));
+        }
+    }
+    if let (share, Some(value)) = best {
+        let apart = LAGS.into_iter().map(|lag| (lag - value).abs()).filter(|gap| *gap > 0.0);
+        // The true lag lies between those beside it: a tenth of the way there is certain enough to begin with.
+        let std_error = 0.1 * apart.fold(value.abs(), f64::min);
+        out.push(Deviation {
+            kind: DeviationKind::Lag,
+            of: None,
+            value,
+            std_error,
+            explains: 1.0 - share / as_it_is,
+        });
+    }
+    let known = out.len();
+    for (k, candidate) in candidates.iter().enumerate().skip(known) {
         let own = left(n + k)?;
         let scores: Vec<[f64; 2]> =
             blocks.iter().map(|g| [product(g, &own, &residual), product(g, &own, &own)]).collect();
         let [score, information] = scores.iter().fold([0.0; 2], |s, x| [s[0] + x[0], s[1] + x[1]]);
-        let size: f64 = blocks.iter().map(|g| g[(n + k, n + k)]).sum();
-        if !(information > SEEN * size && remaining > 0.0) {
+        if !(information > SEEN * energy(n + k) && remaining > 0.0) {
             continue;
         }
         let value = score / information;

@@ -17,6 +17,8 @@ const EVIDENCE: f64 = 25.0;
 /// Share of the squared residual that it must explain. On clean logs of four arms nothing above the smallest values worth a reason
 /// explains more than 0.03.
 const SHARE: f64 = 0.05;
+/// Smallest lag (s) that is corrected: less is the time between reading two sensors.
+const LEAST_LAG: f64 = 5e-4;
 /// Fewest samples of a diagnosis.
 const FEWEST: usize = 64;
 
@@ -83,18 +85,20 @@ pub fn diagnose(
 impl Deviation {
     /// Returns whether it is large, certain and explains much of the residual.
     fn counts(&self) -> bool {
-        self.kind.range().contains(&self.value.abs())
-            && self.value.powi(2) >= EVIDENCE * self.std_error.powi(2)
-            && self.explains >= SHARE
+        self.kind.range().contains(&self.value.abs()) && self.is_evident()
+    }
+
+    fn is_evident(&self) -> bool {
+        self.value.powi(2) >= EVIDENCE * self.std_error.powi(2) && self.explains >= SHARE
     }
 }
 
 impl Identification {
     /// Lag of the torques, where it is certain and explains more of the residual than any other deviation.
     pub fn certain_lag(&self) -> Option<&Deviation> {
-        let counting = self.deviations.iter().filter(|d| d.counts());
-        let most = counting.max_by(|a, b| a.explains.total_cmp(&b.explains));
-        most.filter(|d| d.kind == DeviationKind::Lag)
+        let most = self.deviations.iter().max_by(|a, b| a.explains.total_cmp(&b.explains))?;
+        let certain = most.value.abs() >= LEAST_LAG && most.is_evident();
+        (certain && most.kind == DeviationKind::Lag).then_some(most)
     }
 
     /// Records that a lag was corrected before this fit. What the fit still says of the lag refines it.

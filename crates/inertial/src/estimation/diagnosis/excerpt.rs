@@ -5,6 +5,10 @@ use crate::estimation::equations::Equations;
 use crate::estimation::reduction::blocks::BlockPlan;
 use crate::estimation::reduction::measurements::Measurements;
 
+/// Lags (s) of the forces that are tried: what a derivative cannot tell because forces change within it.
+pub(crate) const LAGS: [f64; 12] =
+    [-0.05, -0.03, -0.015, -0.008, 0.008, 0.015, 0.025, 0.04, 0.06, 0.09, 0.13, 0.18];
+
 /// Some samples of logs, in the order of time, with the rates of the forces.
 #[derive(Debug, Clone, Default)]
 pub struct Excerpt {
@@ -15,6 +19,8 @@ pub struct Excerpt {
     pub(crate) tau: Vec<f64>,
     /// Change of the forces in time.
     pub(crate) tau_rate: Vec<f64>,
+    /// The forces later by each of [`LAGS`], one after another.
+    pub(crate) tau_later: Vec<f64>,
     pub(crate) keep: Vec<bool>,
     pub(crate) columns: Vec<f64>,
 }
@@ -34,6 +40,13 @@ impl Excerpt {
             let tau = |s: usize| &data.tau[s * rows..(s + 1) * rows];
             self.tau.extend_from_slice(tau(s));
             self.tau_rate.extend(tau(s + 1).iter().zip(tau(s - 1)).map(|(b, a)| (b - a) / (2.0 * step)));
+            for lag in LAGS {
+                // Beyond the samples at hand the last one stands in.
+                let at = (s as f64 + lag / step).clamp(0.0, (count - 1) as f64);
+                let (before, share) = (at.floor() as usize, at.fract());
+                let after = tau((before + 1).min(count - 1));
+                self.tau_later.extend(tau(before).iter().zip(after).map(|(a, b)| a + share * (b - a)));
+            }
             match data.keep {
                 Some(keep) => self.keep.extend_from_slice(&keep[s * rows..(s + 1) * rows]),
                 None => self.keep.extend(std::iter::repeat_n(true, rows)),
@@ -42,6 +55,13 @@ impl Excerpt {
                 self.columns.extend_from_slice(&columns[s * further..(s + 1) * further]);
             }
         }
+    }
+
+    /// The forces later by one of [`LAGS`].
+    pub(crate) fn later(&self, lag: usize) -> Vec<f64> {
+        let rows = self.tau.len() / self.count.max(1);
+        let own = |all: &[f64]| all[lag * rows..(lag + 1) * rows].to_vec();
+        self.tau_later.chunks_exact((LAGS.len() * rows).max(1)).flat_map(own).collect()
     }
 
     /// Number of samples.
@@ -68,6 +88,7 @@ impl Excerpt {
             a: pick(&self.a, n, every),
             tau: pick(&self.tau, n, every),
             tau_rate: pick(&self.tau_rate, n, every),
+            tau_later: pick(&self.tau_later, n, every),
             keep: pick(&self.keep, n, every),
             columns: pick(&self.columns, n, every),
         }
