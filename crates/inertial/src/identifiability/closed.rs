@@ -22,6 +22,10 @@ const RELATED: f64 = 1e-50;
 /// Relations between numbers of double precision hold to this, after a few rotations.
 const DOUBLES: f64 = 1e-11;
 
+/// Coefficients up to this are zero unless the geometry is taken as written: the square of what rounding of doubles leaves of relations that
+/// are meant.
+const ROUNDING_SQUARED: f64 = 1e-30;
+
 /// Loops that are open by no more than this (rad, or relative to their length) are closed as the file is written.
 const AS_WRITTEN: f64 = 1e-9;
 
@@ -323,8 +327,11 @@ impl Question<'_> {
             (false, true) => "drng",
             (false, false) => "exact",
         };
-        let tolerance =
-            if found.is_clear() { Wide::<N>::TOLERANCE } else { found.tolerance.max(f64::TOLERANCE) };
+        let tolerance = match (found.is_clear(), loops.snap > 0.0) {
+            (true, true) => Wide::<N>::TOLERANCE.max(ROUNDING_SQUARED),
+            (true, false) => Wide::<N>::TOLERANCE,
+            (false, _) => found.tolerance.max(f64::TOLERANCE),
+        };
         let mut rows = found.rows.clone();
         let null_space = rows.null_space();
         let explanation = if explained || numeric {
