@@ -1,5 +1,7 @@
 //! Columns of a log: what a file holds, and what each column is taken for.
 
+use std::fmt::Write as _;
+
 use inertial_data::{
     ColumnMap, Columns, LogRows, Need, Options as DataOptions, Recognition, Source, renamed,
 };
@@ -169,7 +171,7 @@ fn guessed_map(columns: usize, model: Option<&Model>) -> String {
     let each = rest / list.len();
     for (k, symbol) in list.iter().enumerate() {
         let first = 2 + k * each;
-        out += &format!("{symbol} = \"column_{{{first}..{}}}\"\n", first + each - 1);
+        let _ = writeln!(out, "{symbol} = \"column_{{{first}..{}}}\"", first + each - 1);
     }
     out
 }

@@ -353,7 +353,7 @@ fn bad_input_is_one_line() {
             vec![two.into(), file("b.csv", "t,q1,q2\n0,0,0\n0,1,1\n")],
             "row 3: column t: 0 s does not come after 0 s",
         ),
-        (vec![two.into(), file("c.csv", "time,q1,q2\n0,0,0\n")], "there is no column t"),
+        (vec![two.into(), file("c.csv", "when,q1,q2\n0,0,0\n")], "there is no column t"),
         (vec![two.into(), file("d.csv", "t,q1,q2\n0,0,\n1,1,1\n")], "row 2: column q2: expected a number"),
         (vec![two.into(), good.clone(), "--rate".into(), "1e12".into()], "samples, more than the 1e8"),
         (vec![two.into(), good.clone(), "--rate".into(), "0".into()], "above zero"),

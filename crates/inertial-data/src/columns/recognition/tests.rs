@@ -14,10 +14,13 @@ fn taken(names: &[&str], joints: &[&str]) -> Vec<String> {
     found.columns().iter().filter_map(shown).collect()
 }
 
+/// What it is about, names of the columns, joints of the model, and what is taken.
+type Case<'a> = (&'a str, &'a [&'a str], &'a [&'a str], &'a [&'a str]);
+
 /// Names of the writers of the field, with two joints each.
 #[test]
 fn names_of_many_writers_are_recognized() {
-    let cases: [(&str, &[&str], &[&str], &[&str]); 14] = [
+    let cases: [Case<'_>; 14] = [
         (
             "UR RTDE: target_q and TCP speeds are not joints' measurements",
             &[

@@ -161,7 +161,7 @@ impl Reader for ArrayReader {
                 .read(self.done..self.done + count, &wanted, width, &mut self.bytes, &mut values)
                 .map_err(|e| damaged(&self.file, "file", &format!("array {}: {e}", array.name)))?;
         }
-        for (k, x) in values.iter().enumerate().filter(|(_, x)| x.is_infinite()) {
+        if let Some((k, x)) = values.iter().enumerate().find(|(_, x)| x.is_infinite()) {
             let place = Place::file(&self.file).row(self.done + k / width + 1);
             let name = &self.names[self.selected[k % width]];
             return Err(Error::read(place.column(name), format!("`{x}` is not a finite number")));

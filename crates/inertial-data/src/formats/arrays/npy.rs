@@ -27,7 +27,7 @@ pub(crate) fn read(file: &Arc<File>) -> Stored<Content> {
 pub(crate) fn read_several(file: &Arc<File>) -> Stored<Content> {
     let mut out = Content { named: true, ..Content::default() };
     let entries = entries(file)?;
-    let arrays: Vec<&Entry> = entries.iter().filter(|e| e.name.ends_with(".npy")).collect();
+    let arrays: Vec<&Entry> = entries.iter().filter(|e| e.name.strip_suffix(".npy").is_some()).collect();
     if arrays.is_empty() {
         let excel = entries.iter().any(|e| e.name.starts_with("xl/"));
         let is = if excel {
@@ -65,7 +65,6 @@ fn add(out: &mut Content, name: &str, file: &Arc<File>, start: u64) -> Stored<()
     let header = Header::parse(&String::from_utf8_lossy(&text))?;
     let start = start + first + length as u64;
     let shape = match header.shape[..] {
-        [] => return Ok(()),
         [rows] => [rows, 1],
         [rows, columns] => [rows, columns],
         _ => return Ok(()),
