@@ -505,8 +505,8 @@ fn late_torques_are_taken_later() {
         let options = Options { cutoff: Cutoff::Off, lag, ..Options::default() };
         let p = prepare(&mechanism, &log(names, columns), &options).unwrap();
         let [q, _, _, tau] = errors(&p);
-        // A cubic misses w⁴h⁴ f(1 − f²)(2 − f)/24 ≤ 0.023 w⁴h⁴ of a sine; here w is 2 and its size 10.
-        assert!(q < 1e-12 && tau < 0.23 * (2.0 / rate).powi(4) + 1e-12, "{lag}: {tau:e}");
+        // A cubic misses w⁴h⁴ f(1 − f²)(2 − f)/24 ≤ 0.02344 w⁴h⁴ of a sine; here w is 2 and its size 10.
+        assert!(q < 1e-12 && tau < 0.2344 * (2.0 / rate).powi(4) + 1e-12, "{lag}: {tau:e}");
         // Torques beyond the ends of the log do not count.
         let kept = p.keep.iter().filter(|k| **k).count();
         assert!(kept > 3 * 3500 && !p.keep[3 * 3999], "{kept}");
