@@ -1,6 +1,7 @@
 //! Estimates while a stream of samples grows.
 
 use std::io::Read;
+use std::ops::RangeInclusive;
 
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, Identification, IdentifyOptions, Measurements, Online, identify};
@@ -12,10 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::{Estimate, Subject};
 use crate::logs::LogOptions;
 use crate::unknowns::Unknowns;
-use crate::{Context, Located, Model, Note, Result, ensure, ensure_option};
+use crate::{Context, Error, Located, Model, Note, Result, ensure, ensure_option};
 
 /// Samples taken in at once: few, so that forgetting is smooth.
 const BLOCK: usize = 16;
+
+/// Times (s) that options take.
+const SECONDS: RangeInclusive<f64> = 1e-6..=1e9;
 
 /// Options of estimates from a stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,10 +55,15 @@ impl Default for Options {
 impl Options {
     /// Checks the options.
     pub fn check(&self) -> Result<()> {
-        let positive = |x: f64| x > 0.0 && x.is_finite();
-        ensure_option!(positive(self.every), "every", "expected a number above zero");
-        ensure_option!(positive(self.window), "window", "expected a number above zero");
-        ensure_option!(self.forget.is_none_or(positive), "forget", "expected a number above zero");
+        let given = [("every", Some(self.every)), ("window", Some(self.window)), ("forget", self.forget)];
+        for (name, seconds) in given {
+            if seconds.is_some_and(|s| !SECONDS.contains(&s)) {
+                return Err(Error::option(
+                    name,
+                    format!("expected a time from {:?} to {:?} s", SECONDS.start(), SECONDS.end()),
+                ));
+            }
+        }
         self.log.check()
     }
 }

@@ -1,11 +1,11 @@
 //! Logs and summaries: how logs are prepared, and what they say of the unknowns.
 
 use std::io::Read as _;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use inertial::dynamics::{InverseDynamics, Samples};
-use inertial::estimation::{Equations, Measurements, RowFilter, Summary};
+use inertial::estimation::{Equations, LogSource, Measurements, RowFilter, Summary};
 use inertial::mechanism::Mechanism;
 use inertial_data::{ColumnMap, Cutoff, Filter, Need, Options, Prepared, PreparedLog, Reader, Source};
 use schemars::JsonSchema;
@@ -19,6 +19,9 @@ pub(crate) const PREPARED: f64 = 0.7;
 
 /// Texts beside a model and its logs (column maps, joint models, bounds) are written by people.
 pub(crate) const TEXT_LIMIT: u64 = 16 << 20;
+
+/// Frequencies (Hz) that options take.
+const FREQUENCIES: RangeInclusive<f64> = 1e-6..=1e9;
 
 /// Preparation of logs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -105,7 +108,12 @@ pub fn parse_cutoff(text: &str) -> Result<Cutoff, String> {
         "auto" => Ok(Cutoff::Auto),
         "off" => Ok(Cutoff::Off),
         _ => match text.parse() {
-            Ok(hz) if hz > 0.0 && f64::is_finite(hz) => Ok(Cutoff::Hz(hz)),
+            Ok(hz) if FREQUENCIES.contains(&hz) => Ok(Cutoff::Hz(hz)),
+            Ok(hz) if hz > 0.0 => Err(format!(
+                "expected a frequency from {:?} to {:?} Hz, 'auto' or 'off'",
+                FREQUENCIES.start(),
+                FREQUENCIES.end()
+            )),
             _ => Err("expected a frequency in Hz, 'auto' or 'off'".into()),
         },
     }
@@ -126,7 +134,37 @@ impl LogOptions {
             "cutoff",
             "there is no cut-off where the filter is off"
         );
+        ensure_option!(
+            self.resample.is_none_or(|hz| FREQUENCIES.contains(&hz)),
+            "resample",
+            "expected a rate from {:?} to {:?} Hz",
+            FREQUENCIES.start(),
+            FREQUENCIES.end()
+        );
         ensure_option!(self.decimate != Some(0), "decimate", "expected a number of samples, one at least");
+        Ok(())
+    }
+
+    /// Options that the content of a summary depends on, as a text.
+    pub(crate) fn preparation(&self) -> Result<String> {
+        // The names of files and topics say nothing of the numbers.
+        let numbers = Self { columns: None, topic: None, trust_units: false, ..self.clone() };
+        Ok(serde_json::to_string(&numbers)?)
+    }
+
+    /// Refuses other joints than those that a summary was made of: its torques cannot be left out afterwards.
+    pub(crate) fn check_summary(&self, name: &str, summary: &Summary) -> Result<()> {
+        let joints = |source: &LogSource| {
+            serde_json::from_str::<Self>(&source.preparation)
+                .map(|options| options.joints)
+                .unwrap_or_default()
+        };
+        let others = summary.sources.iter().any(|source| joints(source) != self.joints);
+        ensure_option!(
+            self.joints.is_empty() || (!others && !summary.sources.is_empty()),
+            "joints",
+            "{name} is a summary of other joints: a choice of joints needs the log itself"
+        );
         Ok(())
     }
 

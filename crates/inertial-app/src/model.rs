@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::setting::Setting;
-use crate::{Context, Error, Inputs, Located, Result, choice, ensure_option};
+use crate::{Context, Error, Inputs, Located, Result, choice, ensure, ensure_option};
 
 /// Models are texts that people edit; the largest of the field have a few megabytes.
 const SIZE_LIMIT: u64 = 64 << 20;
@@ -74,6 +74,7 @@ impl Model {
         }
         lock::lock(&mut builder, &options.lock)?;
         let mechanism = builder.build(&build).at(&label)?;
+        check_names(&mechanism).at(&label)?;
         Ok(Self { label, text, builder, options: build, lock: options.lock.clone(), mechanism })
     }
 
@@ -88,6 +89,7 @@ impl Model {
     pub fn from_text(label: &str, text: String, options: BuildOptions) -> Result<Self> {
         let builder = read::model(&text, &read::no_includes).at(label)?;
         let mechanism = builder.build(&options).at(label)?;
+        check_names(&mechanism).at(label)?;
         Ok(Self { label: label.to_owned(), text, builder, options, lock: Vec::new(), mechanism })
     }
 
@@ -106,6 +108,23 @@ impl Model {
     pub fn is_xml(&self) -> bool {
         self.text.trim_start().starts_with('<')
     }
+}
+
+/// Refuses names with control characters: they would act on terminals and break tables.
+fn check_names(mechanism: &Mechanism) -> Result<()> {
+    let links = mechanism.links().iter().map(|link| ("link", &*link.name));
+    let joints = mechanism.joints().iter().map(|joint| ("joint", &*joint.name));
+    let bodies = mechanism.bodies().iter().map(|body| ("body", &*body.name));
+    let wheels = mechanism.wheels().iter().map(|wheel| ("wheel", &*wheel.name));
+    let all = links.chain(joints).chain(bodies).chain(wheels).chain([("robot", mechanism.name())]);
+    for (kind, name) in all {
+        ensure!(
+            !name.contains(char::is_control),
+            "the name of {kind} \"{}\" has a control character",
+            name.escape_debug()
+        );
+    }
+    Ok(())
 }
 
 /// Name of an input for messages.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use inertial::consistency::significant;
+use inertial::estimation::Validation;
 
 /// Reason why a search ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,6 +46,14 @@ pub enum Note {
         /// Relative residual of the new model.
         after: f64,
     },
+    /// Joints with too few samples that count.
+    NotJudged(Vec<String>),
+    /// Two logs of a fit with common rows.
+    SameLog([String; 2]),
+    /// A log to validate with has rows of one that was fitted.
+    ValidatedWithFitted([String; 2]),
+    /// Two logs of a fit that were prepared by other options.
+    MixedPreparation([String; 2]),
     /// The trajectory does not say how a floating base moves.
     BaseRests,
     /// Wheels are given but the robot does not fly.
@@ -88,6 +97,10 @@ impl Note {
             Self::NoRotorsInUrdf => "no-rotors-in-urdf",
             Self::Written(_) => "written",
             Self::NotWritten { .. } => "not-written",
+            Self::NotJudged(_) => "not-judged",
+            Self::SameLog(_) => "same-log",
+            Self::ValidatedWithFitted(_) => "validated-with-fitted",
+            Self::MixedPreparation(_) => "mixed-preparation",
             Self::BaseRests => "base-rests",
             Self::WheelsLocked => "wheels-locked",
             Self::UnusedColumns(_) => "unused-columns",
@@ -122,6 +135,20 @@ impl Note {
                 100.0 * after,
                 100.0 * before,
                 spell("force")
+            ),
+            Self::NotJudged(names) => format!(
+                "{}: fewer than {} samples count, too few to judge the model: no threshold is met",
+                names.join(", "),
+                Validation::ENOUGH
+            ),
+            Self::SameLog([a, b]) => {
+                format!("{a} and {b} have common rows: what counts twice makes standard errors too small")
+            }
+            Self::ValidatedWithFitted([a, b]) => {
+                format!("{a} has rows of {b}, which was fitted: validate with a log of its own")
+            }
+            Self::MixedPreparation([a, b]) => format!(
+                "{a} and {b} were prepared by other options (filter, joints, slow samples): their residuals do not compare"
             ),
             Self::BaseRests => "there are no columns base.x … base.qw: the base rests".into(),
             Self::WheelsLocked => {

@@ -7,7 +7,7 @@ use inertial::dynamics::{
     ClosedMechanism, InverseDynamics, Samples, Workspace, forward_kinematics, frame_jacobian,
 };
 use inertial::estimation::{
-    BlockPlan, Equations, Excerpt, Huber, Measurements, Prediction, RowFilter, Summary,
+    BlockPlan, Equations, Excerpt, Huber, LogSource, Measurements, Prediction, RowFilter, Summary,
 };
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder};
@@ -60,6 +60,7 @@ pub struct Recording {
     contacts: Vec<Contact>,
     measured: Option<Measured>,
     path: String,
+    preparation: String,
     /// Further columns: first those of the joints' formulas, then the base wrench, then contacts.
     formulas: usize,
     further: usize,
@@ -97,8 +98,8 @@ impl Recording {
             }
             None => options.open_with(context, mechanism, path, &further, joints)?,
         };
-        let (path, further) = (path.to_owned(), further.len());
-        Ok(Self { log, contacts, measured, path, formulas, further, begun: PREPARED })
+        let (path, further, preparation) = (path.to_owned(), further.len(), options.preparation()?);
+        Ok(Self { log, contacts, measured, path, preparation, formulas, further, begun: PREPARED })
     }
 
     /// Number of samples.
@@ -172,6 +173,10 @@ impl Recording {
             }
             Ok(out.continue_with(&Summary::new(equations, &data)?)?)
         })?;
+        if all > 0 {
+            let preparation = self.preparation.clone();
+            out.sources = vec![LogSource { preparation, ..self.log.source().clone() }];
+        }
         Ok(out)
     }
 

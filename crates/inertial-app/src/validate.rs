@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::curves::{Curves, Piece};
 use crate::logs::{LogOptions, saved_summary};
 use crate::recording::Recording;
-use crate::{Context, Located, Model, Result, ensure};
+use crate::{Context, Located, Model, Note, Result, ensure, ensure_option};
 
 /// Options of a validation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub struct Outcome {
     /// The residuals.
     #[serde(flatten)]
     pub result: Validation,
-    /// Whether the residual is not above the threshold.
+    /// Whether the residual is not above the threshold and every joint was judged.
     #[serde(skip)]
     pub passed: bool,
     /// Threshold that was asked for.
@@ -50,6 +50,11 @@ pub struct Outcome {
 
 /// Validates a model.
 pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
+    ensure_option!(
+        options.threshold.is_none_or(|most| most >= 0.0 && most.is_finite()),
+        "threshold",
+        "expected a number not below zero"
+    );
     let terms = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
     let equations = Equations::with_all_terms(&model.mechanism, terms, DEFAULT_SNAP).at(&model.label)?;
     let mut summary = Summary::empty(&equations);
@@ -79,6 +84,9 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     } else {
         None
     };
-    let passed = options.threshold.is_none_or(|most| result.relative_rms <= most);
+    if !result.unjudged.is_empty() {
+        context.note(&Note::NotJudged(result.unjudged.clone()));
+    }
+    let passed = options.threshold.is_none_or(|most| result.is_within(most));
     Ok(Outcome { result, passed, threshold: options.threshold, curves })
 }

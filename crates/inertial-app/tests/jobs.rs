@@ -13,7 +13,7 @@ use inertial_app::{
 use inertial_data::{CsvReader, Log};
 
 fn model(name: &str) -> Model {
-    Model::load(&format!("builtin:{name}"), &ModelOptions::default(), &Disk).unwrap()
+    Model::load(&format!("builtin:{name}"), &ModelOptions::default(), &Disk::default()).unwrap()
 }
 
 /// A log of a robot whose joints swing, as CSV.
@@ -30,7 +30,7 @@ fn simulated(model: &Model) -> Vec<u8> {
     }
     let logs = HashMap::from([("motion".to_owned(), as_log(motion.into_bytes(), "motion"))]);
     let (texts, summaries) = (HashMap::new(), HashMap::new());
-    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk };
+    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
     let options = simulate::Options {
         trajectory: "motion".into(),
         noise: vec!["tau=0.01".parse().unwrap()],
@@ -64,16 +64,17 @@ fn a_log_in_memory_gives_what_its_file_gives() {
     let path = folder.path().join("log.csv").display().to_string();
     std::fs::write(&path, &csv).unwrap();
     let options = identify::Options { logs: vec![path.clone()], ..identify::Options::default() };
-    let from_file = identify::run(&model, &options, &Context { inputs: &Disk, progress: &Silent }).unwrap();
+    let from_file =
+        identify::run(&model, &options, &Context { inputs: &Disk::default(), progress: &Silent }).unwrap();
     let logs = HashMap::from([(path.clone(), as_log(csv, &path))]);
     let (texts, summaries) = (HashMap::new(), HashMap::new());
-    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk };
+    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
     let from_memory =
         identify::run(&model, &options, &Context { inputs: &inputs, progress: &Silent }).unwrap();
     assert_eq!(serde_json::to_string(&from_file).unwrap(), serde_json::to_string(&from_memory).unwrap());
     // The summary of the logs says all that the estimate needs.
     let summaries = HashMap::from([("earlier".to_owned(), from_file.summary.clone())]);
-    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk };
+    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
     let options = identify::Options { logs: vec!["earlier".into()], ..identify::Options::default() };
     let again = identify::run(&model, &options, &Context { inputs: &inputs, progress: &Silent }).unwrap();
     assert_eq!(again.result.values, from_file.result.values);
@@ -100,7 +101,7 @@ fn an_observer_gets_the_notes_and_can_stop_the_work() {
     let model = model("planar-2r");
     let logs = HashMap::from([("log".to_owned(), as_log(simulated(&model), "log"))]);
     let (texts, summaries) = (HashMap::new(), HashMap::new());
-    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk };
+    let inputs = Given { texts: &texts, logs: &logs, summaries: &summaries, others: &Disk::default() };
     let options = identify::Options { logs: vec!["log".into()], ..identify::Options::default() };
     let run = |stops: bool| {
         let observer = Observer { stops, notes: Mutex::default() };

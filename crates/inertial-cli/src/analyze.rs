@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use inertial::identifiability::drng::picture;
 use inertial::identifiability::{Measured, Method};
+use inertial_app::Model;
 use inertial_app::analyze::{Options, run as analyze};
 use inertial_app::choice::Choice as _;
 use inertial_app::disk::OutputFiles;
-use inertial_app::{Disk, Model};
 use inertial_report::{analysis as text, page};
 
 use crate::options::{ModelArgs, OUTPUT, choice};
@@ -130,7 +130,8 @@ impl Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
-    let model = Model::load(&args.model, &args.options.options(), &Disk)?;
+    shell.reserve(args.out.iter().chain(args.pictures.outputs()))?;
+    let model = Model::load(&args.model, &args.options.options(), shell.disk())?;
     let context = shell.context();
     let outcome = analyze(&model, &args.analysis_options(), &context)?;
     let analysis = &outcome.analysis;
@@ -149,7 +150,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     if args.csv || args.latex {
         analysis.warnings.iter().for_each(|w| shell.say(&format!("warning: {w}")));
     }
-    let mut files = OutputFiles::default();
+    let mut files = OutputFiles::new(shell.disk());
     args.out.iter().try_for_each(|path| files.add(path, &out))?;
     let drawn = args
         .pictures

@@ -16,8 +16,8 @@ use inertial::identifiability::drng::{Graph, null_vectors};
 use inertial::identifiability::{AnalyzeOptions, Experiment, Regime, Rpna, Topology, analyze};
 use inertial::linalg::First;
 use inertial::mechanism::{Base, DEFAULT_SNAP, ExactAssembly, ExactGeometry, Mechanism};
+use inertial_app::Model;
 use inertial_app::model::Summary;
-use inertial_app::{Disk, Model};
 use inertial_report::{simulation, text};
 use serde::Serialize;
 
@@ -64,7 +64,7 @@ struct Timing {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
-    let model = Model::load(&args.model, &args.options.options(), &Disk)?;
+    let model = Model::load(&args.model, &args.options.options(), shell.disk())?;
     let closed = ClosedMechanism::new(&model.mechanism).with_context(|| model.label.clone())?;
     let kernels = kernels(&closed, shell).with_context(|| model.label.clone())?;
     let result = Output { schema: "inertial/bench/1", model: Summary::new(&closed), kernels };

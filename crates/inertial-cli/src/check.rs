@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use inertial::consistency::DEFAULT_TOLERANCE;
 use inertial_app::check::{Options, Outcome, Several, run as check};
 use inertial_app::disk::OutputFiles;
-use inertial_app::{Disk, Located as _, Model};
+use inertial_app::{Located as _, Model};
 use inertial_report::{check as text, page};
 
 use crate::options::{ModelArgs, OUTPUT};
@@ -72,6 +72,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     ensure!(args.models.iter().filter(|m| *m == "-").count() <= 1, "standard input can be read once only");
     ensure!(!args.fix || args.models.len() == 1, "--fix takes one model");
     ensure!(args.report.is_none() || args.models.len() == 1, "--report takes one model");
+    shell.reserve(args.out.iter().chain(&args.report))?;
     let mut judged = Vec::new();
     let mut failure = None;
     for name in &args.models {
@@ -104,12 +105,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
 
 fn judge(name: &str, args: &Args, shell: &Shell) -> Result<(Model, Outcome)> {
     let options = Options { all: args.all, tolerance: args.tolerance };
-    let model = Model::load(name, &args.model.options(), &Disk)?;
+    let model = Model::load(name, &args.model.options(), shell.disk())?;
     for warning in &model.builder.warnings {
         shell.say(&format!("{}: {warning}", model.label));
     }
     let outcome = check(&model, &options)?;
-    let mut files = OutputFiles::default();
+    let mut files = OutputFiles::new(shell.disk());
     if let Some(out) = &args.out {
         files.add(out, &outcome.corrected(&model, &options).at(&model.label)?)?;
     }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use inertial_app::Model;
 use inertial_app::columns::{Options, run as list};
 use inertial_app::disk::OutputFiles;
-use inertial_app::{Disk, Model};
 use inertial_report::columns as text;
 
 use crate::options::{ModelArgs, OUTPUT};
@@ -56,10 +56,12 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
-    let model = args.model.as_ref().map(|m| Model::load(m, &args.options.options(), &Disk)).transpose()?;
+    shell.reserve(&args.out)?;
+    let model =
+        args.model.as_ref().map(|m| Model::load(m, &args.options.options(), shell.disk())).transpose()?;
     let options = Options { log: args.log.clone(), columns: args.columns.clone(), topic: args.topic.clone() };
     let outcome = list(model.as_ref(), &options, &shell.context())?;
-    let mut files = OutputFiles::default();
+    let mut files = OutputFiles::new(shell.disk());
     if let Some(path) = &args.out {
         files.add(path, &outcome.map)?;
     }

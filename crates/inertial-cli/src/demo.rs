@@ -12,7 +12,7 @@ use inertial::consistency::significant;
 use inertial::dynamics::ClosedMechanism;
 use inertial::mechanism::builtin;
 use inertial_app::model::Summary;
-use inertial_app::{Disk, Model, ModelOptions, analyze, check};
+use inertial_app::{Model, ModelOptions, analyze, check};
 use inertial_report::text::{self, Style};
 use inertial_report::{analysis, check as check_text, simulation};
 
@@ -59,7 +59,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     if args.name == "arm" {
         return arm::run(shell);
     }
-    let model = Model::load(&format!("builtin:{}", args.name), &ModelOptions::default(), &Disk)?;
+    let model = Model::load(&format!("builtin:{}", args.name), &ModelOptions::default(), shell.disk())?;
     let style = shell.style();
     let checked = check::run(&model, &check::Options::default())?;
     let analysed = analyze::run(&model, &analyze::Options::default(), &shell.context())?;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use inertial::excitation::Robust;
 use inertial::identifiability::Measured;
+use inertial_app::Model;
 use inertial_app::choice::{Choice as _, Friction, Goal, Shape};
 use inertial_app::design::{Format, Options, run as design};
 use inertial_app::disk::OutputFiles;
 use inertial_app::setting::Setting;
-use inertial_app::{Disk, Model};
 use inertial_report::{design as text, page};
 
 use crate::options::{ModelArgs, OUTPUT, choice, numbers};
@@ -220,11 +220,12 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     let options = args.design_options();
     options.check()?;
     let formats = args.out.iter().map(|path| Format::of_file(path)).collect::<Result<Vec<_>, _>>()?;
-    let model = Model::load(&args.model, &args.options.options(), &Disk)?;
+    shell.reserve(args.out.iter().chain(args.pictures.outputs()))?;
+    let model = Model::load(&args.model, &args.options.options(), shell.disk())?;
     shell.listen_to_ctrl_c()?;
     let context = shell.context();
     let outcome = design(&model, &options, &context)?;
-    let mut files = OutputFiles::default();
+    let mut files = OutputFiles::new(shell.disk());
     for (path, format) in args.out.iter().zip(formats) {
         files.add(path, &outcome.trajectory_text(format)?)?;
     }

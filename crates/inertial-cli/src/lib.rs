@@ -15,6 +15,8 @@ mod pictures;
 mod serve;
 mod shell;
 mod simulate;
+mod terminal;
+mod threads;
 mod validate;
 
 use std::ffi::OsString;
@@ -83,6 +85,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::usage(&shell, &error),
     };
+    threads::prepare();
     match run(cli.command, &shell) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),

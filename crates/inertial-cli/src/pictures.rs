@@ -31,6 +31,11 @@ impl Pictures {
         self.report.is_some() || self.plot || self.plots.is_some()
     }
 
+    /// Files to write that are known before the work begins.
+    pub fn outputs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.report.iter()
+    }
+
     /// Draws a page, obtained from some inputs beside the model, among the files that a command writes; gives what is left to
     /// print after the answer.
     pub fn draw(

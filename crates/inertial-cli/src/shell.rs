@@ -1,7 +1,7 @@
 //! The process around a command: standard output, messages, progress and Ctrl-C.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,11 +14,13 @@ use inertial_report::page::Origin;
 use inertial_report::text::Style;
 
 use crate::bar::Bar;
+use crate::{terminal, threads};
 
 /// Surroundings of a command.
 pub struct Shell {
     stop: Arc<AtomicBool>,
     bar: Mutex<Option<Bar>>,
+    disk: Disk,
     start: Instant,
     style: Style,
     /// The call, as it can be repeated.
@@ -32,20 +34,31 @@ impl Shell {
         Self {
             stop: Arc::default(),
             bar: Mutex::default(),
+            disk: Disk::default(),
             start: Instant::now(),
             style: style(),
             command: format!("inertial {}", words.join(" ")),
         }
     }
 
+    /// Files that the command reads and writes.
+    pub fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
     /// Inputs and observer of a job.
     pub fn context(&self) -> Context<'_> {
-        Context { inputs: &Disk, progress: self }
+        Context { inputs: &self.disk, progress: self }
+    }
+
+    /// Refuses outputs that are inputs or that are one file, before the work begins.
+    pub fn reserve<'p>(&self, outputs: impl IntoIterator<Item = &'p PathBuf>) -> Result<()> {
+        Ok(self.disk.reserve(outputs.into_iter().map(PathBuf::as_path))?)
     }
 
     /// How the result was obtained, for pages.
     pub fn origin(&self, inputs: &[String]) -> Result<Origin> {
-        Ok(Origin { command: self.command.clone(), inputs: Checksum::of_inputs(&Disk, inputs)? })
+        Ok(Origin { command: self.command.clone(), inputs: Checksum::of_inputs(&self.disk, inputs)? })
     }
 
     /// Width and colours of text on standard output.
@@ -62,6 +75,7 @@ impl Shell {
 
     /// Writes to standard output; a reader that went away is no error.
     pub fn print(&self, text: &str) -> Result<()> {
+        let text = terminal::printable(text, self.style.colour);
         let written = self.beside_bar(|| {
             let mut out = io::stdout().lock();
             out.write_all(text.as_bytes()).and_then(|()| out.flush())
@@ -82,7 +96,7 @@ impl Shell {
 
     /// Writes a result object to standard output.
     pub fn print_json(&self, value: &impl serde::Serialize) -> Result<()> {
-        self.print(&(serde_json::to_string_pretty(value)? + "\n"))
+        self.print(&(terminal::escaped(&serde_json::to_string_pretty(value)?) + "\n"))
     }
 
     /// Copies what waits for standard output to it.
@@ -93,9 +107,8 @@ impl Shell {
     /// One line on standard error; nothing can be done where that fails.
     pub fn say(&self, message: &str) {
         let line: Vec<&str> = message.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-        // Control characters of an input must not reach the terminal.
-        let line: String =
-            line.join(" ").chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        let line = line.join(" ");
+        let line = terminal::printable(&line, false);
         self.beside_bar(|| {
             let _ = writeln!(io::stderr().lock(), "inertial: {line}");
         });
@@ -119,7 +132,7 @@ impl Shell {
 
     /// Writes one file and says so.
     pub fn write_file(&self, path: &Path, text: &str) -> Result<()> {
-        let mut files = OutputFiles::default();
+        let mut files = OutputFiles::new(&self.disk);
         files.add(path, text)?;
         self.write(files, false)
     }
@@ -128,6 +141,10 @@ impl Shell {
     pub fn listen_to_ctrl_c(&self) -> Result<()> {
         static HANDLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
         if HANDLED.set(Arc::clone(&self.stop)).is_err() {
+            return Ok(());
+        }
+        // Without a thread to listen Ctrl-C ends the program at once.
+        if threads::ensure_available(1).is_err() {
             return Ok(());
         }
         let stop = Arc::clone(&self.stop);

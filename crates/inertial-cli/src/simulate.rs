@@ -9,7 +9,7 @@ use inertial_app::choice::{Choice as _, JointForcesOf};
 use inertial_app::disk::Sink;
 use inertial_app::setting::Setting;
 use inertial_app::simulate::{Csv, Options, RowSink, run as simulate};
-use inertial_app::{Disk, Error, Located as _, Model};
+use inertial_app::{Error, Located as _, Model};
 use inertial_report::simulation as text;
 
 use crate::options::{ModelArgs, OUTPUT, choice, numbers, positive};
@@ -139,9 +139,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         args.model != "-" || args.trajectory != "-",
         "MODEL and TRAJECTORY cannot both come from standard input"
     );
-    let model = Model::load(&args.model, &args.options.options(), &Disk)?;
+    shell.reserve(&args.out)?;
+    let model = Model::load(&args.model, &args.options.options(), shell.disk())?;
     let sink = match &args.out {
-        Some(path) => Some(Sink::to_file(path)?),
+        Some(path) => Some(Sink::to_file(shell.disk(), path)?),
         None if args.json => None,
         None => Some(Sink::to_stream("standard output")),
     };

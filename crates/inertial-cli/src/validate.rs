@@ -1,9 +1,9 @@
 //! `inertial validate`: how well does this model predict what was measured?
 
 use anyhow::Result;
+use inertial_app::Model;
 use inertial_app::disk::OutputFiles;
 use inertial_app::validate::{Options, run as validate};
-use inertial_app::{Disk, Model};
 use inertial_report::identification::{Together, residuals};
 use inertial_report::page;
 
@@ -22,7 +22,9 @@ The model's inertias, joint damping and friction (and rotors, armature) predict 
 residual is measured minus predicted torque, in the band of the filter, relative to the measured
 torque. An offset of the measured torque is not part of a model file.
 
-Exit status: 0 done and not above --threshold, 1 above it, 2 bad input.
+A yes to --threshold needs at least 16 samples of every joint that count.
+
+Exit status: 0 done and not above --threshold, 1 above it or not judged, 2 bad input.
 
 ";
 
@@ -51,7 +53,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
-    let model = Model::load(&args.model, &args.options.options(), &Disk)?;
+    shell.reserve(args.pictures.outputs())?;
+    let model = Model::load(&args.model, &args.options.options(), shell.disk())?;
     let options = Options {
         logs: args.logs.clone(),
         threshold: args.threshold,
@@ -60,7 +63,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     };
     let context = shell.context();
     let mut outcome = validate(&model, &options, &context)?;
-    let mut files = OutputFiles::default();
+    let mut files = OutputFiles::new(shell.disk());
     let drawn = args.pictures.draw(shell, &options.files(), &mut files, |origin| {
         page::of_validation(&model, &mut outcome, origin, &context)
     })?;

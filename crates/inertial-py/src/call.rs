@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use inertial_app::disk::OutputFiles;
-use inertial_app::{Checksum, Context, Error, Located as _, Model, Result};
+use inertial_app::disk::{OutputFiles, Sink};
+use inertial_app::{Checksum, Context, Disk, Error, Located as _, Model, Result};
 use inertial_report::page::{Origin, Page};
 use inertial_report::plots;
 use pyo3::prelude::*;
@@ -40,6 +40,12 @@ pub struct Outputs {
 }
 
 impl Outputs {
+    /// Paths that are known before the work begins.
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let further = self.report.iter().chain(&self.summary_out);
+        self.out.iter().chain(further).map(PathBuf::as_path)
+    }
+
     /// Whether anything is drawn.
     pub fn draws(&self) -> bool {
         self.report.is_some() || self.plots.is_some()
@@ -63,12 +69,13 @@ impl<'py> Call<'py> {
         work: impl FnOnce(&mut Job) -> Result<T> + Send + 'static,
     ) -> PyResult<(T, Vec<String>)> {
         let (observer, held) = (Observer::new(), self.inputs.held());
+        let files = held.files(self.outputs.paths()).map_err(|error| of_job(&error, &held))?;
         let mut job = Job {
             model: self.mechanism.get().model(),
             inputs: Arc::clone(&held),
             observer: Arc::clone(&observer),
             outputs: self.outputs.clone(),
-            files: OutputFiles::default(),
+            files,
         };
         let whole = move || {
             let done = work(&mut job)?;
@@ -98,6 +105,11 @@ impl Job {
     /// Inputs and observer.
     pub fn context(&self) -> Context<'_> {
         Context { inputs: &*self.inputs, progress: &*self.observer }
+    }
+
+    /// Opens a file that is written as it is made.
+    pub fn sink(&self, path: &Path) -> Result<Sink> {
+        Sink::to_file(self.inputs.disk(), path)
     }
 
     /// Adds a text to the files, where both are there.
@@ -140,4 +152,12 @@ fn write_plots(page: &Page, folder: &Path, files: &mut OutputFiles) -> Result<()
     }
     std::fs::create_dir_all(folder).at(folder.display())?;
     plots::files(page)?.into_iter().try_for_each(|(name, text)| files.add(&folder.join(name), &text))
+}
+
+/// Writes a file whole or not at all.
+#[pyfunction]
+pub fn write_file(path: PathBuf, content: &[u8]) -> PyResult<()> {
+    let mut files = OutputFiles::new(&Disk::default());
+    let written = files.add(&path, content).and_then(|()| files.finish());
+    written.map_err(|error| of_job(&error, &Held::default()))
 }

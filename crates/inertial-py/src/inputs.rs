@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use inertial::estimation;
+use inertial_app::disk::OutputFiles;
 use inertial_app::{Disk, Given, Inputs as Source, Result};
 use inertial_data::{Log, Reader, Source as LogSource, open_as};
 use numpy::PyReadonlyArray1;
@@ -47,6 +48,20 @@ impl Held {
         self.logs.contains(name)
     }
 
+    /// Files of a call that writes `outputs`: refused where one of these is an input, or two are one file.
+    pub fn files<'p>(&self, outputs: impl IntoIterator<Item = &'p Path>) -> Result<OutputFiles> {
+        // Models, maps and the like may have been read before; their names are in the call.
+        let named = self.models.iter().chain(&self.logs).chain(self.texts.keys());
+        named.filter(|name| Path::new(name).is_file()).try_for_each(|name| self.copies.disk.reads(name))?;
+        self.copies.disk.reserve(outputs)?;
+        Ok(OutputFiles::new(&self.copies.disk))
+    }
+
+    /// The file system of the call.
+    pub fn disk(&self) -> &Disk {
+        &self.copies.disk
+    }
+
     fn given(&self) -> Given<'_> {
         Given { texts: &self.texts, logs: &self.tables, summaries: &self.summaries, others: &self.copies }
     }
@@ -71,7 +86,7 @@ impl Source for Held {
 
     fn mesh(&self, model: &str, name: &str, most: u64) -> Option<(String, Result<Vec<u8>>)> {
         // A model that was read from a file has its meshes there, though its text is held here.
-        Disk.mesh(model, name, most)
+        self.copies.disk.mesh(model, name, most)
     }
 
     fn columns(&self, name: &str) -> Option<&Log> {
@@ -89,36 +104,39 @@ impl Source for Held {
 
 /// Files, some of which are copies that messages call by the address they come from.
 #[derive(Clone, Default)]
-struct Copies(HashMap<String, PathBuf>);
+struct Copies {
+    paths: HashMap<String, PathBuf>,
+    disk: Disk,
+}
 
 impl Copies {
     fn path(&self, name: &str) -> String {
-        self.0.get(name).map_or_else(|| name.to_owned(), |path| path.display().to_string())
+        self.paths.get(name).map_or_else(|| name.to_owned(), |path| path.display().to_string())
     }
 }
 
 impl Source for Copies {
     fn text(&self, name: &str, most: u64) -> Result<String> {
-        Disk.text(&self.path(name), most)
+        self.disk.text(&self.path(name), most)
     }
 
     fn included(&self, model: &str, name: &str, most: u64) -> Result<String> {
-        Disk.included(model, name, most)
+        self.disk.included(model, name, most)
     }
 
     fn log(&self, name: &str, source: &LogSource) -> Result<Box<dyn Reader>> {
-        match self.0.get(name) {
+        match self.paths.get(name) {
             Some(path) => Ok(open_as(path, name.to_owned(), source)?),
-            None => Disk.log(name, source),
+            None => self.disk.log(name, source),
         }
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
-        Disk.open(&self.path(name))
+        self.disk.open(&self.path(name))
     }
 
     fn size(&self, name: &str) -> u64 {
-        Disk.size(&self.path(name))
+        self.disk.size(&self.path(name))
     }
 }
 
@@ -166,7 +184,7 @@ impl Inputs {
     fn add_log(&mut self, name: String, copy: Option<PathBuf>) {
         let held = self.change();
         if let Some(copy) = copy {
-            held.copies.0.insert(name.clone(), copy);
+            held.copies.paths.insert(name.clone(), copy);
         }
         held.logs.insert(name);
     }

@@ -166,7 +166,7 @@ pub fn simulate<'py>(
     let work = move |job: &mut Job| {
         let mut sink = Columns::default();
         let path = job.outputs.out.first().cloned();
-        sink.file = path.as_deref().map(|path| Sink::to_file(path).map(Csv::new)).transpose()?;
+        sink.file = path.as_deref().map(|path| job.sink(path).map(Csv::new)).transpose()?;
         let model = Arc::clone(&job.model);
         let outcome = match (simulation::run(&model, &options, &job.context(), Some(&mut sink)), &path) {
             (Err(Error::Io(error)), Some(path)) => Err(error).at(path.display())?,

@@ -42,6 +42,7 @@ fn _inertial(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(jobs::identify_fleet, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::validate, module)?)?;
     module.add_function(wrap_pyfunction!(options::options, module)?)?;
+    module.add_function(wrap_pyfunction!(call::write_file, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::prepare, module)?)?;
     Ok(())
 }

@@ -37,7 +37,8 @@ pub fn shared(_py: Python<'_>) -> PyResult<Arc<ThreadPool>> {
     }
 }
 
-/// Runs long work in a pool of its own.
+/// Runs long work in a pool of its own; on this thread, which must be of no pool, where the system gives no others.
 pub fn run_alone<T: Send>(work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    Ok(build()?.install(work))
+    let alone = || ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().map_err(wrong);
+    Ok(build().or_else(|_| alone())?.install(work))
 }

@@ -108,7 +108,8 @@ pub fn long<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (send, receive) = channel();
-    std::thread::spawn(move || send.send(pool::run_alone(work)));
+    let started = std::thread::Builder::new().spawn(move || send.send(pool::run_alone(work)));
+    started.map_err(|e| wrong(format!("the system gives no thread: {e}")))?;
     // A receiver cannot be shared between threads, but the one that waits is always this one.
     let receive = Mutex::new(receive);
     let wait = |time: Duration| {

@@ -380,3 +380,33 @@ def test_motion_of_a_quadruped_round_trips():
     # Rounding of sums of some hundred products.
     assert np.allclose(y @ robot.parameters, robot.rnea(q, v, v), atol=1e-9)
     assert motion(inertial.Mechanism.builtin("scara"), 10)["t"].shape == (10,)
+
+
+def test_outputs_replace_no_input(tmp_path, log):
+    """A page, a summary or a model at the path of an input is refused, and so are two results at one path."""
+    path = written(tmp_path / "log.csv", log)
+    before = (tmp_path / "log.csv").read_bytes()
+    link = tmp_path / "link.html"
+    link.symlink_to(path)
+    for options in ({"report": path}, {"summary_out": path}, {"report": link}):
+        with pytest.raises(inertial.Error, match="is an input too"):
+            inertial.identify("builtin:arm7", path, **options)
+    with pytest.raises(inertial.Error, match="two results would be written"):
+        inertial.identify("builtin:arm7", path, report=tmp_path / "x", summary_out=tmp_path / "x")
+    with pytest.raises(TypeError):
+        inertial.identify("builtin:arm7", path, report=True)
+    assert (tmp_path / "log.csv").read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.html", "log.csv"]
+    model = tmp_path / "robot.urdf"
+    model.write_text('<robot name="r"><link name="b"/></robot>')
+    with pytest.raises(inertial.Error, match="is an input too"):
+        inertial.check(model, report=model)
+
+
+def test_a_threshold_needs_samples_of_every_joint(log):
+    """A joint whose torque saturates nearly always is not judged, so that nothing is within the threshold."""
+    arm = inertial.Mechanism.builtin("arm7")
+    good = inertial.validate(arm, log, threshold=1.0)
+    assert good and good.unjudged == [] and all(joint.samples >= 16 for joint in good.joints)
+    with pytest.raises(inertial.OptionError, match="threshold"):
+        inertial.validate(arm, log, threshold=float("nan"))

@@ -319,3 +319,20 @@ def test_progress_tells_what_is_left(capsys, monkeypatch):
     said = capsys.readouterr().err.split("\r")
     assert said[1].strip() == "summaries: 1 of 4 logs, about 30 s left"
     assert said[2].strip() == "summaries: 2 of 400 logs, about 38.7 h left"
+
+
+def test_flips_are_refused(arm, log):
+    """A summary with a changed byte is refused: it has a checksum."""
+    whole = inertial.Summary(arm).add(log).to_bytes()
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(damaged))] ^= 1 << rng.integers(8)
+        with pytest.raises((inertial.Error, ValueError)):
+            inertial.Summary.from_bytes(bytes(damaged))
+
+
+def test_a_log_that_counts_twice_is_noted(arm, log):
+    once = inertial.Summary(arm).add(log)
+    assert not any("common rows" in note for note in once.identify().notes)
+    assert any("common rows" in note for note in (once + once).identify().notes)

@@ -2,6 +2,7 @@
 
 mod lengths;
 mod outcome_check;
+mod sources;
 mod written;
 
 use std::ops::Range;
@@ -220,6 +221,7 @@ impl Data {
                     "{name} is a summary: irls weighs every sample and needs the log itself"
                 );
                 summary.check(equations).at(name)?;
+                options.log.check_summary(name, &summary)?;
                 fit.merge(&summary)?;
                 continue;
             }
@@ -243,6 +245,8 @@ impl Data {
                 logs.push(Passed { recording: log, fit: 0..0, kept: all });
             }
         }
+        let validated = if options.holdout.is_some() { &[][..] } else { &kept.sources };
+        sources::compare(&fit.sources, validated, context);
         Ok(Self { fit, validation: (kept.samples > 0).then_some(kept), excerpt, logs })
     }
 

@@ -38,14 +38,14 @@ fn add(files: &mut OutputFiles, path: Option<&Path>, text: Option<&String>) -> R
 
 /// From forces, with the gains of drives where they are asked for.
 pub fn identify(args: &Args, shell: &Shell) -> Result<Answer> {
-    let model = args.load()?;
+    let model = args.load(shell)?;
     let context = shell.context();
     let options = args.identify_options()?;
     let mut outcome = match args.gains {
         Some(spread) => gains::run(&model, &args.gains_options(spread)?, &context)?,
         None => job::run(&model, &options, &context)?,
     };
-    let mut files = OutputFiles::default();
+    let mut files = OutputFiles::new(shell.disk());
     if let Some(path) = &args.summary_out {
         files.add(path, &(serde_json::to_string(&outcome.summary)? + "\n"))?;
     }
@@ -63,11 +63,11 @@ pub fn identify(args: &Args, shell: &Shell) -> Result<Answer> {
 
 /// Only what a link carries.
 pub fn payload(args: &Args, link: &str, shell: &Shell) -> Result<Answer> {
-    let model = args.load()?;
+    let model = args.load(shell)?;
     let context = shell.context();
     let options = args.payload_options(link)?;
     let mut outcome = of_payload::run(&model, &options, &context)?;
-    let mut files = OutputFiles::default();
+    let mut files = OutputFiles::new(shell.disk());
     add(&mut files, args.out.as_deref(), outcome.model.as_ref())?;
     let drawn = args.pictures.draw(shell, &options.files(), &mut files, |origin| {
         page::of_payload(&model, &mut outcome, origin, &context)
@@ -79,11 +79,11 @@ pub fn payload(args: &Args, link: &str, shell: &Shell) -> Result<Answer> {
 /// From momentum.
 pub fn flight(args: &Args, shell: &Shell) -> Result<Answer> {
     ensure!(args.summary_out.is_none(), "--summary-out: there are no summaries of momentum");
-    let model = args.load()?;
+    let model = args.load(shell)?;
     let context = shell.context();
     let options = args.flight_options()?;
     let mut outcome = of_flight::run(&model, &options, &context)?;
-    let mut files = OutputFiles::default();
+    let mut files = OutputFiles::new(shell.disk());
     add(&mut files, args.out.as_deref(), outcome.model.as_ref())?;
     let drawn = args.pictures.draw(shell, &options.files(), &mut files, |origin| {
         page::of_momentum(&model, &mut outcome, origin, &context)
@@ -96,7 +96,7 @@ pub fn flight(args: &Args, shell: &Shell) -> Result<Answer> {
 pub fn follow(args: &Args, stream: &str, shell: &Shell) -> Result<Answer> {
     ensure!(!args.pictures.wanted(), "--follow draws nothing: a stream has no end");
     ensure!(args.model != "-" || stream != "-", "the model and the stream cannot both be standard input");
-    let model = args.load()?;
+    let model = args.load(shell)?;
     let context = shell.context();
     let name = inertial_app::model::label(stream);
     let input = inertial_app::Located::at(context.inputs.open(stream), &name)?;

@@ -13,7 +13,7 @@ use inertial_app::estimate::{Estimate, SOLVERS_AS_ESTIMATORS};
 use inertial_app::gains::Payload;
 use inertial_app::setting::Setting;
 use inertial_app::unknowns::Unknowns;
-use inertial_app::{Disk, Model, flight, follow, gains, identify, payload};
+use inertial_app::{Model, flight, follow, gains, identify, payload};
 
 use crate::options::{LogArgs, ModelArgs, OUTPUT, choice, fraction, positive};
 use crate::output::Answer;
@@ -264,9 +264,10 @@ fn estimator() -> impl TypedValueParser<Value = String> {
 }
 
 impl Args {
-    /// Loads the model.
-    pub fn load(&self) -> Result<Model> {
-        Ok(Model::load(&self.model, &self.options.options(), &Disk)?)
+    /// Loads the model, after the outputs are known.
+    pub fn load(&self, shell: &Shell) -> Result<Model> {
+        shell.reserve(self.out.iter().chain(&self.summary_out).chain(self.pictures.outputs()))?;
+        Ok(Model::load(&self.model, &self.options.options(), shell.disk())?)
     }
 
     /// What the unknowns are.

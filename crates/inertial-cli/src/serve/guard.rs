@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::{Result, anyhow};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Uri, header};
 
 /// What a request must show.
 #[derive(Debug)]
@@ -25,10 +25,13 @@ impl Guard {
 
     /// Why a request is refused, if it is. The host keeps out pages of other names that lead here (DNS rebinding), the
     /// origin keeps out other pages in the same browser, the token everybody who was not given the address.
-    pub fn refusal(&self, path: &str, headers: &HeaderMap) -> Option<&'static str> {
+    pub fn refusal(&self, target: &Uri, headers: &HeaderMap) -> Option<&'static str> {
         let text = |name| headers.get(name).and_then(|v: &axum::http::HeaderValue| v.to_str().ok());
         let known = |host: &str| self.hosts.iter().any(|h| h == host);
-        if !text(header::HOST).is_some_and(known) {
+        // Two hosts, or another one in the target, would let a proxy and this server see different requests.
+        let single = headers.get_all(header::HOST).iter().count() == 1;
+        let addressed = target.authority().is_none_or(|authority| known(authority.as_str()));
+        if !(single && addressed && text(header::HOST).is_some_and(known)) {
             return Some("this server answers to 127.0.0.1 alone");
         }
         let origin = headers.get(header::ORIGIN);
@@ -38,7 +41,7 @@ impl Guard {
         {
             return Some("requests of other pages are refused");
         }
-        let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+        let first = target.path().trim_start_matches('/').split('/').next().unwrap_or_default();
         if !same(first.as_bytes(), self.token.as_bytes()) {
             return Some("the address lacks its token: open the one that 'inertial serve' printed");
         }

@@ -70,6 +70,8 @@ struct Job {
     seconds: f64,
     /// Of its uploads.
     bytes: u64,
+    /// Uploads that are on their way.
+    coming: usize,
     /// Its run.
     task: Option<AbortHandle>,
 }
@@ -142,43 +144,55 @@ impl Jobs {
             files: Vec::new(),
             seconds: 0.0,
             bytes: 0,
+            coming: 0,
             task: None,
         };
         jobs.insert(name.clone(), job);
         Ok(name)
     }
 
-    /// Takes a file in pieces straight to the disk, within the time of a run.
+    /// Takes a file in pieces straight to the disk, within the time of a run. A file that is refused at once changes nothing;
+    /// one that does not come whole ends the job.
     pub async fn upload(&self, job: &str, role: &str, name: &str, body: axum::body::Body) -> Result<()> {
-        tokio::time::timeout(self.limits.run, self.receive(job, role, name, body)).await.map_err(|_| {
-            anyhow::anyhow!("{name}: took longer than {} s (--time-limit)", self.limits.run.as_secs())
-        })?
+        let path = self.admit(job, role, name)?;
+        let received = tokio::time::timeout(self.limits.run, self.receive(job, name, &path, body)).await;
+        let done = received.unwrap_or_else(|_| {
+            bail!("{name}: took longer than {} s (--time-limit)", self.limits.run.as_secs())
+        });
+        self.change(job, |job| job.coming -= 1);
+        if done.is_err() {
+            // Half a file is of no use to anybody.
+            self.close(job);
+        }
+        done
     }
 
-    async fn receive(&self, job: &str, role: &str, name: &str, mut body: axum::body::Body) -> Result<()> {
+    /// Enters a file that comes into a job.
+    fn admit(&self, id: &str, role: &str, name: &str) -> Result<PathBuf> {
         ensure!(
             is_plain(name),
             "the name of the file has characters other than letters, digits, '.', '_' and '-'"
         );
-        let id = job;
-        let path = {
-            let mut jobs = self.lock();
-            let job = jobs.get_mut(id).context("no such job")?;
-            ensure!(job.state == State::Uploading, "the job runs already");
-            let names = job.logs.iter().chain(&job.model);
-            ensure!(names.clone().count() < MOST_FILES, "a job takes at most {MOST_FILES} files");
-            ensure!(!names.into_iter().any(|n| n == name), "{name}: was sent twice");
-            match role {
-                "model" => {
-                    ensure!(job.model.is_none(), "a job has one model");
-                    job.model = Some(name.to_owned());
-                }
-                "log" => job.logs.push(name.to_owned()),
-                _ => bail!("a file is a model or a log"),
+        let mut jobs = self.lock();
+        let job = jobs.get_mut(id).context("no such job")?;
+        ensure!(job.state == State::Uploading, "the job runs already");
+        let names = job.logs.iter().chain(&job.model);
+        ensure!(names.clone().count() < MOST_FILES, "a job takes at most {MOST_FILES} files");
+        ensure!(!names.into_iter().any(|n| n == name), "{name}: was sent twice");
+        match role {
+            "model" => {
+                ensure!(job.model.is_none(), "a job has one model");
+                job.model = Some(name.to_owned());
             }
-            job.folder.join(name)
-        };
-        let mut file = tokio::fs::File::create(&path).await?;
+            "log" => job.logs.push(name.to_owned()),
+            _ => bail!("a file is a model or a log"),
+        }
+        job.coming += 1;
+        Ok(job.folder.join(name))
+    }
+
+    async fn receive(&self, id: &str, name: &str, path: &Path, mut body: axum::body::Body) -> Result<()> {
+        let mut file = tokio::fs::File::create(path).await?;
         file.set_max_buf_size(super::PIECE);
         let mut written: u64 = 0;
         loop {
@@ -219,6 +233,7 @@ impl Jobs {
             let mut jobs = self.lock();
             let job = jobs.get_mut(name).context("no such job")?;
             ensure!(job.state == State::Uploading, "the job runs already");
+            ensure!(job.coming == 0, "a file is still on its way");
             let model = job.model.clone().context("send a model first")?;
             let arguments = request.arguments(&job.logs, written_as(&job.folder.join(&model), &model))?;
             job.state = State::Waiting;

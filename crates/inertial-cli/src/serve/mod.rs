@@ -3,6 +3,7 @@
 //! Only this machine can reach it, only with the token of its address. The work itself is done by the program's own
 //! commands, each in a process of its own that is stopped when it takes too long, so that a bad upload harms nobody else.
 
+mod connections;
 mod folder;
 mod guard;
 mod jobs;
@@ -13,14 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
 
 use crate::output::Answer;
 use crate::shell::Shell;
+use crate::threads;
+use connections::Connections;
 use folder::Folder;
 use guard::Guard;
 use jobs::{Jobs, Limits};
@@ -28,7 +27,7 @@ use jobs::{Jobs, Limits};
 const HELP: &str = "\
 Prints the address to open. The server listens on 127.0.0.1 only and requires the token in that
 address, so other machines and other web pages cannot use it. Each job has a temporary folder,
-which is removed after an hour, at the end (Ctrl-C), or at the next start if the program was
+which only you can read; it is removed after an hour, at the end (Ctrl-C, SIGTERM), or at the next start if the program was
 killed. All files together may take twenty times --max-upload; an upload may take as long as a
 job.
 
@@ -57,26 +56,29 @@ pub struct Args {
     quiet: u64,
 }
 
-/// Connections at once; more wait to be accepted.
-const CONNECTIONS: usize = 256;
-
 /// Of an upload that is held in memory at a time, on its way from the connection and again on its way to the disk.
 /// The libraries' own limits, 400 kB and 2 MB, would let fifty uploads fill a hundred megabytes.
 const PIECE: usize = 64 << 10;
 
+/// Threads that answer.
+const WORKERS: usize = 2;
+
 /// Threads that write to the disk; each brings its own memory, and one disk keeps few busy.
 const WRITERS: usize = 4;
-
-/// A browser sends its headers within milliseconds.
-const HEADER_TIME: Duration = Duration::from_secs(10);
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     ensure!(args.max_upload > 0, "--max-upload must be above zero");
     ensure!(args.time_limit > 0, "--time-limit must be above zero");
     ensure!((1..=64).contains(&args.parallel), "--parallel must be from 1 to 64");
+    threads::ensure_available(WORKERS + WRITERS + 1).context("the system gives no threads for a server")?;
+    #[cfg(unix)]
+    {
+        // Uploads and results, also those that jobs write, are for this user alone.
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    }
     let folder = Folder::new().context("the temporary folder")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(WORKERS)
         .max_blocking_threads(WRITERS)
         .enable_all()
         .build()?;
@@ -99,11 +101,8 @@ async fn listen(args: &Args, folder: &Folder, shell: &Shell) -> Result<()> {
         parallel: args.parallel,
     };
     let jobs = Arc::new(Jobs::new(folder.path().to_owned(), limits));
-    // Before anybody knows the address: from here on Ctrl-C leaves nothing behind.
-    let (end, mut ended) = watch::channel(false);
-    ctrlc::set_handler(move || {
-        let _ = end.send(true);
-    })?;
+    // Before anybody knows the address: from here on a signal leaves nothing behind.
+    let mut ended = std::pin::pin!(signals()?);
     shell.print(&format!("http://127.0.0.1:{port}/{}/\n", guard.token()))?;
     shell.say("open this address in a browser; Ctrl-C stops the server");
     let router = routes::router(Arc::new(guard), Arc::clone(&jobs));
@@ -113,28 +112,37 @@ async fn listen(args: &Args, folder: &Folder, shell: &Shell) -> Result<()> {
             jobs.sweep();
         }
     });
-    let free = Arc::new(Semaphore::new(CONNECTIONS));
+    let connections = Connections::default();
     loop {
-        let permit = Arc::clone(&free).acquire_owned().await?;
+        let room = connections.room().await;
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = ended.changed() => return Ok(()),
+            () = &mut ended => return Ok(()),
         };
-        let Ok((stream, _)) = accepted else {
+        match accepted {
+            Ok((stream, _)) => connections.serve(stream, router.clone(), room),
             // Out of handles, or the peer is gone already: others may still come.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
-        let service = TowerToHyperService::new(router.clone());
-        tokio::spawn(async move {
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIME)
-                .max_buf_size(PIECE)
-                .serve_connection(TokioIo::new(stream), service);
-            // A connection that breaks concerns its peer alone.
-            let _ = connection.await;
-            drop(permit);
-        });
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
     }
+}
+
+/// Ends with the first signal that asks the server to stop.
+#[cfg(unix)]
+fn signals() -> Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => (),
+            _ = terminate.recv() => (),
+        }
+    })
+}
+
+#[cfg(not(unix))]
+fn signals() -> Result<impl Future<Output = ()>> {
+    Ok(async {
+        let _ = tokio::signal::ctrl_c().await;
+    })
 }

@@ -44,7 +44,7 @@ pub fn router(guard: Arc<Guard>, jobs: Arc<Jobs>) -> Router {
 }
 
 async fn checked(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    if let Some(reason) = guard.refusal(request.uri().path(), request.headers()) {
+    if let Some(reason) = guard.refusal(request.uri(), request.headers()) {
         return refuse(StatusCode::FORBIDDEN, reason);
     }
     let mut response = next.run(request).await;
@@ -114,10 +114,6 @@ async fn upload(
     body: Body,
 ) -> Response {
     let done = jobs.upload(&job, &role, &name, body).await;
-    if done.is_err() {
-        // Half a file is of no use to anybody.
-        jobs.close(&job);
-    }
     let mut response = answer(done.map(|()| serde_json::json!({})));
     if response.status() != StatusCode::OK {
         // What is still on its way is not read.

@@ -282,3 +282,13 @@ fn help_teaches() {
     assert!(run(&["--help"]).stdout.contains("Examples:"));
     assert!(run(&["check", "--help"]).stdout.contains("--fix --out fixed.urdf"));
 }
+
+#[test]
+fn control_characters_in_names_do_not_reach_the_terminal() {
+    let folder = Folder::new();
+    // XML allows control characters from U+0080 on; the others only by escapes of JSON and TOML.
+    let name = "a\u{9b}31mm";
+    let text = urdf(&inertial("1", "0.1", "0.1", "0.1")).replace("\"arm\"", &format!("\"{name}\""));
+    let line = refused(&["check", &folder.file("m.urdf", text)]);
+    assert!(line.contains("control character") && !line.contains(char::is_control), "{line}");
+}

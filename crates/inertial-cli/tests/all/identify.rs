@@ -16,7 +16,7 @@ use nalgebra::{Matrix3, Vector3};
 const MODEL: &str = "builtin:planar-2r";
 
 /// A log of the two-link arm with viscous friction on the first joint.
-fn log(rows: usize) -> String {
+pub fn log(rows: usize) -> String {
     let mechanism = builtin::get("planar-2r").unwrap().build(&BuildOptions::default()).unwrap();
     log_of(&mechanism, rows, |v, tau| tau[0] += 0.7 * v[0])
 }

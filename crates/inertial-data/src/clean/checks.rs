@@ -6,6 +6,9 @@ use crate::clean::first_pass::{STILL, Survey};
 use crate::columns::layout::Layout;
 use crate::{Error, Place, Result};
 
+/// Torques below this everywhere (N m) are none: their squares are rounded to zero.
+const LEAST_TORQUE: f64 = 1e-100;
+
 /// Rates below this are no rates of a control computer: the unit of time is doubted.
 const SLOWEST_HZ: f64 = 6.0;
 /// Factor beyond its limits from which on the unit of a joint is doubted.
@@ -170,6 +173,11 @@ pub(crate) fn content(layout: &Layout, survey: &Survey) -> Result<Vec<String>> {
         let (low, high) = range(place);
         if low == high {
             let message = format!("the torque is constant ({}): was it measured?", significant(low, 6));
+            return Err(Error::content(layout.column(place), message));
+        }
+        let most = low.abs().max(high.abs());
+        if most < LEAST_TORQUE {
+            let message = format!("the torque is at most {most:?}: expected N m or N");
             return Err(Error::content(layout.column(place), message));
         }
     }

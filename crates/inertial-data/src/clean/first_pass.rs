@@ -2,6 +2,8 @@
 
 use std::sync::mpsc::sync_channel;
 
+use inertial::estimation::LogSource;
+
 use crate::clean::glitches::{self, Glitch, Watch};
 use crate::clean::spool::Spool;
 use crate::clean::timestamps::{Stamps, TYPICAL, median};
@@ -25,6 +27,8 @@ pub(crate) struct Survey {
     /// Values that stand alone, in order of rows.
     pub glitches: Vec<Glitch>,
     pub notes: Vec<String>,
+    /// Identity of the log, by its times and positions.
+    pub source: LogSource,
 }
 
 impl Survey {
@@ -153,12 +157,10 @@ pub(crate) fn survey(
         }
         Ok(())
     };
-    if rayon::current_num_threads() == 1 {
+    if rayon::current_num_threads() == 1 || !ahead(reader, &mut take)? {
         while let Some(rows) = reader.next_rows()? {
             take(rows, reader.share())?;
         }
-    } else {
-        ahead(reader, &mut take)?;
     }
     if order.total == 0 {
         return Err(Error::content(layout.place(), "has a header but no rows"));
@@ -167,11 +169,12 @@ pub(crate) fn survey(
     seen.finish(&order)
 }
 
-/// Reads to the end in a thread of its own: the next rows are parsed while these are looked at.
-fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(LogRows, Option<f64>) -> Result<()>) -> Result<()> {
+/// Reads to the end in a thread of its own: the next rows are parsed while these are looked at. Gives whether there was a
+/// thread for it; nothing is read where there was none.
+fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(LogRows, Option<f64>) -> Result<()>) -> Result<bool> {
     std::thread::scope(|scope| {
         let (sender, received) = sync_channel(1);
-        scope.spawn(move || {
+        let started = std::thread::Builder::new().spawn_scoped(scope, move || {
             while let Some(rows) = reader.next_rows().transpose() {
                 let last = rows.is_err();
                 // Nobody listens any more where a row before was refused.
@@ -180,7 +183,11 @@ fn ahead(reader: &mut dyn Reader, take: &mut impl FnMut(LogRows, Option<f64>) ->
                 }
             }
         });
-        received.into_iter().try_for_each(|(rows, share)| take(rows?, share))
+        if started.is_err() {
+            return Ok(false);
+        }
+        received.into_iter().try_for_each(|(rows, share)| take(rows?, share))?;
+        Ok(true)
     })
 }
 
@@ -319,6 +326,7 @@ impl<'l> Seen<'l> {
                 channels: angle.into_iter().map(Channel::new).collect(),
                 glitches: Vec::new(),
                 notes: Vec::new(),
+                source: LogSource { name: layout.file.clone(), ..LogSource::default() },
             },
             watch: Watch::new(layout.width() + 1),
             spool: Spool::new(layout.width() + 1),
@@ -345,6 +353,8 @@ impl<'l> Seen<'l> {
                 continue;
             }
             stamps.add(row[0], line, typical);
+            let identity = self.layout.identity().map(|place| row[1 + place]);
+            self.survey.source.add_row(std::iter::once(row[0]).chain(identity));
             for (channel, x) in self.survey.channels.iter_mut().zip(&mut row[1..]) {
                 channel.add(x, line);
             }

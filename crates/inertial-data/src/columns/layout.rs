@@ -129,6 +129,12 @@ impl Layout {
         Place::file(&self.file)
     }
 
+    /// Values by which a log is recognized, whatever else is read of it: positions, else all.
+    pub fn identity(&self) -> impl Iterator<Item = usize> + '_ {
+        let all = if self.q.iter().all(Option::is_none) { 0..self.width() } else { 0..0 };
+        self.q.iter().flatten().copied().chain(all)
+    }
+
     /// The column of a value.
     pub fn column(&self, place: usize) -> Place {
         self.place().column(&self.names[place])

@@ -4,6 +4,9 @@ use std::f64::consts::PI;
 
 use crate::{Error, Result, count};
 
+/// Lowest cut-off in rates: below it the filter remembers more samples than logs have, and its coefficients are rounded away.
+pub const LOWEST_CUTOFF: f64 = 1e-5;
+
 /// One second-order section, `b0 b1 b2 a1 a2` with `a0 = 1`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Section {
@@ -48,6 +51,13 @@ impl LowPass {
         if !(cutoff_hz > 0.0 && cutoff_hz < 0.5 * rate_hz && rate_hz.is_finite()) {
             let message = format!(
                 "cut-off {cutoff_hz} Hz: expected more than 0 and less than half the rate of {rate_hz} Hz"
+            );
+            return Err(Error::Option(message));
+        }
+        if cutoff_hz < LOWEST_CUTOFF * rate_hz {
+            let message = format!(
+                "cut-off {cutoff_hz:?} Hz: expected at least {:?} Hz, a 100000th of the rate of the log",
+                LOWEST_CUTOFF * rate_hz
             );
             return Err(Error::Option(message));
         }

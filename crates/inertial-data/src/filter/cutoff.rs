@@ -6,6 +6,7 @@ use crate::clean::first_pass::Survey;
 use crate::clean::resample::Grid;
 use crate::clean::spool::Spool;
 use crate::columns::layout::Layout;
+use crate::filter::butterworth::LOWEST_CUTOFF;
 use crate::filter::differentiate::{Derive, MotionState};
 use crate::filter::spectrum::{Band, Spectrum};
 use crate::filter::zero_phase::Kernel;
@@ -65,7 +66,7 @@ impl<'n> Vote<'n> {
         let (bandwidth, name) = (self.band.bandwidth_hz, self.name);
         let within =
             format!("the {bandwidth:.3} Hz within which 99.9 % of the energy of {name}'s motion lies");
-        let hz = self.hz.min(HIGHEST * rate);
+        let hz = self.hz.clamp(LOWEST_CUTOFF * rate, HIGHEST * rate);
         let times = hz / bandwidth;
         let mut notes = vec![if hz < self.hz {
             format!("low-pass at {hz:.3} Hz, the highest for this rate: {times:.1} times {within}")

@@ -4,6 +4,9 @@ use std::f64::consts::PI;
 
 use crate::{Error, Result};
 
+/// Most samples of a window: the work on a log is its length times that of the window.
+pub const MOST_WINDOW: usize = 20_001;
+
 /// A symmetric window of weights; a polynomial up to its order passes unchanged.
 ///
 /// ```
@@ -24,6 +27,12 @@ impl SavitzkyGolay {
         if window.is_multiple_of(2) || window <= order || order > 8 {
             let message = format!(
                 "a Savitzky–Golay window of {window} samples for order {order}: expected an odd window longer than an order of at most 8"
+            );
+            return Err(Error::Option(message));
+        }
+        if window > MOST_WINDOW {
+            let message = format!(
+                "a Savitzky–Golay window of {window} samples: expected at most {MOST_WINDOW}; resample the log"
             );
             return Err(Error::Option(message));
         }
@@ -54,11 +63,18 @@ impl SavitzkyGolay {
     /// The shortest window of `order` whose gain is one half at most `cutoff_hz`.
     pub fn with_cutoff(order: usize, cutoff_hz: f64, rate_hz: f64) -> Result<Self> {
         // The gain depends on the product of frequency and length but for short windows: bisection over odd lengths.
-        let most = 1 << 20;
+        let most = MOST_WINDOW / 2;
         let (mut low, mut high) = (order / 2, 1);
-        while high < most && Self::new(2 * high.max(low + 1) + 1, order)?.cutoff_hz(rate_hz) > cutoff_hz {
+        while Self::new(2 * high.max(low + 1) + 1, order)?.cutoff_hz(rate_hz) > cutoff_hz {
+            if high >= most {
+                let message = format!(
+                    "a Savitzky–Golay filter with the cut-off {cutoff_hz:?} Hz needs a window of more than {MOST_WINDOW} samples: choose \
+                     a higher cut-off, resample the log, or use the Butterworth filter"
+                );
+                return Err(Error::Option(message));
+            }
             low = high.max(low);
-            high *= 2;
+            high = (2 * high).min(most);
         }
         high = high.max(low + 1);
         while high - low > 1 {

@@ -24,6 +24,8 @@ const CHUNK: usize = 1 << 20;
 const PIECE: usize = 1 << 16;
 /// No header or row is longer: what has no line break within this is no CSV.
 const LONGEST_LINE: usize = 16 << 20;
+/// More bytes of empty lines in a row are no log: a small compressed file may hold any number of them.
+const MOST_BLANK: usize = 64 << 20;
 
 /// Reads a text table piece by piece: cells separated by commas, semicolons, tabs or spaces, with decimal points or commas.
 /// Lines that start with `#` are comments. Columns of a file without a header are called `column_1`, `column_2` and so on.
@@ -55,6 +57,8 @@ pub struct CsvReader<'a> {
     /// Number of that line.
     line: usize,
     ended: bool,
+    /// Bytes of empty lines since the last row.
+    blank: usize,
     /// Rows parsed for [`CsvReader::next_block`], and how many of them were handed out.
     left: LogRows,
     taken: usize,
@@ -112,6 +116,7 @@ impl<'a> CsvReader<'a> {
             text: Vec::new(),
             line: 1,
             ended: false,
+            blank: 0,
             left: LogRows::default(),
             taken: 0,
         };
@@ -248,7 +253,13 @@ impl Reader for CsvReader<'_> {
                 let rows = self.parse(end)?;
                 self.text.drain(..end);
                 if !rows.is_empty() {
+                    self.blank = 0;
                     return Ok(Some(rows));
+                }
+                self.blank += end;
+                if self.blank > MOST_BLANK {
+                    let message = format!("{} MB of empty lines: is this a log?", MOST_BLANK >> 20);
+                    return Err(Error::read(Place::file(&self.file).row(self.line), message));
                 }
             } else if self.ended {
                 return Ok(None);

@@ -1,24 +1,34 @@
 //! Reading of a file ahead in a thread of its own.
 
 use std::io::{self, Read};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, channel, sync_channel};
+use std::thread;
 
 /// Bytes handed over at once, and how many such pieces may wait.
 const PIECE: usize = 1 << 20;
 const WAITING: usize = 2;
 
-/// A stream that another thread reads (and decompresses) while this one parses.
+/// A stream that another thread reads (and decompresses) while this one parses; this one alone where there is no other.
 pub(crate) struct ReadAhead {
-    pieces: Receiver<io::Result<Vec<u8>>>,
+    pieces: Pieces,
     piece: Vec<u8>,
     next: usize,
 }
 
+/// Where pieces come from.
+enum Pieces {
+    Thread(Receiver<io::Result<Vec<u8>>>),
+    Stream(Box<dyn Read + Send>),
+}
+
 impl ReadAhead {
-    pub fn new(mut stream: impl Read + Send + 'static) -> Self {
+    pub fn new(stream: impl Read + Send + 'static) -> Self {
         let (sender, pieces) = sync_channel(WAITING);
+        // The stream is handed over once there is a thread: what a thread that cannot be started would take is lost.
+        let (hand_over, handed) = channel();
         // The thread ends with the stream, or when nobody waits for it any more.
-        std::thread::spawn(move || {
+        let started = thread::Builder::new().spawn(move || {
+            let Ok(mut stream) = handed.recv() else { return };
             loop {
                 let piece = read_piece(&mut stream);
                 let last = !matches!(&piece, Ok(piece) if !piece.is_empty());
@@ -27,6 +37,13 @@ impl ReadAhead {
                 }
             }
         });
+        let pieces = if started.is_ok() {
+            // A thread that has started waits for it.
+            let _ = hand_over.send(stream);
+            Pieces::Thread(pieces)
+        } else {
+            Pieces::Stream(Box::new(stream))
+        };
         Self { pieces, piece: Vec::new(), next: 0 }
     }
 }
@@ -59,10 +76,10 @@ const SHORT: usize = 1 << 12;
 impl Read for ReadAhead {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.next == self.piece.len() {
-            self.piece = match self.pieces.recv() {
-                Ok(piece) => piece?,
+            self.piece = match &mut self.pieces {
                 // The thread has ended after the last piece.
-                Err(_) => return Ok(0),
+                Pieces::Thread(pieces) => pieces.recv().unwrap_or_else(|_| Ok(Vec::new()))?,
+                Pieces::Stream(stream) => read_piece(stream)?,
             };
             self.next = 0;
         }

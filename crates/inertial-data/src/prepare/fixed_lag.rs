@@ -199,6 +199,14 @@ impl<'m> FixedLag<'m> {
             if last == Some(t) || values.iter().any(|x| x.is_nan()) {
                 continue;
             }
+            // Steps of half a window must be seen in the times.
+            if t + self.half == t {
+                let message = format!(
+                    "a window of {:?} s is too short for times as large as {t:?} s: are they in seconds?",
+                    2.0 * self.half
+                );
+                return Err(Error::time(place(), message));
+            }
             self.judge(place, t, &values)?;
             if last.is_none_or(|last| t - last > 2.0 * WIDEST_HOLE * self.half) {
                 self.rows.clear();
@@ -213,8 +221,9 @@ impl<'m> FixedLag<'m> {
                     format!("more than {MOST_SAMPLES} samples in one window: are the times in seconds?");
                 return Err(Error::time(place(), message));
             }
-            while self.rows[self.next].t + self.half <= t {
-                let middle = self.rows[self.next].t;
+            while let Some(middle) = self.rows.get(self.next).map(|row| row.t)
+                && middle + self.half <= t
+            {
                 while self.rows[0].t < middle - self.half {
                     self.rows.pop_front();
                     self.next -= 1;

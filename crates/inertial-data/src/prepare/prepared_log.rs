@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use inertial::consistency::significant;
-use inertial::estimation::{Equations, Measurements, RowFilter};
+use inertial::estimation::{Equations, LogSource, Measurements, RowFilter};
 use inertial::mechanism::{JointType, Mechanism};
 
 use crate::clean::checks;
@@ -137,6 +137,7 @@ pub struct PreparedLog {
     /// Samples that belong to neither side of a cut.
     mixed: Range<usize>,
     notes: Vec<String>,
+    source: LogSource,
 }
 
 impl PreparedLog {
@@ -259,6 +260,7 @@ impl PreparedLog {
             slowest,
             mixed: 0..0,
             notes,
+            source: survey.source,
         };
         out.check_usable()?;
         Ok(out)
@@ -277,6 +279,11 @@ impl PreparedLog {
     /// Notes about repairs and choices.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Identity of the log: its name and some of its rows.
+    pub fn source(&self) -> &LogSource {
+        &self.source
     }
 
     /// Rate of the samples.

@@ -138,7 +138,8 @@ def validate(
 ) -> Validation:
     """How well does this model predict what was measured?
 
-    With ``threshold`` the result is true where the residual is not above it, and its ``passed`` says so. A result of
+    With ``threshold`` the result is true where the residual is not above it and every joint has enough samples that count;
+    its ``passed`` says so. A result of
     :func:`identify` predicts with everything that was identified, and logs are prepared as they were for it. ``progress`` is a
     function that is told how much work of how much is done, or ``True`` for a bar.
     """
@@ -149,7 +150,8 @@ def validate(
                 raise TypeError(f"{name}=: a result takes logs as it was identified from its own; validate its mechanism instead")
         pages: Any = {name: options[name] for name in ("report", "plots") if name in options}
         found = (model._as_model() if isinstance(model, Identification) else model).residuals(logs, **pages)
-        return Validation(found.to_dict(), found.notes, None if threshold is None else found.relative_rms <= threshold)
+        passed = None if threshold is None else not found.unjudged and found.relative_rms <= threshold
+        return Validation(found.to_dict(), found.notes, passed)
     with Call("validate", model, options, progress) as call:
         call.given["logs"] = call.logs(logs)
         data, notes, passed = call.run(_inertial.validate)

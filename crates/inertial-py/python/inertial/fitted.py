@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
-import tempfile
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from . import _inertial
 from ._result import Result
 from ._tables import Table
 from .errors import Error
@@ -175,23 +175,9 @@ class FittedModel(Result):
 _MAGIC = b"inertial-result-1\n"
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Writes a file whole or not at all."""
-    target = os.fspath(path)
-    handle, new = tempfile.mkstemp(dir=os.path.dirname(target) or ".")
-    try:
-        with open(handle, "wb") as file:
-            file.write(data)
-        os.chmod(new, 0o644)
-        os.replace(new, target)
-    except BaseException:
-        os.unlink(new)
-        raise
-
-
 def save(path: str | os.PathLike[str], thing: object) -> None:
     """Saves a result."""
-    write_whole(path, _MAGIC + pickle.dumps(thing, protocol=4))
+    _inertial.write_file(path, _MAGIC + pickle.dumps(thing, protocol=4))
 
 
 class _Reader(pickle.Unpickler):

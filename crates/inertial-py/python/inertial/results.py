@@ -527,10 +527,12 @@ class Identification(Result):
 
 
 class Validation(Result):
-    """How well a model predicts measurements. False where the residual is above the threshold that was asked for."""
+    """How well a model predicts measurements. False where the residual is above the threshold that was asked for, or joints in
+    ``unjudged`` have too few samples that count."""
 
     samples: int
     joints: list[Residual]
+    unjudged: list[str]
     relative_rms: float
     relative_rms_raw: float
     left_out: float
@@ -553,6 +555,8 @@ class Validation(Result):
 
     def _headline(self) -> str:
         verdict = {None: "", True: ", within the threshold", False: ", above the threshold"}[self.passed]
+        if self.passed is False and self.unjudged:
+            verdict = f", too few samples of {', '.join(self.unjudged)}"
         return f"{self.samples} samples: residual {100 * self.relative_rms:.2f} % of the measured forces{verdict}"
 
     def _tables(self) -> list[Table]:

@@ -182,9 +182,7 @@ class Summary:
 
     def save(self, path: str | os.PathLike[str], *, diagnostics: bool = False) -> None:
         """Writes it to a file, whole or not at all; see :meth:`to_bytes`."""
-        from .fitted import write_whole
-
-        write_whole(path, self.to_bytes(diagnostics=diagnostics))
+        _inertial.write_file(path, self.to_bytes(diagnostics=diagnostics))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -66,4 +66,5 @@ pub use reduction::blocks::{BLOCKS, BlockPlan};
 pub use reduction::measurements::{Huber, Measurements};
 pub use reduction::online::Online;
 pub use reduction::row_filter::RowFilter;
+pub use reduction::source::LogSource;
 pub use reduction::summary::Summary;

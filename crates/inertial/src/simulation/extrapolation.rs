@@ -11,6 +11,9 @@ const EASY: usize = 4;
 /// Steps shorter than this fraction of the interval (or of the time itself) make no progress.
 const SHORTEST: f64 = 1e-12;
 
+/// Most steps between two times that a caller asks for.
+const MOST_STEPS: usize = 10_000;
+
 /// Integrates `y' = f(t, y)` with steps and order chosen for a tolerance (Gragg, Bulirsch and Stoer; Hairer, Nørsett and
 /// Wanner, *Solving Ordinary Differential Equations I*, II.9).
 ///
@@ -65,8 +68,15 @@ impl Extrapolation {
         y: &mut [f64],
         mut rate: impl FnMut(f64, &[f64], &mut [f64]) -> Result<()>,
     ) -> Result<()> {
-        let mut t = from;
+        let (mut t, mut steps) = (from, 0);
         while t < to {
+            steps += 1;
+            if steps > MOST_STEPS {
+                let message = format!(
+                    "the motion from t = {from} s to {to} s is too fast: it needs more than {MOST_STEPS} steps"
+                );
+                return Err(Error::Infeasible(message));
+            }
             let left = to - t;
             // Of two steps that are needed, the last should not be a sliver.
             let last = self.step >= left;

@@ -24,6 +24,7 @@ mod flight;
 mod identifiability;
 mod invariance;
 mod joint_models;
+mod log_source;
 mod loops_catalogue;
 mod loops_identifiability;
 mod loops_invariance;

@@ -21,6 +21,10 @@ pub(crate) use sqlite::MAGIC as SQLITE;
 const JOINT_STATE: [&str; 2] = ["sensor_msgs/msg/JointState", "sensor_msgs/JointState"];
 /// Messages that are looked at for joints: publishers may send some joints less often than others.
 const LOOKED_AT: usize = 1000;
+/// Names of joints that are held meanwhile, at most: messages may be long.
+const HELD: usize = 1_000_000;
+/// Names of joints in a log, at most.
+const MOST_JOINTS: usize = 10_000;
 /// Rows handed out at once.
 const BLOCK: usize = 8192;
 
@@ -72,9 +76,10 @@ impl<'a> BagReader<'a> {
     }
 
     fn new(mut states: Box<dyn States + 'a>, file: String) -> Result<Self> {
-        let mut first = Vec::new();
-        while first.len() < LOOKED_AT {
+        let (mut first, mut held) = (Vec::new(), 0);
+        while first.len() < LOOKED_AT && held < HELD {
             let Some(state) = states.next()? else { break };
+            held += state.name.len();
             first.push(state);
         }
         if first.is_empty() {
@@ -92,6 +97,10 @@ impl<'a> BagReader<'a> {
                     }
                 }
             }
+        }
+        if joints.len() > MOST_JOINTS {
+            let message = format!("has {} joints: expected at most {MOST_JOINTS}", joints.len());
+            return Err(Error::read(Place::file(file), message));
         }
         let columns = (0..names.len()).collect();
         let row = vec![f64::NAN; names.len()];

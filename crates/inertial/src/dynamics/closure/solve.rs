@@ -8,6 +8,9 @@ use crate::{Error, Result};
 /// Largest step of the continuation, of any joint (rad, or loop lengths).
 const LARGEST_STEP: f64 = 0.3;
 
+/// Most steps of one motion: three thousand radians away.
+const MOST_STEPS: usize = 10_000;
+
 /// A continuation whose steps shrink to this has met the end of the motion.
 const SMALLEST_STEP: f64 = 1e-5;
 
@@ -107,7 +110,7 @@ impl ClosedMechanism<'_> {
     ) -> Result<f64> {
         let mut limit = LARGEST_STEP;
         at.copy_from_slice(q);
-        loop {
+        for _ in 0..MOST_STEPS {
             self.difference(workspace, at, target);
             self.velocity_map(workspace, at)?;
             multiply(&workspace.map, &workspace.difference, &mut workspace.step);
@@ -142,6 +145,9 @@ impl ClosedMechanism<'_> {
                 }
             }
         }
+        Err(Error::Infeasible(format!(
+            "the independent coordinates are too far away: the loops do not follow in {MOST_STEPS} steps"
+        )))
     }
 
     /// Returns the error about a branch that ends before `target`: the loop that stays open there.

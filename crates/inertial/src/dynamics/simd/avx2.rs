@@ -16,17 +16,14 @@ use super::{Four, Lane, Wide};
 #[derive(Clone, Copy)]
 pub(crate) struct FusedFour(__m256d);
 
-// SAFETY (of every block below): the type is only used in functions that enable avx2 and fma, which are only
-// called where the processor has them; loads and stores go through references to `Four`, aligned to 32 bytes.
-
 operators!(FusedFour, a, b:
-    // SAFETY: see above.
+    // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; only values in registers are used.
     add unsafe { _mm256_add_pd(a, b) },
-    // SAFETY: see above.
+    // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; only values in registers are used.
     sub unsafe { _mm256_sub_pd(a, b) },
-    // SAFETY: see above.
+    // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; only values in registers are used.
     mul unsafe { _mm256_mul_pd(a, b) },
-    // SAFETY: see above.
+    // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; only values in registers are used.
     neg unsafe { _mm256_xor_pd(a, _mm256_set1_pd(-0.0)) });
 
 impl Lane for FusedFour {
@@ -34,37 +31,37 @@ impl Lane for FusedFour {
 
     #[inline(always)]
     fn splat(x: f64) -> Self {
-        // SAFETY: see above.
+        // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; only values in registers are used.
         Self(unsafe { _mm256_set1_pd(x) })
     }
 
     #[inline(always)]
     fn load(from: &Four) -> Self {
-        // SAFETY: see above.
+        // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; `Four` has four numbers and is aligned to 32 bytes.
         Self(unsafe { _mm256_load_pd(from.0.as_ptr()) })
     }
 
     #[inline(always)]
     fn store(self, to: &mut Four) {
-        // SAFETY: see above.
+        // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; `Four` has room for four numbers and is aligned to 32 bytes.
         unsafe { _mm256_store_pd(to.0.as_mut_ptr(), self.0) }
     }
 
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
-        // SAFETY: see above.
+        // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; only values in registers are used.
         Self(unsafe { _mm256_fmadd_pd(self.0, b.0, c.0) })
     }
 
     #[inline(always)]
     fn neg_mul_add(self, b: Self, c: Self) -> Self {
-        // SAFETY: see above.
+        // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; only values in registers are used.
         Self(unsafe { _mm256_fnmadd_pd(self.0, b.0, c.0) })
     }
 
     #[inline(always)]
     fn twice_inverse(self) -> Self {
-        // SAFETY: see above.
+        // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; only values in registers are used.
         Self(unsafe {
             let one = _mm256_set1_pd(1.0);
             let zero = _mm256_cmp_pd::<_CMP_EQ_OQ>(self.0, _mm256_setzero_pd());
@@ -74,7 +71,7 @@ impl Lane for FusedFour {
 
     #[inline(always)]
     fn quadrant(t: Self, sin: Self, cos: Self) -> (Self, Self) {
-        // SAFETY: see above.
+        // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; only values in registers are used.
         unsafe {
             let n = _mm256_castpd_si256(t.0);
             let sign = _mm256_set1_pd(-0.0);
@@ -94,7 +91,7 @@ impl Lane for FusedFour {
 
     #[inline(always)]
     fn within(self, bound: f64) -> bool {
-        // SAFETY: see above.
+        // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; only values in registers are used.
         unsafe {
             let size = _mm256_andnot_pd(_mm256_set1_pd(-0.0), self.0);
             _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LE_OQ>(size, _mm256_set1_pd(bound))) == 0b1111
@@ -106,20 +103,20 @@ impl Wide for FusedFour {
     #[inline(always)]
     fn write(self, to: &mut [f64]) {
         let to = &mut to[..4];
-        // SAFETY: see above; there is room for four.
+        // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; the slice has room for four numbers, and the store needs no alignment.
         unsafe { _mm256_storeu_pd(to.as_mut_ptr(), self.0) }
     }
 
     #[inline(always)]
     fn write_two(self, to: &mut [f64]) {
         let to = &mut to[..2];
-        // SAFETY: see above; there is room for two.
+        // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; the slice has room for two numbers, and the store needs no alignment.
         unsafe { _mm_storeu_pd(to.as_mut_ptr(), _mm256_castpd256_pd128(self.0)) }
     }
 
     #[inline(always)]
     fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
-        // SAFETY: see above.
+        // SAFETY: kernels with this type run only where the processor has AVX2 and FMA; only values in registers are used.
         unsafe {
             let (ab, ba) = (_mm256_unpacklo_pd(a.0, b.0), _mm256_unpackhi_pd(a.0, b.0));
             let (cd, dc) = (_mm256_unpacklo_pd(c.0, d.0), _mm256_unpackhi_pd(c.0, d.0));

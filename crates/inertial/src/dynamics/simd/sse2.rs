@@ -14,17 +14,14 @@ use super::{Four, Lane, Wide};
 #[derive(Clone, Copy)]
 pub(crate) struct PlainFour([__m128d; 2]);
 
-// SAFETY (of every block below): SSE2 is part of x86-64; loads and stores go through references with room for what they
-// move, aligned where the instruction wants it.
-
 operators!(PlainFour, a, b:
-    // SAFETY: see above.
+    // SAFETY: every x86-64 processor has SSE2; only values in registers are used.
     add unsafe { [_mm_add_pd(a[0], b[0]), _mm_add_pd(a[1], b[1])] },
-    // SAFETY: see above.
+    // SAFETY: every x86-64 processor has SSE2; only values in registers are used.
     sub unsafe { [_mm_sub_pd(a[0], b[0]), _mm_sub_pd(a[1], b[1])] },
-    // SAFETY: see above.
+    // SAFETY: every x86-64 processor has SSE2; only values in registers are used.
     mul unsafe { [_mm_mul_pd(a[0], b[0]), _mm_mul_pd(a[1], b[1])] },
-    // SAFETY: see above.
+    // SAFETY: every x86-64 processor has SSE2; only values in registers are used.
     neg unsafe { [_mm_xor_pd(a[0], _mm_set1_pd(-0.0)), _mm_xor_pd(a[1], _mm_set1_pd(-0.0))] });
 
 impl Lane for PlainFour {
@@ -32,19 +29,19 @@ impl Lane for PlainFour {
 
     #[inline(always)]
     fn splat(x: f64) -> Self {
-        // SAFETY: see above.
+        // SAFETY: every x86-64 processor has SSE2; only values in registers are used.
         Self(unsafe { [_mm_set1_pd(x); 2] })
     }
 
     #[inline(always)]
     fn load(from: &Four) -> Self {
-        // SAFETY: see above.
+        // SAFETY: every x86-64 processor has SSE2; `Four` has four numbers and is aligned to 32 bytes.
         Self(unsafe { [_mm_load_pd(from.0.as_ptr()), _mm_load_pd(from.0[2..].as_ptr())] })
     }
 
     #[inline(always)]
     fn store(self, to: &mut Four) {
-        // SAFETY: see above.
+        // SAFETY: every x86-64 processor has SSE2; `Four` has room for four numbers and is aligned to 32 bytes.
         unsafe {
             _mm_store_pd(to.0.as_mut_ptr(), self.0[0]);
             _mm_store_pd(to.0[2..].as_mut_ptr(), self.0[1]);
@@ -75,7 +72,7 @@ impl Lane for PlainFour {
 
     #[inline(always)]
     fn within(self, bound: f64) -> bool {
-        // SAFETY: see above.
+        // SAFETY: every x86-64 processor has SSE2; only values in registers are used.
         unsafe {
             let (sign, bound) = (_mm_set1_pd(-0.0), _mm_set1_pd(bound));
             let low = _mm_cmple_pd(_mm_andnot_pd(sign, self.0[0]), bound);
@@ -87,7 +84,7 @@ impl Lane for PlainFour {
 
 #[inline(always)]
 fn twice_inverse(x: __m128d) -> __m128d {
-    // SAFETY: see above.
+    // SAFETY: every x86-64 processor has SSE2; only values in registers are used.
     unsafe {
         let zero = _mm_cmpeq_pd(x, _mm_setzero_pd());
         _mm_div_pd(_mm_set1_pd(2.0), _mm_or_pd(x, _mm_and_pd(zero, _mm_set1_pd(1.0))))
@@ -96,7 +93,7 @@ fn twice_inverse(x: __m128d) -> __m128d {
 
 #[inline(always)]
 fn quadrant(t: __m128d, sin: __m128d, cos: __m128d) -> (__m128d, __m128d) {
-    // SAFETY: see above.
+    // SAFETY: every x86-64 processor has SSE2; only values in registers are used.
     unsafe {
         let n = _mm_castpd_si128(t);
         let one = _mm_set1_epi64x(1);
@@ -113,7 +110,7 @@ impl Wide for PlainFour {
     #[inline(always)]
     fn write(self, to: &mut [f64]) {
         let to = &mut to[..4];
-        // SAFETY: see above.
+        // SAFETY: every x86-64 processor has SSE2; the slice has room for four numbers, and the store needs no alignment.
         unsafe {
             _mm_storeu_pd(to.as_mut_ptr(), self.0[0]);
             _mm_storeu_pd(to[2..].as_mut_ptr(), self.0[1]);
@@ -123,13 +120,13 @@ impl Wide for PlainFour {
     #[inline(always)]
     fn write_two(self, to: &mut [f64]) {
         let to = &mut to[..2];
-        // SAFETY: see above.
+        // SAFETY: every x86-64 processor has SSE2; the slice has room for two numbers, and the store needs no alignment.
         unsafe { _mm_storeu_pd(to.as_mut_ptr(), self.0[0]) }
     }
 
     #[inline(always)]
     fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
-        // SAFETY: see above.
+        // SAFETY: every x86-64 processor has SSE2; only values in registers are used.
         unsafe {
             [
                 Self([_mm_unpacklo_pd(a.0[0], b.0[0]), _mm_unpacklo_pd(c.0[0], d.0[0])]),

@@ -38,6 +38,7 @@ pub struct Member {
     /// Residuals of its forces.
     pub residuals: Vec<Residual>,
     /// Relative residual of all coordinates together.
+    #[schemars(with = "Option<f64>")]
     pub relative_rms: f64,
     /// Payload, where it carries one.
     #[serde(skip_serializing_if = "Option::is_none")]

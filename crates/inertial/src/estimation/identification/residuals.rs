@@ -14,13 +14,18 @@ use crate::{Error, Result};
 pub struct Residual {
     /// The coordinate.
     pub joint: String,
+    /// Number of samples that counted.
+    pub samples: usize,
     /// Root mean square of measured less predicted force, in the band of the identification filter.
     pub rms: f64,
-    /// Residual relative to the root mean square of the measured force; zero where nothing was measured.
+    /// Residual relative to the root mean square of the measured force; infinite (`null` in JSON) where that force was zero and the
+    /// residual is not.
+    #[schemars(with = "Option<f64>")]
     pub relative_rms: f64,
     /// Root mean square against the unfiltered force, over all samples, also those that did not count.
     pub rms_raw: f64,
     /// The same over the root mean square of the unfiltered force.
+    #[schemars(with = "Option<f64>")]
     pub relative_rms_raw: f64,
     /// Share of the samples that did not count.
     pub left_out: f64,
@@ -52,12 +57,26 @@ pub struct Validation {
     pub samples: usize,
     /// Residuals by coordinate.
     pub joints: Vec<Residual>,
+    /// Coordinates whose force was measured, but with fewer than [`Validation::ENOUGH`] samples that count.
+    pub unjudged: Vec<String>,
     /// Root of the summed squared residuals over the summed squared forces, all coordinates together.
+    #[schemars(with = "Option<f64>")]
     pub relative_rms: f64,
     /// The same against unfiltered forces, over all samples.
+    #[schemars(with = "Option<f64>")]
     pub relative_rms_raw: f64,
     /// Share of the samples that did not count, all coordinates together.
     pub left_out: f64,
+}
+
+impl Validation {
+    /// Samples that a coordinate needs for a judgement: one per block of the standard errors.
+    pub const ENOUGH: usize = 16;
+
+    /// Returns whether the residual is not above a threshold and every coordinate was judged.
+    pub fn is_within(&self, threshold: f64) -> bool {
+        self.unjudged.is_empty() && self.relative_rms <= threshold
+    }
 }
 
 /// Squared sums of residual, force and raw residual.
@@ -149,11 +168,16 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
     let names = equations.row_names();
     let (mut joints, mut residual, mut tau) = (Vec::new(), 0.0, 0.0);
     let (mut residual_raw, mut tau_raw, mut counted, mut left_out) = (0.0, 0.0, 0, 0);
+    let mut unjudged = Vec::new();
     for ((factor, channel), name) in summary.factors.iter().zip(&equations.channels).zip(names) {
+        let sums = factor.sums(|k| values[channel.unknowns[k]]);
+        // A force that was not measured is zero in all samples.
+        if factor.count < Validation::ENOUGH && sums.tau_raw > 0.0 {
+            unjudged.push(name.clone());
+        }
         if factor.count == 0 {
             continue;
         }
-        let sums = factor.sums(|k| values[channel.unknowns[k]]);
         residual += sums.residual;
         tau += sums.tau;
         let whiteness = factor.whiteness(|k| values[channel.unknowns[k]], sums.residual);
@@ -164,6 +188,7 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
         left_out += own;
         joints.push(Residual {
             joint: name,
+            samples: factor.count,
             rms: (sums.residual / factor.count as f64).sqrt(),
             relative_rms: ratio(sums.residual, sums.tau),
             rms_raw: (sums.residual_raw / all as f64).sqrt(),
@@ -186,14 +211,16 @@ pub fn validate(equations: &Equations<'_>, summary: &Summary, values: &[f64]) ->
         schema: "inertial/validation/1",
         samples: summary.samples,
         joints,
+        unjudged,
         relative_rms: ratio(residual, tau),
         relative_rms_raw: ratio(residual_raw, tau_raw),
         left_out: left_out as f64 / (counted + left_out) as f64,
     })
 }
 
+/// Root of a ratio of squares. No residual is none of any force; a residual of no force is beyond every bound.
 fn ratio(residual: f64, tau: f64) -> f64 {
-    if tau > 0.0 { (residual / tau).sqrt() } else { 0.0 }
+    if residual == 0.0 { 0.0 } else { (residual / tau).sqrt() }
 }
 
 /// The probability that chi-square with an even number of degrees of freedom is above `x`.

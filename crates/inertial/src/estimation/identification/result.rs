@@ -224,6 +224,7 @@ pub struct Identification {
     /// Residuals of the data that were fitted.
     pub fit: Vec<Residual>,
     /// Relative residual of all joints together.
+    #[schemars(with = "Option<f64>")]
     pub fit_relative_rms: f64,
     /// The same against unfiltered forces, over all samples, also those that did not count.
     pub fit_relative_rms_raw: f64,

@@ -10,7 +10,8 @@ use serde::Serialize;
 use crate::estimation::equations::Equations;
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
 use crate::estimation::reduction::blocks::Gram;
-use crate::estimation::reduction::summary::{Stored, StoredBlock, Summary};
+use crate::estimation::reduction::stored::{Stored, StoredBlock};
+use crate::estimation::reduction::summary::Summary;
 
 /// A summary with compact blocks and without factors of differences; it is read as a [`Summary`].
 #[derive(Serialize, JsonSchema)]
@@ -35,6 +36,7 @@ impl Summary {
             stored.left_out = (factor.left_out.rows > 0).then(|| compact(&factor.left_out, &reference));
             stored.reference = reference;
         }
+        out.seal();
         CompactSummary(out)
     }
 }

@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::joint_model::expression::FormulaState;
 use crate::estimation::reduction::blocks::{self, BlockPlan, Gram};
-use crate::estimation::reduction::factor::{Factor, Lag};
+use crate::estimation::reduction::digest::Fnv;
+use crate::estimation::reduction::factor::Factor;
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::rows::BLOCK;
+use crate::estimation::reduction::source::LogSource;
+use crate::estimation::reduction::stored::Stored;
 use crate::linalg::Triangle;
 use crate::{Error, Result};
-
-const SCHEMA: &str = "inertial/summary/1";
 
 /// The triangular factor of `[Y | terms | τ | τ_raw]` for each measured coordinate, and counts.
 ///
@@ -22,12 +23,17 @@ const SCHEMA: &str = "inertial/summary/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Summary {
-    names: Vec<String>,
-    fingerprint: u64,
+    pub(super) names: Vec<String>,
+    pub(super) fingerprint: u64,
     /// Number of samples, whichever forces count.
     pub samples: usize,
     pub(crate) factors: Vec<Factor>,
+    /// Logs that the samples are of, as far as they are known.
+    pub sources: Vec<LogSource>,
 }
+
+/// Most samples of a summary: up to here all counts are exact as floating-point numbers, too.
+pub(super) const MOST_SAMPLES: usize = 1 << 53;
 
 impl Summary {
     /// Samples whose factor one thread builds, at most.
@@ -41,6 +47,7 @@ impl Summary {
             fingerprint: fingerprint(equations),
             samples: 0,
             factors: equations.channels.iter().map(factor).collect(),
+            sources: Vec::new(),
         }
     }
 
@@ -117,7 +124,11 @@ impl Summary {
             *self = other.clone();
             return Ok(());
         }
-        self.samples += other.samples;
+        let samples = self.samples.checked_add(other.samples).filter(|&all| all <= MOST_SAMPLES);
+        self.samples = samples.ok_or_else(|| {
+            Error::SummaryMismatch(format!("the summaries have more than {MOST_SAMPLES} samples together"))
+        })?;
+        self.sources.extend_from_slice(&other.sources);
         for (own, other) in self.factors.iter_mut().zip(&other.factors) {
             own.triangle.merge(&other.triangle)?;
             own.count += other.count;
@@ -198,13 +209,8 @@ impl Summary {
 /// FNV-1a of what the columns depend on beside their names: geometry and gravity.
 fn fingerprint(equations: &Equations<'_>) -> u64 {
     let mechanism = equations.mechanism();
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut add = |x: f64| {
-        // Both zeros are one number.
-        for byte in (x + 0.0).to_bits().to_le_bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    };
+    let mut hash = Fnv::default();
+    let mut add = |x: f64| hash.number(x);
     mechanism.gravity().iter().for_each(|&x| add(x));
     for body in mechanism.bodies() {
         body.placement.rotation.iter().chain(body.placement.translation.iter()).for_each(|&x| add(x));
@@ -235,210 +241,5 @@ fn fingerprint(equations: &Equations<'_>) -> u64 {
                 .value(&FormulaState { q: &q, v: &v, a: &v, columns: &columns }, &mut Vec::new()));
         }
     }
-    hash
-}
-
-/// Representation in files.
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Summary")]
-pub(crate) struct Stored {
-    /// Schema of the object.
-    #[schemars(extend("const" = SCHEMA))]
-    schema: String,
-    /// Digest of the model and the joint terms, in hexadecimal digits.
-    fingerprint: String,
-    /// Names of the unknowns.
-    unknowns: Vec<String>,
-    /// Number of samples.
-    samples: usize,
-    /// Factors, one for each measured coordinate.
-    pub channels: Vec<StoredFactor>,
-}
-
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Factor")]
-pub(crate) struct StoredFactor {
-    /// Number of rows.
-    count: usize,
-    /// Number of independent rows.
-    independent: f64,
-    /// Number of columns: those of the unknowns, the force, and the unfiltered force.
-    width: usize,
-    /// The factor on and above its diagonal, row after row.
-    upper: Vec<f64>,
-    /// Factors of differences; absent in old files.
-    #[serde(default)]
-    lags: Vec<StoredLag>,
-    /// Sums of products of the columns (force included) of each block; absent in old files.
-    #[serde(default)]
-    pub blocks: Vec<StoredBlock>,
-    /// Sums of rows that do not count, with the force as measured; absent in old files.
-    #[serde(default)]
-    pub left_out: Option<StoredBlock>,
-    /// Values of the unknowns at which compact blocks are exact; empty where blocks are complete.
-    #[serde(default)]
-    pub reference: Vec<f64>,
-}
-
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Block")]
-pub(crate) struct StoredBlock {
-    /// Number of rows.
-    pub rows: usize,
-    /// Sums of products on and above the diagonal, row after row; empty where the block is compact.
-    pub upper: Vec<f64>,
-    /// Of a compact block: products of the unknowns' columns with the residual at the reference, then the squared residual.
-    #[serde(default)]
-    pub score: Vec<f32>,
-}
-
-impl From<Gram> for StoredBlock {
-    fn from(block: Gram) -> Self {
-        Self { rows: block.rows, upper: block.upper, score: Vec::new() }
-    }
-}
-
-/// Sums of products of all rows of a channel, from which compact blocks are completed: each is taken to have its share of them, and
-/// its own residual at the reference.
-struct Expected<'r> {
-    /// Sums of the unknowns' columns.
-    gram: Gram,
-    count: usize,
-    reference: &'r [f64],
-    /// Products of the columns with what the reference predicts.
-    predicted: Vec<f64>,
-}
-
-impl<'r> Expected<'r> {
-    fn new(triangle: &Triangle, count: usize, reference: &'r [f64]) -> Result<Option<Self>, String> {
-        let n = triangle.width() - 2;
-        if reference.is_empty() {
-            return Ok(None);
-        }
-        if reference.len() != n || !reference.iter().all(|x| x.is_finite()) {
-            return Err("the reference does not fit its channel".to_owned());
-        }
-        let mut gram = Gram::default();
-        gram.add_factor(triangle, count, n);
-        let predicted =
-            (0..n).map(|i| reference.iter().enumerate().map(|(j, x)| x * gram.at(i, j, n)).sum()).collect();
-        Ok(Some(Self { gram, count, reference, predicted }))
-    }
-
-    fn block(&self, stored: &StoredBlock) -> Gram {
-        let n = self.reference.len();
-        let share = stored.rows as f64 / self.count.max(1) as f64;
-        let mut upper = Vec::with_capacity((n + 1) * (n + 2) / 2);
-        let mut entries = self.gram.upper.iter();
-        // Squared force: ‖τ‖² = ‖τ − Y x‖² + 2 xᵀYᵀ(τ − Y x) + ‖Y x‖².
-        let mut square = stored.score.get(n).map_or(f64::NAN, |&x| f64::from(x));
-        for (i, (x, predicted)) in self.reference.iter().zip(&self.predicted).enumerate() {
-            upper.extend(entries.by_ref().take(n - i).map(|entry| share * entry));
-            let score = stored.score.get(i).map_or(f64::NAN, |&x| f64::from(x));
-            upper.push(share * predicted + score);
-            square += x * (2.0 * score + share * predicted);
-        }
-        upper.push(square);
-        Gram { rows: stored.rows, upper }
-    }
-}
-
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Lag")]
-struct StoredLag {
-    /// The factor on and above its diagonal, row after row.
-    upper: Vec<f64>,
-    /// Number of pairs of rows.
-    pairs: usize,
-    /// Number of independent pairs.
-    independent: f64,
-    /// Sum of the expected squared differences of white noise.
-    expected: f64,
-}
-
-impl From<Summary> for Stored {
-    fn from(summary: Summary) -> Self {
-        let channel = |f: Factor| StoredFactor {
-            count: f.count,
-            independent: f.independent,
-            width: f.triangle.width(),
-            upper: f.triangle.upper(),
-            lags: f
-                .lags
-                .iter()
-                .take_while(|lag| lag.pairs > 0)
-                .map(|lag| StoredLag {
-                    upper: lag.triangle.upper(),
-                    pairs: lag.pairs,
-                    independent: lag.independent,
-                    expected: lag.expected,
-                })
-                .collect(),
-            blocks: f.blocks.into_iter().map(|b| StoredBlock::from(b)).collect(),
-            left_out: (f.left_out.rows > 0).then(|| StoredBlock::from(f.left_out)),
-            reference: Vec::new(),
-        };
-        Self {
-            schema: SCHEMA.into(),
-            fingerprint: format!("{:016x}", summary.fingerprint),
-            unknowns: summary.names,
-            samples: summary.samples,
-            channels: summary.factors.into_iter().map(channel).collect(),
-        }
-    }
-}
-
-impl TryFrom<Stored> for Summary {
-    type Error = String;
-
-    fn try_from(stored: Stored) -> Result<Self, String> {
-        if stored.schema != SCHEMA {
-            return Err(format!("the schema is \"{}\", expected \"{SCHEMA}\"", stored.schema));
-        }
-        let factor = |c: StoredFactor| {
-            if c.width < 2 || !(c.independent >= 0.0 && c.independent <= c.count as f64) {
-                return Err("the counts of a channel are impossible".to_owned());
-            }
-            let triangle = Triangle::from_upper(c.width, &c.upper).map_err(|e| e.to_string())?;
-            let mut out = Factor::new(c.width);
-            for (own, stored) in out.lags.iter_mut().zip(c.lags) {
-                if !(stored.independent >= 0.0 && stored.expected.is_finite()) {
-                    return Err("the counts of a channel are impossible".to_owned());
-                }
-                *own = Lag {
-                    triangle: Triangle::from_upper(c.width, &stored.upper).map_err(|e| e.to_string())?,
-                    pairs: stored.pairs,
-                    independent: stored.independent,
-                    expected: stored.expected,
-                };
-            }
-            if !(triangle.is_finite() && out.lags.iter().all(|lag| lag.triangle.is_finite())) {
-                return Err("a factor is not finite".to_owned());
-            }
-            let entries = c.width * (c.width - 1) / 2;
-            let all = Expected::new(&triangle, c.count, &c.reference)?;
-            let block = |b: StoredBlock| {
-                let out = match &all {
-                    Some(all) if b.rows > 0 => all.block(&b),
-                    _ => Gram { rows: b.rows, upper: b.upper },
-                };
-                let fits = out.upper.len() == if b.rows > 0 { entries } else { 0 };
-                if fits && out.upper.iter().all(|x| x.is_finite()) {
-                    Ok(out)
-                } else {
-                    Err("a block does not fit its channel".to_owned())
-                }
-            };
-            let blocks = c.blocks.into_iter().map(block).collect::<Result<_, _>>()?;
-            let left_out = c.left_out.map(block).transpose()?.unwrap_or_default();
-            Ok(Factor { triangle, count: c.count, independent: c.independent, blocks, left_out, ..out })
-        };
-        Ok(Self {
-            names: stored.unknowns,
-            fingerprint: u64::from_str_radix(&stored.fingerprint, 16)
-                .map_err(|_| "the fingerprint is no hexadecimal number".to_owned())?,
-            samples: stored.samples,
-            factors: stored.channels.into_iter().map(factor).collect::<Result<_, _>>()?,
-        })
-    }
+    hash.value()
 }

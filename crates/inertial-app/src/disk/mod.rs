@@ -1,0 +1,140 @@
+//! The file system: inputs from files, and outputs that appear as a whole or not at all.
+
+mod output;
+mod place;
+mod stage;
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use inertial_data::{Reader, Source};
+
+pub use output::{OutputFiles, Sink};
+use place::Places;
+
+use crate::{Error, Inputs, Result, bail, ensure};
+
+/// Inputs from files; `-` is standard input.
+///
+/// It knows which files one call reads and writes, and refuses to replace an input. Copies share that knowledge; each call
+/// has its own `Disk`.
+#[derive(Debug, Clone, Default)]
+pub struct Disk {
+    places: Arc<Mutex<Places>>,
+}
+
+impl Disk {
+    /// Records that an input is read; refused where an output will replace it.
+    pub fn reads(&self, name: &str) -> Result<()> {
+        self.with_places(|places| places.read(name))
+    }
+
+    /// Records the outputs of a call before its work begins; refused where one is an input or two are one file.
+    pub fn reserve<'p>(&self, outputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
+        self.with_places(|places| places.reserve(outputs))
+    }
+
+    fn with_places<T>(&self, work: impl FnOnce(&mut Places) -> T) -> T {
+        // Every change is one step: a panic while it was held leaves a whole value.
+        work(&mut self.places.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Inputs for Disk {
+    fn text(&self, name: &str, most: u64) -> Result<String> {
+        self.reads(name)?;
+        if name == "-" { bounded(io::stdin().lock(), most) } else { read_file(Path::new(name), most) }
+    }
+
+    fn included(&self, model: &str, name: &str, most: u64) -> Result<String> {
+        if model == "-" {
+            return inertial::mechanism::read::no_includes(name).map_err(Error::Input);
+        }
+        let path = Path::new(model).parent().unwrap_or(Path::new("")).join(name);
+        self.reads(&path.to_string_lossy())?;
+        read_file(&path, most).map_err(|e| Error::Input(format!("cannot include \"{name}\": {e}")))
+    }
+
+    fn log(&self, name: &str, source: &Source) -> Result<Box<dyn Reader>> {
+        self.reads(name)?;
+        Ok(inertial_data::open(Path::new(name), source)?)
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Read + Send>> {
+        self.reads(name)?;
+        if name == "-" {
+            return Ok(Box::new(io::stdin()));
+        }
+        ensure!(!Path::new(name).is_dir(), "is a folder, not a file");
+        Ok(Box::new(File::open(name)?))
+    }
+
+    fn mesh(&self, model: &str, name: &str, most: u64) -> Option<(String, Result<Vec<u8>>)> {
+        let model = Path::new(model);
+        let path = model.is_file().then(|| mesh_file(name, model)).flatten()?;
+        let read = || {
+            self.reads(&path.to_string_lossy())?;
+            let size = path.metadata()?.len();
+            ensure!(size <= most, "has {} MB, more than the {} MB that are read", size >> 20, most >> 20);
+            Ok(std::fs::read(&path)?)
+        };
+        Some((path.display().to_string(), read()))
+    }
+
+    fn size(&self, name: &str) -> u64 {
+        std::fs::metadata(name).map_or(0, |m| m.len())
+    }
+}
+
+fn read_file(path: &Path, limit: u64) -> Result<String> {
+    // Asked before opening: a device or a pipe may give no end, or not even open.
+    let metadata = path.metadata()?;
+    check_kind(&metadata)?;
+    if metadata.len() > limit {
+        bail!("has {} MB, more than the {} MB that are read", metadata.len() >> 20, limit >> 20);
+    }
+    bounded(File::open(path)?, limit)
+}
+
+fn check_kind(metadata: &Metadata) -> Result<()> {
+    ensure!(!metadata.is_dir(), "is a folder, not a file");
+    ensure!(metadata.is_file(), "is no regular file: use - to read from standard input");
+    Ok(())
+}
+
+fn bounded(source: impl Read, limit: u64) -> Result<String> {
+    let mut bytes = Vec::new();
+    source.take(limit + 1).read_to_end(&mut bytes)?;
+    ensure!(bytes.len() as u64 <= limit, "has more than the {} MB that are read", limit >> 20);
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Error::Input(format!("is not a text: byte {at} is not UTF-8"))
+    })
+}
+
+/// Folders above the model in which a package is looked for.
+const ABOVE: usize = 6;
+
+/// The file that a mesh's name stands for: beside the model, or in a package that is a folder above it or next to one.
+fn mesh_file(name: &str, model: &Path) -> Option<PathBuf> {
+    let model = model.canonicalize().ok()?;
+    let above: Vec<&Path> = model.ancestors().skip(1).take(ABOVE).collect();
+    let candidates: Vec<PathBuf> = match name.strip_prefix("package://").and_then(|rest| rest.split_once('/'))
+    {
+        Some((package, rest)) => above
+            .iter()
+            .flat_map(|folder| {
+                let own = folder.file_name().is_some_and(|n| n == package).then(|| folder.join(rest));
+                own.into_iter().chain([folder.join(package).join(rest)])
+            })
+            .collect(),
+        None => above.iter().take(1).map(|folder| folder.join(name.trim_start_matches("file://"))).collect(),
+    };
+    let known = |path: &PathBuf| {
+        let end = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+        end.is_some_and(|e| e == "stl" || e == "obj") && path.is_file()
+    };
+    candidates.into_iter().find(known)
+}

@@ -1,0 +1,39 @@
+//! Comparison of the logs behind a fit and its validation.
+
+use std::collections::HashMap;
+
+use inertial::estimation::LogSource;
+
+use crate::{Context, Note};
+
+/// Notes logs that count twice, validation with logs that were fitted, and logs that were prepared differently.
+pub fn compare(fitted: &[LogSource], validated: &[LogSource], context: &Context<'_>) {
+    let label = |source: &LogSource| source.name.clone();
+    if let Some((a, b)) = overlapping(fitted, fitted, |a, b| a < b) {
+        context.note(&Note::SameLog([label(a), label(b)]));
+    }
+    if let Some((a, b)) = overlapping(validated, fitted, |_, _| true) {
+        context.note(&Note::ValidatedWithFitted([label(a), label(b)]));
+    }
+    if let Some(other) = fitted.iter().find(|source| source.preparation != fitted[0].preparation) {
+        context.note(&Note::MixedPreparation([label(&fitted[0]), label(other)]));
+    }
+}
+
+/// Finds two logs with common rows, among the pairs of numbers that count.
+fn overlapping<'s>(
+    some: &'s [LogSource],
+    others: &'s [LogSource],
+    counts: impl Fn(usize, usize) -> bool,
+) -> Option<(&'s LogSource, &'s LogSource)> {
+    // Only logs with a common mark are compared.
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (k, source) in others.iter().enumerate() {
+        source.marks.iter().for_each(|&mark| places.entry(mark).or_default().push(k));
+    }
+    some.iter().enumerate().find_map(|(i, a)| {
+        let known = a.marks.iter().filter_map(|mark| places.get(mark)).flatten();
+        let pair = known.filter(|&&k| counts(i, k)).map(|&k| (a, &others[k]));
+        pair.into_iter().find(|(a, b)| a.overlaps(b))
+    })
+}

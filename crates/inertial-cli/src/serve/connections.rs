@@ -1,0 +1,94 @@
+//! Connections: many that say nothing do not keep out one that does.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::AbortHandle;
+
+use super::PIECE;
+
+/// Connections at once; more wait to be accepted.
+const CONNECTIONS: usize = 256;
+
+/// A browser sends its headers within milliseconds.
+const HEADER_TIME: Duration = Duration::from_secs(10);
+
+/// Connections that are open.
+pub struct Connections {
+    free: Arc<Semaphore>,
+    /// Those that have not sent a request yet, in the order in which they came.
+    silent: Arc<Mutex<BTreeMap<u64, AbortHandle>>>,
+    next: AtomicCounter,
+}
+
+/// Numbers of connections.
+type AtomicCounter = std::sync::atomic::AtomicU64;
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self {
+            free: Arc::new(Semaphore::new(CONNECTIONS)),
+            silent: Arc::default(),
+            next: AtomicCounter::new(0),
+        }
+    }
+}
+
+/// Room for one connection.
+pub type Room = Option<OwnedSemaphorePermit>;
+
+impl Connections {
+    /// Waits for room. Where there is none, the connection that has been silent for longest is closed.
+    pub async fn room(&self) -> Room {
+        if let Ok(room) = Arc::clone(&self.free).try_acquire_owned() {
+            return Some(room);
+        }
+        if let Some((_, silent)) = lock(&self.silent).pop_first() {
+            silent.abort();
+        }
+        Arc::clone(&self.free).acquire_owned().await.ok()
+    }
+
+    /// Answers the requests of a connection in the background. It ends with its first answer: there is no silence in between.
+    pub fn serve(&self, stream: TcpStream, router: Router, room: Room) {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let (silent, service) = (Arc::clone(&self.silent), TowerToHyperService::new(router));
+        let spoke = Arc::new(AtomicBool::new(false));
+        let speaks = Arc::clone(&spoke);
+        let task = tokio::spawn(async move {
+            let service = service_fn(|request| {
+                spoke.store(true, Ordering::Relaxed);
+                lock(&silent).remove(&number);
+                service.call(request)
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIME)
+                .keep_alive(false)
+                .max_buf_size(PIECE)
+                .serve_connection(TokioIo::new(stream), service);
+            // A connection that breaks concerns its peer alone.
+            let _ = connection.await;
+            lock(&silent).remove(&number);
+            drop(room);
+        });
+        let mut silent = lock(&self.silent);
+        if !speaks.load(Ordering::Relaxed) && !task.is_finished() {
+            silent.insert(number, task.abort_handle());
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change is one step: a panic while it was held leaves a whole value.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,70 @@
+//! Texts for a terminal: control characters of inputs do not reach it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Replaces control characters but line ends and tabs; colours stay where they are wanted.
+pub fn printable(text: &str, colour: bool) -> Cow<'_, str> {
+    if !text.chars().any(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = if colour { colour_code(rest) } else { 0 };
+        if length > 0 {
+            out.push_str(&rest[..length]);
+            rest = &rest[length..];
+            continue;
+        }
+        out.push(if acts(c) { '\u{fffd}' } else { c });
+        rest = &rest[c.len_utf8()..];
+    }
+    Cow::Owned(out)
+}
+
+/// Escapes the control characters that JSON allows in texts: U+007F to U+009F.
+pub fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if acts(c) {
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Whether a character may act on a terminal.
+fn acts(c: char) -> bool {
+    c.is_control() && c != '\n' && c != '\t'
+}
+
+/// Length of the code at the beginning of a text that sets a colour; zero where there is none.
+fn colour_code(text: &str) -> usize {
+    let Some(code) = text.strip_prefix("\u{1b}[") else { return 0 };
+    let digits = code.bytes().take_while(|b| b.is_ascii_digit() || *b == b';').count();
+    if code.as_bytes().get(digits) == Some(&b'm') { 2 + digits + 1 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_colours_reach_a_terminal() {
+        let text = "a\u{1b}[36mb\u{1b}[2Jc\u{9b}d\u{7}\te\n";
+        assert_eq!(printable(text, true), "a\u{1b}[36mb\u{fffd}[2Jc\u{fffd}d\u{fffd}\te\n");
+        assert_eq!(printable(text, false), "a\u{fffd}[36mb\u{fffd}[2Jc\u{fffd}d\u{fffd}\te\n");
+        assert_eq!(printable("plain", false), "plain");
+    }
+
+    #[test]
+    fn escaped_json_means_the_same() {
+        let value = serde_json::json!({ "na\u{7f}me": "a\u{9b}31mb\u{1b}c" });
+        let text = escaped(&value.to_string());
+        assert!(!text.contains(acts));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
+}

@@ -1,0 +1,154 @@
+//! Values at and beyond the limits that `docs/limits.md` lists: one line, no panic, bounded work.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common::{Folder, one_line, refused, run};
+use crate::identify::log;
+
+const MODEL: &str = "builtin:planar-2r";
+
+/// Runs a call that must be refused; notes on a log may stand before the reason.
+fn refusal(args: &[&str]) -> String {
+    let found = run(args);
+    assert_eq!(found.status, 2, "{args:?}: {}", found.stderr);
+    let last = found.stderr.lines().last().unwrap_or_default();
+    assert!(!found.stderr.contains("panicked") && last.starts_with("inertial: "), "{}", found.stderr);
+    last.to_owned()
+}
+
+#[test]
+fn cut_offs_beyond_all_reason_are_refused() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(1000));
+    for filter in ["butterworth", "savitzky-golay"] {
+        for cutoff in ["1e-320", "1e-200", "1e-30", "9e-7", "2e9", "1e200"] {
+            let line = refusal(&["identify", MODEL, &log, "--cutoff", cutoff, "--filter", filter]);
+            assert!(line.contains("from 1e-6 to 1000000000.0 Hz"), "{line}");
+        }
+    }
+    // A hundred-thousandth of the rate of 200 Hz.
+    let line = refusal(&["identify", MODEL, &log, "--cutoff", "0.00199"]);
+    assert!(line.contains("expected at least 0.002 Hz"), "{line}");
+    let line = refusal(&["identify", MODEL, &log, "--cutoff", "0.002"]);
+    assert!(!line.contains("expected at least"), "{line}");
+    for rate in ["1e-300", "9e-7", "2e9"] {
+        let line = refusal(&["identify", MODEL, &log, "--resample", rate]);
+        assert!(line.contains("expected a rate from 1e-6"), "{line}");
+    }
+}
+
+#[test]
+fn filter_windows_beyond_the_most_are_refused() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(1000));
+    for window in ["20003", "99999999999", "18446744073709551615"] {
+        let args = ["identify", MODEL, &log, "--filter", "savitzky-golay", "--filter-window", window];
+        let line = refusal(&args);
+        assert!(line.contains("expected at most 20001"), "{line}");
+    }
+    let line = refusal(&["identify", MODEL, &log, "--filter", "savitzky-golay", "--cutoff", "0.001"]);
+    assert!(line.contains("needs a window of more than 20001 samples"), "{line}");
+}
+
+#[test]
+fn streams_with_windows_beyond_all_reason_are_refused() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(200));
+    for option in ["--window", "--every", "--forget"] {
+        for seconds in ["1e-300", "9e-7", "2e9", "1e300"] {
+            let line = refusal(&["identify", MODEL, "--follow", &log, option, seconds]);
+            assert!(line.contains("expected a time from 1e-6 to 1000000000.0 s"), "{line}");
+        }
+    }
+}
+
+/// A log with other times.
+fn stamped(stamp: impl Fn(usize, f64) -> String) -> String {
+    let text = log(300);
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for (k, line) in lines.iter_mut().enumerate().skip(1) {
+        let (t, rest) = line.split_once(',').unwrap();
+        *line = format!("{},{rest}", stamp(k, t.parse().unwrap()));
+    }
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn a_stream_with_time_in_nanoseconds_does_not_panic() {
+    let folder = Folder::new();
+    for (name, factor) in [("ns", 1e9), ("us", 1e6), ("ms", 1e3)] {
+        let log = folder.file(&format!("{name}.csv"), stamped(|_, t| format!("{}", factor * t)));
+        let line = refusal(&["identify", MODEL, "--follow", &log]);
+        assert!(line.contains("Expected seconds"), "{line}");
+        // Nanoseconds since 1970.
+        let log =
+            folder.file(&format!("e{name}.csv"), stamped(|_, t| format!("{}", 1.7e9 * factor + factor * t)));
+        let line = refusal(&["identify", MODEL, "--follow", &log]);
+        assert!(line.contains("seconds"), "{line}");
+    }
+}
+
+#[test]
+fn a_bad_stamp_within_a_stream_does_not_panic() {
+    let folder = Folder::new();
+    for stamp in ["1e300", "-1e300", "1e18", "", "nan", "inf", "-5", "later"] {
+        let stamp_at = |k: usize, t: f64| if k == 150 { stamp.to_owned() } else { t.to_string() };
+        let log = folder.file("l.csv", stamped(stamp_at));
+        let line = refusal(&["identify", MODEL, "--follow", &log]);
+        assert!(line.contains("row 151"), "{stamp}: {line}");
+    }
+}
+
+/// A process of a user who may start no other: the work goes on alone, or ends in one line.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_threads_the_work_goes_on() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::process::Command;
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(400));
+    std::fs::set_permissions(folder.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = crate::common::command().get_program().to_owned();
+    let copy = folder.path("inertial");
+    std::fs::copy(program, &copy).unwrap();
+    let call = |args: &str| {
+        let script = format!("ulimit -u 1 || exit 127; exec {} {args}", copy.display());
+        // Only another user than root can run out of processes; only root can become one.
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c", &script]);
+        command.output().ok().filter(|output| output.status.code() != Some(127))
+    };
+    if call("--version").is_none_or(|output| !output.status.success()) {
+        return;
+    }
+    for args in [format!("identify {MODEL} {log} --json"), format!("validate {MODEL} {log} --json")] {
+        let output = call(&args).unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !stderr.contains("panicked"), "{args}: {stderr}");
+    }
+    let output = call("serve").unwrap();
+    let line = one_line(&common_run(&output));
+    assert!(line.contains("the system gives no threads"), "{line}");
+}
+
+#[cfg(target_os = "linux")]
+fn common_run(output: &std::process::Output) -> crate::common::Run {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    crate::common::Run {
+        status: output.status.code().unwrap_or(-1),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+    }
+}
+
+#[test]
+fn texts_beside_a_model_are_bounded() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(400));
+    // One byte more than 16 MB.
+    let large = folder.file("large.toml", vec![b'#'; (16 << 20) + 1]);
+    for option in ["--columns", "--joint-model", "--bounds"] {
+        let line = refused(&["identify", MODEL, &log, option, &large]);
+        assert!(line.contains("more than the 16 MB that are read"), "{line}");
+    }
+}

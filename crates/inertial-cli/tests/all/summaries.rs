@@ -1,0 +1,115 @@
+//! Summaries in files: damaged ones are refused, and the logs in them are known.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common::{Folder, run};
+use crate::identify::log;
+
+const MODEL: &str = "builtin:planar-2r";
+
+fn summarized(folder: &Folder, name: &str, log: &str, options: &[&str]) -> String {
+    let out = folder.path(name).display().to_string();
+    let mut args = vec!["identify", MODEL, log, "--summary-out", &out];
+    args.extend(options);
+    let found = run(&args);
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    out
+}
+
+/// What is said of an identification from these inputs.
+fn notes(inputs: &[&str]) -> String {
+    let mut args = vec!["identify", MODEL];
+    args.extend(inputs);
+    let found = run(&args);
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    found.stderr
+}
+
+#[test]
+fn flips_of_bits_and_digits_are_refused() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(400));
+    let summary = summarized(&folder, "s.summary", &log, &[]);
+    let text = std::fs::read(&summary).unwrap();
+    let digits: Vec<usize> = (0..text.len()).filter(|&i| text[i].is_ascii_digit()).collect();
+    let mut source = 7_usize;
+    let mut random = |below: usize| {
+        source = source.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (source >> 33) % below
+    };
+    let mut silent = 0;
+    for trial in 0..60 {
+        let mut damaged = text.clone();
+        if trial % 2 == 0 {
+            damaged[random(text.len())] ^= 1 << random(8);
+        } else {
+            let place = digits[random(digits.len())];
+            damaged[place] = b'0' + (damaged[place] - b'0' + 1 + u8::try_from(random(9)).unwrap()) % 10;
+        }
+        let file = folder.file("damaged.summary", &damaged);
+        let found = run(&["identify", MODEL, &file, "--json"]);
+        if found.status == 0 {
+            // The last of 17 digits may not change the number.
+            let same = run(&["identify", MODEL, &summary, "--json"]).stdout == found.stdout;
+            assert!(same, "trial {trial} changed the result");
+            silent += 1;
+        } else {
+            assert_eq!(found.status, 2, "{}", found.stderr);
+        }
+    }
+    assert!(silent <= 3, "{silent} of 60 changes were not seen");
+}
+
+#[test]
+fn counts_that_overflow_are_refused() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(400));
+    let summary = summarized(&folder, "s.summary", &log, &[]);
+    let text = std::fs::read_to_string(&summary).unwrap();
+    let file = folder.file("many.summary", text.replace("\"samples\":", "\"samples\":18446744073709551"));
+    let found = run(&["identify", MODEL, &file, &file]);
+    assert_eq!(found.status, 2, "{}", found.stderr);
+}
+
+#[test]
+fn a_log_that_counts_twice_is_noted() {
+    let folder = Folder::new();
+    let all = log(2000);
+    let whole = folder.file("whole.csv", &all);
+    let lines: Vec<&str> = all.lines().collect();
+    let half = folder.file("half.csv", [&lines[..1], &lines[1001..]].concat().join("\n") + "\n");
+    let first = folder.file("first.csv", lines[..1001].join("\n") + "\n");
+    let summary = summarized(&folder, "s.summary", &whole, &[]);
+    for inputs in [[&*whole, &*whole], [&summary, &whole], [&summary, &summary], [&whole, &half]] {
+        assert!(notes(&inputs).contains("have common rows"), "{inputs:?}");
+    }
+    assert!(!notes(&[&first, &half]).contains("common rows"));
+    assert!(notes(&[&whole, "--validate", &half]).contains("validate with a log of its own"));
+    assert!(!notes(&[&first, "--validate", &half]).contains("validate with a log of its own"));
+    assert!(!notes(&[&whole, "--holdout", "0.3"]).contains("validate with"));
+}
+
+#[test]
+fn other_filters_are_not_mixed_silently() {
+    let folder = Folder::new();
+    let all = log(2000);
+    let lines: Vec<&str> = all.lines().collect();
+    let half = folder.file("half.csv", [&lines[..1], &lines[1001..]].concat().join("\n") + "\n");
+    let first = folder.file("first.csv", lines[..1001].join("\n") + "\n");
+    let summary = summarized(&folder, "s.summary", &first, &["--cutoff", "20"]);
+    assert!(notes(&[&summary, &half]).contains("were prepared by other options"));
+    assert!(!notes(&[&summary, &half, "--cutoff", "20"]).contains("were prepared by other options"));
+}
+
+#[test]
+fn joints_cannot_be_chosen_of_a_summary() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(1000));
+    let summary = summarized(&folder, "s.summary", &log, &[]);
+    let found = run(&["identify", MODEL, &summary, "--joints", "joint1"]);
+    assert_eq!(found.status, 2, "{}", found.stderr);
+    assert!(found.stderr.contains("--joints") && found.stderr.contains("summary"), "{}", found.stderr);
+    // Those that it was made of are fine.
+    let summary = summarized(&folder, "j.summary", &log, &["--joints", "joint1"]);
+    assert_eq!(run(&["identify", MODEL, &summary, "--joints", "joint1"]).status, 0);
+}

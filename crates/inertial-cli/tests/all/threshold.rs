@@ -1,0 +1,79 @@
+//! `validate --threshold`: a yes needs a judgement of every joint.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write as _;
+
+use crate::common::{Folder, refused, run};
+use crate::identify::log;
+
+const MODEL: &str = "builtin:planar-2r";
+
+/// A log whose cells are changed, by row and column.
+fn changed(change: impl Fn(usize, usize, &str) -> String) -> String {
+    let text = log(600);
+    let mut lines = text.lines();
+    let mut out = lines.next().unwrap().to_owned() + "\n";
+    for (row, line) in lines.enumerate() {
+        let cells: Vec<String> = line.split(',').enumerate().map(|(k, cell)| change(row, k, cell)).collect();
+        let _ = writeln!(out, "{}", cells.join(","));
+    }
+    out
+}
+
+#[test]
+fn a_joint_without_usable_samples_is_no_yes() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(2000));
+    let mut seen = [0; 2];
+    // The fewer samples of a joint are fast enough, the fewer count.
+    for slow in ["0.5", "0.9", "0.95", "0.97", "0.98", "0.985", "0.99", "0.995"] {
+        let found = run(&["validate", MODEL, &log, "--threshold", "1e9", "--slow", slow, "--json"]);
+        match found.status {
+            0 => {
+                let joints = found.json()["joints"].as_array().unwrap().clone();
+                assert_eq!(joints.len(), 2);
+                assert!(joints.iter().all(|joint| joint["samples"].as_u64().unwrap() >= 16));
+                seen[0] += 1;
+            }
+            1 => {
+                assert!(found.stderr.contains("too few to judge the model"), "{}", found.stderr);
+                assert!(!found.json()["unjudged"].as_array().unwrap().is_empty());
+                seen[1] += 1;
+            }
+            // Fewer than the parameters of the model.
+            _ => assert_eq!(found.status, 2, "{}", found.stderr),
+        }
+    }
+    assert!(seen.iter().all(|&count| count > 0), "{seen:?}");
+}
+
+#[test]
+fn tiny_torques_are_no_yes() {
+    let folder = Folder::new();
+    let tiny = |row: usize, column: usize, cell: &str| match column {
+        7 | 8 => format!("{}e-200", 1 + row % 7),
+        _ => cell.to_owned(),
+    };
+    let log = folder.file("tiny.csv", changed(tiny));
+    let found = run(&["validate", MODEL, &log, "--threshold", "0.1"]);
+    assert_eq!(found.status, 2, "{}", found.stderr);
+    assert!(found.stderr.contains("expected N m or N"), "{}", found.stderr);
+    // Small ones are measured, and predicted badly.
+    let small = |row: usize, column: usize, cell: &str| match column {
+        7 | 8 => format!("{}e-90", 1 + row % 7),
+        _ => cell.to_owned(),
+    };
+    let log = folder.file("small.csv", changed(small));
+    assert_eq!(run(&["validate", MODEL, &log, "--threshold", "0.1"]).status, 1);
+}
+
+#[test]
+fn a_threshold_is_a_number() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(400));
+    for threshold in ["nan", "-1", "inf"] {
+        let line = refused(&["validate", MODEL, &log, "--threshold", threshold]);
+        assert!(line.contains("--threshold: expected a number not below zero"), "{line}");
+    }
+}

@@ -1,0 +1,51 @@
+//! Identity of the logs behind a summary.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::estimation::reduction::digest::Fnv;
+
+/// A log, recognized by some of its rows whatever its name and format are.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LogSource {
+    /// Name that it was read by.
+    pub name: String,
+    /// How it was prepared: options that the result depends on, as a text that is equal where they are.
+    pub preparation: String,
+    /// Number of rows.
+    pub rows: usize,
+    /// The least digests of its rows, in ascending order: a sample of the rows that does not depend on where the log begins
+    /// and ends.
+    pub marks: Vec<u64>,
+}
+
+impl LogSource {
+    /// Marks of one log.
+    pub const MARKS: usize = 16;
+
+    /// Common marks from which logs count as overlapping: rows of different logs are equal by chance only where a robot rests
+    /// at the same time.
+    const COMMON: usize = 3;
+
+    /// Adds a row of numbers: its time and positions.
+    pub fn add_row(&mut self, row: impl IntoIterator<Item = f64>) {
+        let mut hash = Fnv::default();
+        row.into_iter().for_each(|x| hash.number(x));
+        // Low bits of the digest are mixed less than high ones.
+        let mark = (hash.value() ^ hash.value() >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.rows += 1;
+        if self.marks.len() == Self::MARKS && self.marks.last().is_some_and(|&last| mark >= last) {
+            return;
+        }
+        if let Err(place) = self.marks.binary_search(&mark) {
+            self.marks.insert(place, mark);
+            self.marks.truncate(Self::MARKS);
+        }
+    }
+
+    /// Returns whether two logs have a considerable part of their rows in common.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let common = self.marks.iter().filter(|mark| other.marks.binary_search(mark).is_ok()).count();
+        common >= Self::COMMON.min(self.marks.len().max(1))
+    }
+}
