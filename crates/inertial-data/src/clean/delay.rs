@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::Result;
+use crate::clean::resample::Sink;
 use crate::columns::layout::Layout;
 
 /// Longest delay (s) that is corrected.
@@ -60,12 +61,7 @@ impl Delay {
     }
 
     /// Takes rows, and hands on those whose torques are known.
-    pub fn push(
-        &mut self,
-        rows: &[f64],
-        marks: &[u64],
-        sink: &mut dyn FnMut(&[f64], &[u64]) -> Result<()>,
-    ) -> Result<()> {
+    pub fn push(&mut self, rows: &[f64], marks: &[u64], sink: &mut Sink<'_>) -> Result<()> {
         self.rows.extend_from_slice(rows);
         self.marks.extend_from_slice(marks);
         let seen = self.first + self.marks.len();
@@ -74,17 +70,12 @@ impl Delay {
     }
 
     /// Hands on the last rows. Torques beyond the log do not count.
-    pub fn finish(&mut self, sink: &mut dyn FnMut(&[f64], &[u64]) -> Result<()>) -> Result<()> {
+    pub fn finish(&mut self, sink: &mut Sink<'_>) -> Result<()> {
         let seen = self.first + self.marks.len();
         self.hand_on(self.next..seen, seen, sink)
     }
 
-    fn hand_on(
-        &mut self,
-        range: Range<usize>,
-        seen: usize,
-        sink: &mut dyn FnMut(&[f64], &[u64]) -> Result<()>,
-    ) -> Result<()> {
+    fn hand_on(&mut self, range: Range<usize>, seen: usize, sink: &mut Sink<'_>) -> Result<()> {
         self.values.clear();
         self.bridged.clear();
         for i in range.clone() {
@@ -93,8 +84,8 @@ impl Delay {
             self.values.extend_from_slice(&self.rows[own * self.width..(own + 1) * self.width]);
             let mut mark = self.marks[own];
             let mut torques = [0usize; 4];
-            for (k, at) in torques.iter_mut().enumerate() {
-                let wanted = i.checked_add_signed(self.whole + k as isize - 1);
+            for (step, at) in (self.whole - 1..).zip(&mut torques) {
+                let wanted = i.checked_add_signed(step);
                 let known = wanted.filter(|row| (self.first..seen).contains(row));
                 if known.is_none() {
                     mark |= self.doubt;

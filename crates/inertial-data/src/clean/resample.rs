@@ -18,7 +18,7 @@ const BLOCK: usize = 1 << 13;
 const BRIDGED: f64 = 0.125;
 
 /// Consumer of rows, with marks of each; see [`Layout::doubt`].
-type Sink<'s> = dyn FnMut(&[f64], &[u64]) -> Result<()> + 's;
+pub(crate) type Sink<'s> = dyn FnMut(&[f64], &[u64]) -> Result<()> + 's;
 
 /// A uniform grid for a log.
 pub(crate) struct Grid {

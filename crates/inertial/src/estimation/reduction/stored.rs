@@ -205,7 +205,7 @@ impl From<Summary> for Stored {
                     expected: lag.expected,
                 })
                 .collect(),
-            blocks: f.blocks.into_iter().map(|b| StoredBlock::from(b)).collect(),
+            blocks: f.blocks.into_iter().map(StoredBlock::from).collect(),
             left_out: (f.left_out.rows > 0).then(|| StoredBlock::from(f.left_out)),
             reference: Vec::new(),
         };
