@@ -15,6 +15,7 @@ use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, analyze};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::choice::Friction;
 use crate::curves::{Curves, Piece};
 use crate::estimate::{Estimate, Subject};
 use crate::logs::{LogOptions, saved_summary};
@@ -135,7 +136,8 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         let silent = Quiet { progress: context.progress };
         let again = Options { log: LogOptions { lag: Some(lag), ..options.log.clone() }, ..options.clone() };
         let (other, better) = estimate(&again, &Context { progress: &silent, ..*context })?;
-        if better.fit_relative_rms >= result.fit_relative_rms {
+        let is_better = better.fit_relative_rms < result.fit_relative_rms;
+        if !is_better {
             break;
         }
         corrected = Some((lag, found.std_error));
@@ -151,7 +153,9 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
 /// Lag of the torques that is certain, where the logs can be passed again.
 fn correctable_lag<'r>(options: &Options, result: &'r Identification) -> Option<&'r Deviation> {
     let again = options.log.lag.is_none() && !options.logs.iter().chain(&options.validate).any(|l| l == "-");
-    result.certain_lag().filter(|_| again)
+    // Viscous friction that is not among the unknowns looks like a lag.
+    let friction = options.unknowns.friction == Friction::Auto || options.unknowns.friction.is_viscous();
+    result.certain_lag().filter(|_| again && friction)
 }
 
 /// What the logs say of the unknowns, without estimating them.

@@ -293,7 +293,7 @@ fn an_interrupted_design_is_whole_or_none() {
         }
         let json: serde_json::Value = serde_json::from_slice(&result.stdout).unwrap();
         assert_eq!(json["interrupted"], true);
-        assert!(json["warnings"].to_string().contains("ended early"), "{}", json["warnings"]);
+        assert!(json["warnings"].to_string().contains("stopped before it converged"), "{}", json["warnings"]);
         // 20 s at 100 Hz, both ends, and the header.
         assert_eq!(std::fs::read_to_string(&out).unwrap().lines().count(), 2002);
         return;

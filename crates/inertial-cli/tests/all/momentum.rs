@@ -338,7 +338,7 @@ fn flights_that_cannot_be_designed_are_told_in_one_line() {
         ),
         (&file, &["--noise", "dq=1e-4"], "noise of the base's twist"),
         (&file, &["--noise", "tau=1"], "there is no column tau"),
-        (&file, &["--noise", "dq"], "COLUMN=NUMBER"),
+        (&file, &["--noise", "dq"], "NAME=NUMBER"),
         (&file, &["--trajectory", "fourier"], "free flights are designed with velocity"),
         (&file, &["--ground", "0"], "--ground: is not for free flights"),
         (&file, &["--robust", "builtin:puma560"], "expected the same robot with other values"),
@@ -370,7 +370,7 @@ fn wrong_calls_are_refused() {
     for (further, words) in [
         (&["--estimator", "eiv"][..], "needs the noise of the rates"),
         (&["--estimator", "wls"], "expected ols, bcls, eiv or consistent"),
-        (&["--noise", "dq"], "COLUMN=NUMBER"),
+        (&["--noise", "dq"], "NAME=NUMBER"),
         (&["--noise", "torque=1"], "there is no column torque"),
         (&["--noise", "dq=-1"], "standard deviation"),
         (&["--noise", "base.v=1e-4"], "noise of the base's twist"),

@@ -25,7 +25,7 @@ def _axes(axes: Any, count: int) -> Any:
 def residuals(joints: Sequence[Mapping[str, Any]], axes: Any = None) -> Any:
     """Bars of the relative residuals."""
     axes = _axes(axes, 1)
-    axes.bar([joint["joint"] for joint in joints], [100 * joint["relative_rms"] for joint in joints])
+    axes.bar([joint["joint"] for joint in joints], [100 * (joint["relative_rms"] or 0.0) for joint in joints])
     axes.set_ylabel("residual (% of the measured force)")
     return axes
 

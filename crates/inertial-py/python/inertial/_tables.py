@@ -56,6 +56,11 @@ def show(value: Any, digits: int = 5) -> str:
     return str(value)
 
 
+def residual(x: float | None) -> str:
+    """A relative residual; a dash where there is no force to relate it to."""
+    return "–" if x is None else f"{100 * x:.2f} %"
+
+
 def percent(value: float | None) -> str:
     """A share of one in percent."""
     if value is None:

@@ -150,7 +150,8 @@ def validate(
                 raise TypeError(f"{name}=: a result takes logs as it was identified from its own; validate its mechanism instead")
         pages: Any = {name: options[name] for name in ("report", "plots") if name in options}
         found = (model._as_model() if isinstance(model, Identification) else model).residuals(logs, **pages)
-        passed = None if threshold is None else not found.unjudged and found.relative_rms <= threshold
+        left = found.relative_rms
+        passed = None if threshold is None else not found.unjudged and left is not None and left <= threshold
         return Validation(found.to_dict(), found.notes, passed)
     with Call("validate", model, options, progress) as call:
         call.given["logs"] = call.logs(logs)

@@ -236,4 +236,5 @@ def _validate(found: Identification, kept: Summary) -> None:
         raise Error(f"{', '.join(missing)} act on shafts of their own: validate with inertial.identify, or coupling='none'")
     data = kept.native.residuals(np.array([values.get(name, 0.0) for name in kept.names]))
     found._data["validation"] = data["joints"]
-    found._data["validation_relative_rms"] = data["relative_rms"]
+    for name in ("relative_rms", "relative_rms_raw", "left_out"):
+        found._data[f"validation_{name}"] = data[name]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._result import Named, Result
-from ._tables import Table, combination, percent, show, with_error
+from ._tables import Table, combination, percent, residual, show, with_error
 from .errors import Error
 from .fitted import FittedModel, save, values_of
 
@@ -109,18 +109,20 @@ class Residual(Result):
     """How well a joint's forces are predicted."""
 
     joint: str
+    #: Samples that count.
+    samples: int
     rms: float
-    relative_rms: float
-    rms_raw: float | None
+    relative_rms: float | None
+    rms_raw: float
     relative_rms_raw: float | None
-    left_out: float | None
+    left_out: float
     durbin_watson: float | None
     white: bool | None
     ljung_box: float | None
     ljung_box_p: float | None
 
     def _headline(self) -> str:
-        return f"{self.joint}: rms {show(self.rms, 4)}, {100 * self.relative_rms:.2f} % of what was measured"
+        return f"{self.joint}: rms {show(self.rms, 4)}, {residual(self.relative_rms)} of what was measured"
 
 
 def _bodies(bodies: list[Body]) -> Table:
@@ -150,10 +152,10 @@ def _parameters(parameters: list[Parameter]) -> Table:
 
 def _residuals(title: str, residuals: list[Residual], together: float | None) -> Table:
     rows = [
-        [r.joint, show(r.rms, 4), f"{100 * r.relative_rms:.2f} %", show(r.rms_raw, 4), show(r.durbin_watson, 3)]
+        [r.joint, show(r.rms, 4), residual(r.relative_rms), show(r.rms_raw, 4), show(r.durbin_watson, 3)]
         for r in residuals
     ]
-    below = [] if together is None else [f"all joints: {100 * together:.2f} %"]
+    below = [] if together is None else [f"all joints: {residual(together)}"]
     return Table([title, "rms (N m, N)", "of force", "unfiltered", "Durbin-Watson"], rows, below)
 
 
@@ -533,8 +535,8 @@ class Validation(Result):
     samples: int
     joints: list[Residual]
     unjudged: list[str]
-    relative_rms: float
-    relative_rms_raw: float
+    relative_rms: float | None
+    relative_rms_raw: float | None
     left_out: float
     _parts: ClassVar[dict[str, type[Result]]] = {"joints": Residual}
     _frame = "joints"
@@ -557,7 +559,7 @@ class Validation(Result):
         verdict = {None: "", True: ", within the threshold", False: ", above the threshold"}[self.passed]
         if self.passed is False and self.unjudged:
             verdict = f", too few samples of {', '.join(self.unjudged)}"
-        return f"{self.samples} samples: residual {100 * self.relative_rms:.2f} % of the measured forces{verdict}"
+        return f"{self.samples} samples: residual {residual(self.relative_rms)} of the measured forces{verdict}"
 
     def _tables(self) -> list[Table]:
         return [_residuals("joint", self.joints, None)]
@@ -584,14 +586,14 @@ class Member(Result):
 
     joints: list[Joint]
     residuals: list[Residual]
-    relative_rms: float
+    relative_rms: float | None
     payload: FleetPayload | None
     _parts: ClassVar[dict[str, type[Result]]] = {"joints": Joint, "residuals": Residual, "payload": FleetPayload}
     _frame = "joints"
 
     def _headline(self) -> str:
         payload = f", {self.payload._headline()}" if self.payload is not None else ""
-        return f"residual {100 * self.relative_rms:.2f} %{payload}"
+        return f"residual {residual(self.relative_rms)}{payload}"
 
     def _tables(self) -> list[Table]:
         carried = self.payload._tables() if self.payload is not None else []
@@ -619,7 +621,7 @@ class Fleet(Result):
         rows = []
         for k, robot in enumerate(robots[:_LISTED]):
             payload = [show(robot.payload.body.mass if robot.payload is not None else None)] if carries else []
-            rows.append([str(k), f"{100 * robot.relative_rms:.2f} %", *payload])
+            rows.append([str(k), residual(robot.relative_rms), *payload])
         below = [f"and {len(robots) - _LISTED} more"] if len(robots) > _LISTED else []
         own = Table(["robot", "residual", *(["payload (kg)"] if carries else [])], rows, below)
         return [own, _bodies(self.common.bodies), _parameters(self.common.base_parameters)]

@@ -227,6 +227,7 @@ pub struct Identification {
     #[schemars(with = "Option<f64>")]
     pub fit_relative_rms: f64,
     /// The same against unfiltered forces, over all samples, also those that did not count.
+    #[schemars(with = "Option<f64>")]
     pub fit_relative_rms_raw: f64,
     /// Share of the samples that did not count, all joints together.
     pub fit_left_out: f64,
