@@ -235,7 +235,8 @@ The residual is that of torques that were not fitted, as a share of the torque, 
 than 2 % of their greatest speed; both predictions are computed with Pinocchio. The peer is weighted least squares with
 Coulomb and viscous friction, offset and rotor inertia in every joint, fitted in the band of the comparison, and is
 told of the coupled wrist of the TX40. Honesty is the difference of base parameters between halves of the log (or between logs) over
-its stated error, root mean square: 1 where errors are right.
+its stated error, root mean square: 1 where errors are right. A lag of the torques that the program corrected is not known to the
+comparison.
 
 | log | band (Hz) | residual (%) | peer (%) | heaviest link (kg) | arm (kg) | honesty | terms chosen | verdict |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"""

@@ -161,9 +161,10 @@ impl Note {
             }
             Self::BaseHeld => format!("the base is held still: {} X,A moves it", spell("base-motion")),
             Self::Lag { seconds, std_error } => format!(
-                "torques come {} ± {} ms later than the motion: corrected ({} {} does the same elsewhere)",
-                significant(1e3 * seconds, 3),
+                "torques come {} ± {} ms {} than the motion: corrected ({} {} does the same elsewhere)",
+                significant(1e3 * seconds.abs(), 3),
                 significant(1e3 * std_error, 1),
+                if *seconds < 0.0 { "earlier" } else { "later" },
                 spell("lag"),
                 significant(*seconds, 3)
             ),

@@ -110,12 +110,12 @@ class Residual(Result):
 
     joint: str
     #: Samples that count.
-    samples: int
+    samples: int | None
     rms: float
     relative_rms: float | None
-    rms_raw: float
+    rms_raw: float | None
     relative_rms_raw: float | None
-    left_out: float
+    left_out: float | None
     durbin_watson: float | None
     white: bool | None
     ljung_box: float | None
