@@ -295,7 +295,7 @@ function termChoicesSection() {
   if (!choices.length) return;
   const rows = choices.map((c) => [c.joint, c.term.replace("_", " "), c.chosen ? "yes" : c.contradicted ? "no: would be negative" : "no", digits(c.evidence, 3), digits(c.needed, 3), percent(c.gain)]);
   section("choices", "Choice of joint terms", el("p", {}, "Evidence is the squared ratio of a term's value to its standard error. Terms with less evidence than needed are left out. The last column is the share of the joint's squared residual that the term explains beyond the others."),
-    table(["joint", "term", "chosen", "evidence", "needed", "explains"], rows, "choice of joint terms", [1, 2]));
+    table(["joint", "term", "chosen", "evidence", "needed", "explains"], rows, "joint terms and their evidence", [1, 2]));
 }
 
 function residualTable(id, title, parts) {

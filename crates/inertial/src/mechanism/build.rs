@@ -335,11 +335,7 @@ impl<'a> Build<'a> {
             let here = || place(joint.line, format!("joint \"{}\"", joint.name));
             finite(&here().element, joint.line, &[coupling.offset])?;
             if coupling.leaders.len() > 1 && joint.dynamics.armature != 0.0 {
-                return Err(Error::model(
-                    here(),
-                    "armature at a joint that follows several others is not supported: give it to a link with a joint \
-                     of its own that follows them too",
-                ));
+                return Err(Error::unsupported(here(), "armature at a joint that follows several others"));
             }
             let first = self.joints[index].body + 1 - coupling.leaders.len();
             for (k, (leader, ratio)) in coupling.leaders.iter().enumerate() {

@@ -32,7 +32,7 @@ use crate::estimation::consistent::prior::Prior;
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::Solver;
 use crate::estimation::least_squares::fit::{LeastSquares, stacked};
-use crate::estimation::least_squares::jackknife::{BlockScore, Jackknife, growth, information, pooled};
+use crate::estimation::least_squares::jackknife::{BlockScore, Jackknife, information, pooled};
 use crate::estimation::reduction::summary::Summary;
 use crate::identifiability::Regrouping;
 use crate::linalg::{Cholesky, Svd};
@@ -348,7 +348,8 @@ impl ConsistentProblem {
             let seen = root.factor.tr_mul(&(information(scores, n) * &root.factor));
             let independent = |map: &DMatrix<f64>| map * &seen * map.transpose();
             let own = &root.factor;
-            let growth = growth(&jackknife.covariance(own).diagonal(), &independent(own).diagonal());
+            let growth =
+                jackknife.growth(&jackknife.covariance(own).diagonal(), &independent(own).diagonal());
             for (covariance, map) in [(&mut unknowns, own), (&mut parameters, &back)] {
                 // The rest is the prior's.
                 let data = independent(map);

@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use crate::estimation::equations::Equations;
-use crate::estimation::least_squares::jackknife::{Jackknife, growth, pooled};
+use crate::estimation::least_squares::jackknife::{Jackknife, pooled};
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
@@ -113,7 +113,8 @@ impl LeastSquares {
         let scores = summary.scores(equations, weights, &solution.values);
         if let Some(jackknife) = Jackknife::new(&scores, &solution.root) {
             let spread = jackknife.covariance(&solution.root);
-            covariance = pooled(&spread, &covariance, growth(&spread.diagonal(), &covariance.diagonal()));
+            let growth = jackknife.growth(&spread.diagonal(), &covariance.diagonal());
+            covariance = pooled(&spread, &covariance, growth);
         }
         Ok(Self {
             values: solution.values,
