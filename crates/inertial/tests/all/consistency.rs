@@ -144,9 +144,13 @@ proptest! {
     #[test]
     fn what_exists_is_consistent(body in (1..6_usize).prop_flat_map(points), pose in pose()) {
         // One to three points lie on the boundary of the cone: rounding must not matter, wherever the frame is.
-        for inertia in [body, body.transformed(&pose)] {
-            prop_assert!(judge(&inertia, DEFAULT_TOLERANCE).unwrap().is_consistent());
-        }
+        prop_assert!(judge(&body, DEFAULT_TOLERANCE).unwrap().is_consistent());
+        // The transformation adds about ten terms of this size; where they cancel, the result does not show how large they were.
+        let moved = body.transformed(&pose);
+        let terms = body.mass * (body.com().unwrap().norm() + pose.translation.norm()).powi(2) + body.rotational.norm();
+        let scale = judge(&moved, DEFAULT_TOLERANCE).unwrap().principal_moments[2].abs();
+        let tolerance = DEFAULT_TOLERANCE + 16.0 * f64::EPSILON * terms / scale;
+        prop_assert!(judge(&moved, tolerance).unwrap().is_consistent());
     }
 
     #[test]
