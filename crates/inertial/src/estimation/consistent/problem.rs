@@ -32,7 +32,7 @@ use crate::estimation::consistent::prior::Prior;
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::Solver;
 use crate::estimation::least_squares::fit::{LeastSquares, stacked};
-use crate::estimation::least_squares::jackknife::{BlockScore, Jackknife, information, pooled};
+use crate::estimation::least_squares::jackknife::{BlockScore, Jackknife, information};
 use crate::estimation::reduction::summary::Summary;
 use crate::identifiability::Regrouping;
 use crate::linalg::{Cholesky, Svd};
@@ -346,14 +346,10 @@ impl ConsistentProblem {
         if let Some(jackknife) = Jackknife::new(scores, &root.factor) {
             let back = &cross * &root.inverse;
             let seen = root.factor.tr_mul(&(information(scores, n) * &root.factor));
-            let independent = |map: &DMatrix<f64>| map * &seen * map.transpose();
-            let own = &root.factor;
-            let growth =
-                jackknife.growth(&jackknife.covariance(own).diagonal(), &independent(own).diagonal());
-            for (covariance, map) in [(&mut unknowns, own), (&mut parameters, &back)] {
+            let growth = jackknife.growth(&root.factor, &seen);
+            for (covariance, map) in [(&mut unknowns, &root.factor), (&mut parameters, &back)] {
                 // The rest is the prior's.
-                let data = independent(map);
-                *covariance += pooled(&jackknife.covariance(map), &data, growth) - data;
+                *covariance += jackknife.covariance(map, &seen, growth) - map * &seen * map.transpose();
             }
         }
         Ok([unknowns, parameters])

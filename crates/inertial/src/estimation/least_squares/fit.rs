@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use crate::estimation::equations::Equations;
-use crate::estimation::least_squares::jackknife::{Jackknife, pooled};
+use crate::estimation::least_squares::jackknife::Jackknife;
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
@@ -108,13 +108,15 @@ impl LeastSquares {
             .zip(information_weights(summary, &noise))
             .map(|(w, i)| if i > 0.0 { w * w / i } else { 0.0 })
             .collect();
-        let middle = information(equations, summary, &spread)?.matrix() * &solution.inverse;
+        let factor = information(equations, summary, &spread)?.matrix();
+        let middle = &factor * &solution.inverse;
         let mut covariance = middle.transpose() * middle;
         let scores = summary.scores(equations, weights, &solution.values);
         if let Some(jackknife) = Jackknife::new(&scores, &solution.root) {
-            let spread = jackknife.covariance(&solution.root);
-            let growth = jackknife.growth(&spread.diagonal(), &covariance.diagonal());
-            covariance = pooled(&spread, &covariance, growth);
+            let root = &solution.root;
+            let middle = &factor * root;
+            let independent = middle.tr_mul(&middle);
+            covariance = jackknife.covariance(root, &independent, jackknife.growth(root, &independent));
         }
         Ok(Self {
             values: solution.values,

@@ -3,7 +3,12 @@
 //! Residuals of real logs are correlated: friction drifts, gears ripple, and what the model lacks repeats with the motion. Errors
 //! that take residuals as independent are several times too small. The jackknife needs no model of the correlation: the estimate
 //! is repeated without each block in turn, and the spread of these estimates gives the error. Sixteen blocks are longer than most
-//! correlations last and still enough for a spread, which is pooled with the variance of independent noise ([`pooled`]). All of it follows from the sums of each block, without a second pass over the log.
+//! correlations last and still enough for a spread, which is pooled with the variance of independent noise ([`Jackknife::covariance`]). All of it
+//! follows from the sums of each block, without a second pass over the log.
+//!
+//! Where a few blocks hold most of the information on a direction, the plain jackknife overstates its error, also for independent
+//! noise. The spread is therefore divided by what independent noise leads one to expect, which the information of the blocks gives
+//! in closed form. Such a direction has also fewer degrees of freedom than blocks, and relies the more on independent noise.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -28,10 +33,15 @@ pub(crate) fn information(scores: &[BlockScore], unknowns: usize) -> DMatrix<f64
     scores.iter().fold(DMatrix::zeros(unknowns, unknowns), |sum, score| sum + &score.information)
 }
 
-/// Changes of an estimate when each block is left out.
+/// Changes of an estimate when each block is left out, in coordinates in which the information is the unit matrix.
 pub(crate) struct Jackknife {
-    /// Changes, block by block, in coordinates in which the information is the unit matrix.
+    /// Changes, one column for each block.
     pub changes: DMatrix<f64>,
+    /// Variance of each coordinate that independent noise gives the estimate, and the spread of the changes that it leads to.
+    independent: DVector<f64>,
+    expected: DVector<f64>,
+    /// Degrees of freedom of the spread of each coordinate (Satterthwaite): one less than the blocks where they show it equally well.
+    freedom: DVector<f64>,
 }
 
 impl Jackknife {
@@ -40,33 +50,70 @@ impl Jackknife {
         if scores.len() < FEWEST {
             return None;
         }
-        let mut changes = DMatrix::zeros(root.ncols(), scores.len());
-        for (k, score) in scores.iter().enumerate() {
-            let mut left = -root.tr_mul(&(&score.information * root));
-            for i in 0..left.nrows() {
-                left[(i, i)] += 1.0 + LEFT;
+        let n = root.ncols();
+        let blocks: Vec<_> = scores.iter().map(|s| root.tr_mul(&(&s.information * root))).collect();
+        let all = blocks.iter().fold(DMatrix::zeros(n, n), |sum, block| sum + block);
+        let identity = DMatrix::identity(n, n);
+        let rest = 2.0 * &identity - &all;
+        let mut changes = DMatrix::zeros(n, scores.len());
+        let (mut expected, mut squares) = (DVector::<f64>::zeros(n), DVector::<f64>::zeros(n));
+        for (k, (block, score)) in blocks.iter().zip(scores).enumerate() {
+            let mut left = identity.clone();
+            Cholesky::new(&((1.0 + LEFT) * &identity - block)).ok()?.solve_in_place(&mut left).ok()?;
+            changes.set_column(k, &(&left * -root.tr_mul(&score.gradient)));
+            // The gradient of block `B` at the estimate has the covariance B − B (2 − Σ B) B; `left` times it on both sides, with
+            // `left B = (1 + LEFT) left − 1`.
+            let share = (1.0 + LEFT) * &left - &identity;
+            let common = &share * &rest;
+            for i in 0..n {
+                let own = share.row(i).dot(&(left.row(i) - common.row(i)));
+                expected[i] += own;
+                squares[i] += own * own;
             }
-            let change = Cholesky::new(&left).ok()?.solve(&-root.tr_mul(&score.gradient)).ok()?;
-            changes.column_mut(k).copy_from(&change);
         }
-        changes.iter().all(|x| x.is_finite()).then_some(Self { changes })
+        let freedom = expected.zip_map(&squares, |sum, squares| {
+            if squares > 0.0 { (sum * sum / squares - 1.0).max(0.0) } else { 0.0 }
+        });
+        let expected = expected * (1.0 - 1.0 / scores.len() as f64);
+        let jackknife = Self { changes, independent: all.diagonal(), expected, freedom };
+        jackknife.changes.iter().all(|x| x.is_finite()).then_some(jackknife)
     }
 
-    /// Factor by which variances from this jackknife exceed those of independent noise.
-    pub fn growth(&self, variances: &DVector<f64>, independent: &DVector<f64>) -> f64 {
+    /// Covariance of `map y` for coordinates `y`: the spread of the blocks pooled with the covariance of `y` under independent noise,
+    /// times the factor by which the spread exceeds it on the whole.
+    ///
+    /// Variances from sixteen blocks alone are known to 37 %, and for some of many unknowns small by chance. Of correlations the
+    /// jackknife says nothing: those from sixteen blocks have a rank of fifteen, and would leave other directions without error.
+    pub fn covariance(&self, map: &DMatrix<f64>, noise: &DMatrix<f64>, growth: f64) -> DMatrix<f64> {
+        let usual = self.changes.ncols() as f64 - 1.0;
+        let weights = self.freedom.map(|own| own / (own + usual));
+        let kept = weights.map(|w| (growth * (1.0 - w)).sqrt());
+        let mut middle = DMatrix::from_fn(kept.len(), kept.len(), |i, j| kept[i] * noise[(i, j)] * kept[j]);
+        for (i, variance) in self.variances().iter().enumerate() {
+            middle[(i, i)] += weights[i] * variance;
+        }
+        let out = map * middle * map.transpose();
+        // Symmetric to the last bit.
+        0.5 * (&out + out.transpose())
+    }
+
+    /// Factor by which the variances of `map y` from the blocks exceed those of independent noise: the median.
+    pub fn growth(&self, map: &DMatrix<f64>, noise: &DMatrix<f64>) -> f64 {
+        let own = self.variances();
+        let spread =
+            DVector::from_fn(map.nrows(), |i, _| map.row(i).iter().zip(&own).map(|(x, v)| x * x * v).sum());
+        let independent = (map * noise).component_mul(map).column_sum();
         // The median of variances with so many degrees of freedom is below their mean (Wilson and Hilferty).
         let freedom = self.changes.ncols() as f64 - 1.0;
-        growth(variances, independent) / (1.0 - 2.0 / (9.0 * freedom)).powi(3)
+        growth(&spread, &independent) / (1.0 - 2.0 / (9.0 * freedom)).powi(3)
     }
 
-    /// Covariance of `map y`, for coordinates `y` in which the information is the unit matrix. Of these the jackknife has variances
-    /// only: correlations from sixteen blocks have a rank of fifteen, and would leave other directions without error.
-    pub fn covariance(&self, map: &DMatrix<f64>) -> DMatrix<f64> {
-        let mut scaled = map.clone();
-        for (mut column, variance) in scaled.column_iter_mut().zip(variances(&self.changes).iter()) {
-            column *= *variance;
-        }
-        scaled * map.transpose()
+    /// Variance of each coordinate.
+    fn variances(&self) -> DVector<f64> {
+        let spread = variances(&self.changes);
+        DVector::from_fn(spread.len(), |i, _| {
+            if self.expected[i] > 0.0 { self.independent[i] * spread[i] / self.expected[i] } else { 0.0 }
+        })
     }
 }
 
@@ -87,14 +134,6 @@ pub(crate) fn growth(variances: &DVector<f64>, independent: &DVector<f64>) -> f6
     let mut all: Vec<f64> = variances.iter().zip(independent.iter()).filter_map(ratio).collect();
     all.sort_by(f64::total_cmp);
     all.get(all.len() / 2).copied().unwrap_or(1.0)
-}
-
-/// Mean of the covariance of the jackknife and of that of independent noise times its growth. Variances from sixteen blocks alone are
-/// known to 37 %, and for some of many unknowns small by chance.
-pub(crate) fn pooled(jackknife: &DMatrix<f64>, independent: &DMatrix<f64>, growth: f64) -> DMatrix<f64> {
-    let mean = 0.5 * (jackknife + growth * independent);
-    // Symmetric to the last bit.
-    0.5 * (&mean + mean.transpose())
 }
 
 /// Comparison of parts of a log by estimates of their own.
