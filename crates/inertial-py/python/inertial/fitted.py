@@ -166,9 +166,9 @@ class FittedModel(Result):
         return f"identified {self.name}: {self.bodies} bodies, {self.dof} degrees of freedom"
 
     def _tables(self) -> list[Table]:
-        from .results import Body, _bodies
+        from .results.parts import Body, bodies_table
 
-        return [_bodies([Body(body) for body in self._result["bodies"]])]
+        return [bodies_table([Body(body) for body in self._result["bodies"]])]
 
 
 #: First bytes of a saved result.

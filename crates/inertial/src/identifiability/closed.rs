@@ -6,7 +6,8 @@
 
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
 use super::drng::{Explanation, explain};
-use super::extended::{Extended, Site};
+use super::configurations::Site;
+use super::extended::Extended;
 use super::family::{Family, Survey};
 use super::lifting::{Start, Stuck};
 use super::probe::{Inquiry, Lifted, lift, shared_points};

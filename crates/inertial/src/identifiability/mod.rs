@@ -8,6 +8,7 @@ pub mod base_parameters;
 pub mod certificate;
 pub mod closed;
 mod compare;
+pub mod configurations;
 pub mod drng;
 pub mod extended;
 mod family;
@@ -21,6 +22,7 @@ pub mod rpna;
 pub mod sampling;
 pub mod sections;
 pub mod topology;
+mod walk;
 
 pub use analysis::{
     Analysis, AnalyzeOptions, BaseParameter, BodyReport, Method, ModelSummary, NullCombination, analyze,

@@ -12,6 +12,7 @@
 
 mod member;
 mod restore;
+mod selection;
 mod survey;
 
 pub(super) use survey::Survey;

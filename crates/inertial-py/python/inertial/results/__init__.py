@@ -1,0 +1,26 @@
+"""Results: the program's JSON as typed objects that print as tables."""
+
+from .experiments import Design, DesignedParameter, Simulation
+from .identification import Fleet, FleetPayload, Identification, Member, Validation
+from .parts import Body, Joint, Parameter, Residual
+from .structure import Analysis, AnalyzedBody, BaseParameter, Check, CheckedBody
+
+__all__ = [
+    "Analysis",
+    "AnalyzedBody",
+    "BaseParameter",
+    "Body",
+    "Check",
+    "CheckedBody",
+    "Design",
+    "DesignedParameter",
+    "Fleet",
+    "FleetPayload",
+    "Identification",
+    "Joint",
+    "Member",
+    "Parameter",
+    "Residual",
+    "Simulation",
+    "Validation",
+]

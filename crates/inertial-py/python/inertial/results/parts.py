@@ -1,0 +1,146 @@
+"""Parts that several results share: bodies, joints, parameters and residuals, with their tables."""
+
+from __future__ import annotations
+
+from .._result import Result
+from .._tables import Table, combination, percent, residual, show, with_error
+
+
+class Body(Result):
+    """A body of a result: inertia about the centre of mass, along the link's axes (as in URDF)."""
+
+    name: str
+    mass: float
+    com: list[float]
+    mass_std_error: float | None
+    com_std_error: list[float] | None
+    inertia: dict[str, float]
+    consistent: bool
+    pseudo_inertia_min_eigenvalue: float
+
+    def _headline(self) -> str:
+        possible = "can exist" if self.consistent else "cannot exist"
+        return f"{self.name}: {with_error(self.mass, self.mass_std_error)} kg, {possible}"
+
+    def _tables(self) -> list[Table]:
+        rows = [
+            ["centre of mass (m)", with_error(self.com, self.com_std_error, 3)],
+            ["inertia (kg m²)", ", ".join(f"{name} {show(x, 4)}" for name, x in self.inertia.items())],
+        ]
+        return [Table(["quantity", "value"], rows)]
+
+
+class Joint(Result):
+    """A joint's friction, offset, rotor inertia and other terms; ``None`` where they were not estimated."""
+
+    name: str
+    viscous: float | None
+    coulomb: float | None
+    coulomb_positive: float | None
+    coulomb_negative: float | None
+    stribeck: float | None
+    stribeck_velocity: float | None
+    stribeck_exponent: float | None
+    offset: float | None
+    rotor_inertia: float | None
+    gain: float | None
+    gain_std_error: float | None
+    terms: dict[str, float] | None
+    turns_with: dict[str, float] | None
+    std_errors: dict[str, float] | None
+
+    def _headline(self) -> str:
+        errors = self.std_errors or {}
+
+        def told(title: str, name: str, value: float) -> str:
+            return f"{title} {with_error(value, errors.get(name))}"
+
+        found = [told(title, key, self._data[key]) for key, title in _TERMS.items() if self._data.get(key) is not None]
+        found += [told(name, name, x) for name, x in (self.terms or {}).items()]
+        if self.turns_with:
+            found.append(f"its drive turns with {combination(self.turns_with)}")
+        return f"{self.name}: {', '.join(found) or 'nothing was estimated of it'}"
+
+
+#: Titles of a joint's terms, as the program has them.
+_TERMS = {
+    "viscous": "viscous",
+    "coulomb": "Coulomb",
+    "coulomb_positive": "forward",
+    "coulomb_negative": "backward",
+    "stribeck": "Stribeck",
+    "stribeck_velocity": "at speed",
+    "stribeck_exponent": "exponent",
+    "offset": "offset",
+    "rotor_inertia": "rotor inertia",
+    "gain": "gain",
+    "gain_std_error": "its error",
+}
+
+
+class Parameter(Result):
+    """A base parameter as it was found."""
+
+    name: str
+    value: float
+    std_error: float
+    relative_std_error: float | None
+    model: float | None
+    difference_in_std_errors: float | None
+
+    def _headline(self) -> str:
+        return f"{self.name} = {with_error(self.value, self.std_error)}"
+
+
+class Residual(Result):
+    """How well a joint's forces are predicted."""
+
+    joint: str
+    #: Samples that count.
+    samples: int | None
+    rms: float
+    relative_rms: float | None
+    rms_raw: float | None
+    relative_rms_raw: float | None
+    left_out: float | None
+    durbin_watson: float | None
+    white: bool | None
+    ljung_box: float | None
+    ljung_box_p: float | None
+
+    def _headline(self) -> str:
+        return f"{self.joint}: rms {show(self.rms, 4)}, {residual(self.relative_rms)} of what was measured"
+
+
+def bodies_table(bodies: list[Body]) -> Table:
+    header = ["body", "mass (kg)", "centre of mass (m)", "can exist"]
+    rows = [
+        [b.name, with_error(b.mass, b.mass_std_error), with_error(b.com, b.com_std_error, 3), show(b.consistent)]
+        for b in bodies
+    ]
+    return Table(header, rows)
+
+
+def joints_table(joints: list[Joint]) -> Table:
+    """Those terms that were asked for."""
+    shown = [key for key in _TERMS if any(joint.get(key) is not None for joint in joints)]
+    rows = []
+    for joint in joints if shown else []:
+        errors = joint.std_errors or {}
+        rows.append([joint.name, *(with_error(joint.get(key), errors.get(key)) for key in shown)])
+    below = [joint._headline() for joint in joints if joint.terms or joint.turns_with]
+    return Table(["joint", *(_TERMS[key] for key in shown)], rows, below)
+
+
+def parameters_table(parameters: list[Parameter]) -> Table:
+    rows = [[p.name, show(p.value), show(p.std_error, 2), percent(p.relative_std_error)] for p in parameters]
+    return Table(["base parameter", "value", "standard error", "relative"], rows)
+
+
+def residuals_table(title: str, residuals: list[Residual], together: float | None) -> Table:
+    rows = [
+        [r.joint, show(r.rms, 4), residual(r.relative_rms), show(r.rms_raw, 4), show(r.durbin_watson, 3)]
+        for r in residuals
+    ]
+    below = [] if together is None else [f"all joints: {residual(together)}"]
+    return Table([title, "rms (N m, N)", "of force", "unfiltered", "Durbin-Watson"], rows, below)

@@ -1,0 +1,308 @@
+//! Closed configurations of a mechanism in numbers of many digits.
+
+use nalgebra::{Matrix3, Rotation3, UnitQuaternion, Vector3};
+use num_traits::{One, Zero};
+
+use super::walk::Walk;
+use crate::dynamics::ClosedMechanism;
+use crate::linalg::{Number, Wide};
+use crate::mechanism::{
+    Assembled, AssembledLoop, Body, Closing, ExactAssembly, Geometry, Pivoting, turn_about,
+};
+use crate::spatial::{Field, Motion, Pose, rotation_from_quaternion, skew};
+use crate::{Error, Result};
+
+/// Relations are looked for in so many configurations: one may be special by accident.
+const VIEWS: usize = 3;
+
+/// A few closed configurations.
+pub struct Views<const N: usize> {
+    /// The configurations, with lengths in units of the mechanism's size.
+    pub configurations: Vec<Assembled<Wide<N>>>,
+    /// Coordinates of the first.
+    pub q: Vec<f64>,
+}
+
+/// A mechanism's geometry in many digits, to be set up at any configuration.
+pub struct Site<'a, 'm, const N: usize> {
+    pub(super) closed: &'a ClosedMechanism<'m>,
+    /// Types, axes and ratios of the joints.
+    pub geometry: Geometry<Wide<N>>,
+    /// The configuration that others are reached from, and its coordinates.
+    base: Assembled<Wide<N>>,
+    q: Vec<f64>,
+    pub(super) dependent: Vec<bool>,
+    columns: Vec<usize>,
+    pub(super) size: f64,
+    /// The size as a power of two, which rounds nothing.
+    pub(super) unit: f64,
+    /// For each velocity coordinate whether it is a length.
+    is_length: Vec<bool>,
+    /// For each velocity coordinate whether it moves several bodies.
+    shared: Vec<bool>,
+}
+
+impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
+    /// The mechanism as it stands in the configuration `base` at the coordinates `q`.
+    pub fn new(
+        closed: &'a ClosedMechanism<'m>,
+        assembly: &ExactAssembly,
+        base: Assembled<Wide<N>>,
+        q: Vec<f64>,
+    ) -> Self {
+        let nv = closed.mechanism().nv();
+        let dependent: Vec<bool> = (0..nv).map(|v| !closed.independent().contains(&v)).collect();
+        let columns = (0..nv).filter(|&v| dependent[v]).collect();
+        let size = if assembly.size() > 0.0 { assembly.size() } else { 1.0 };
+        let geometry = assembly.geometry().to();
+        let mut is_length = vec![false; nv];
+        let mechanism = closed.mechanism();
+        // The joint that a coordinate belongs to follows none.
+        let own = |b: &&Body| mechanism.joints()[b.joint].follows.is_none();
+        for body in mechanism.bodies()[..mechanism.link_bodies()].iter().filter(own) {
+            for (v, mode) in body.v_range().zip(&*body.joint_type.free_modes()) {
+                is_length[v] = mode.angular.norm_squared() == 0.0;
+            }
+        }
+        let mut moved = vec![0; nv];
+        closed.mechanism().bodies().iter().for_each(|b| moved[b.drive.v] += 1);
+        let shared = moved.into_iter().map(|n| n > 1).collect();
+        let unit = size.log2().round().exp2();
+        Self { closed, geometry, base, q, dependent, columns, size, unit, is_length, shared }
+    }
+
+    /// A few closed configurations, and the largest gap of the loops there (rad, or relative to the mechanism's size).
+    pub fn views(&self, seed: u64) -> Result<(Views<N>, f64)> {
+        let mut walk = Walk::new(self.closed, self.size, seed);
+        let mut views = Views { configurations: Vec::with_capacity(VIEWS), q: Vec::new() };
+        let mut gap = 0.0f64;
+        for _ in 0..VIEWS {
+            walk.step()?;
+            walk.step()?;
+            let (assembled, open) = self.refine(&walk.q)?;
+            views.configurations.push(self.in_own_units(&assembled));
+            gap = gap.max(open);
+            if views.q.is_empty() {
+                views.q.clone_from(&walk.q);
+            }
+        }
+        Ok((views, gap))
+    }
+
+    /// The same configuration with lengths in units of the mechanism's size.
+    pub(super) fn in_own_units(&self, at: &Assembled<Wide<N>>) -> Assembled<Wide<N>> {
+        self.rescaled(at, self.unit.recip())
+    }
+
+    /// The same configuration, from units of the mechanism's size to those of the file.
+    pub fn in_file_units(&self, at: &Assembled<Wide<N>>) -> Assembled<Wide<N>> {
+        self.rescaled(at, self.unit)
+    }
+
+    fn rescaled(&self, at: &Assembled<Wide<N>>, factor: f64) -> Assembled<Wide<N>> {
+        let (factor, back) = (Wide::from(factor), Wide::from(factor.recip()));
+        let scaled = |pose: &Pose<Wide<N>>| Pose::new(pose.rotation, pose.translation * factor);
+        let mut out = at.clone();
+        for body in &mut out.bodies {
+            body.pose = scaled(&body.pose);
+            for (k, mode) in body.modes.iter_mut().enumerate() {
+                let rate = if self.is_length[body.v + k] { back } else { Wide::one() };
+                *mode = Motion::new(mode.angular * rate, mode.linear * (factor * rate));
+            }
+        }
+        for joint in &mut out.loops {
+            let closing = match joint.closing {
+                Closing::Free(pivoting, frame, pitch) => Closing::Free(pivoting, frame, pitch * factor),
+                other => other,
+            };
+            let ends = [scaled(&joint.ends[0]), scaled(&joint.ends[1])];
+            *joint = AssembledLoop::new(joint.predecessor, joint.successor, ends, closing);
+        }
+        out
+    }
+
+    /// The mechanism near `q`, its loops closed to the last digit; and how far they stay open.
+    pub(super) fn refine(&self, q: &[f64]) -> Result<(Assembled<Wide<N>>, f64)> {
+        let mut at = self.place(q);
+        let (mut open, mut equations) = self.equations(&at)?;
+        for _ in 0..14 {
+            if open == 0.0 || self.columns.is_empty() {
+                break;
+            }
+            let step = least_squares(&equations, self.columns.len()).ok_or_else(dead_point)?;
+            let mut next = at.clone();
+            for (body, pose) in next.bodies.iter_mut().zip(&at.bodies) {
+                let own = body.modes.iter().enumerate();
+                body.pose = own.fold(pose.pose, |pose, (k, mode)| {
+                    let place = self.columns.binary_search(&(body.v + k));
+                    place.map_or(pose, |i| pose * displacement(&(*mode * step[i])))
+                });
+            }
+            let (now, then) = self.equations(&next)?;
+            // Where rounding (or contradicting geometry) lets it fall no further.
+            if now >= open {
+                break;
+            }
+            let stalled = now > 0.5 * open;
+            (at, open, equations) = (next, now, then);
+            if stalled {
+                break;
+            }
+        }
+        Ok((at, open))
+    }
+
+    /// The mechanism at `q`, as good as `q` closes its loops.
+    fn place(&self, q: &[f64]) -> Assembled<Wide<N>> {
+        let mut out = self.base.clone();
+        let bodies = self.closed.mechanism().bodies().iter();
+        for ((body, exact), to) in bodies.zip(&self.geometry.bodies).zip(&mut out.bodies) {
+            let range = body.drive.q..body.drive.q + body.joint_type.nq();
+            let (then, now) = (&self.q[range.clone()], &q[range]);
+            let shared = self.shared[body.drive.v];
+            // Coordinates that several bodies share must agree to the last digit, so must a screw's turn and advance.
+            let position = |k: usize| (Wide::from(now[k]) - Wide::from(then[k])) * exact.ratio;
+            let turned = |x: Wide<N>| {
+                // Any angle near that of `q` will do, unless several joints share it: rational in the tangent of its half.
+                let (c, s) = if shared || exact.pivoting == Pivoting::Helical {
+                    let (s, c) = x.sin_cos();
+                    (c, s)
+                } else {
+                    let t = Wide::from((0.5 * f64::from(x)).tan());
+                    let scale = (Wide::one() + t * t).inverse().unwrap_or_else(Wide::one);
+                    ((Wide::one() - t * t) * scale, t * scale.scaled(1))
+                };
+                exact.frame * turn_about(2, (c, s)) * exact.frame.transpose()
+            };
+            let slid = |x: Wide<N>| exact.axis() * x;
+            let pose = match exact.pivoting {
+                Pivoting::Revolute => Pose::new(turned(position(0)), Vector3::zeros()),
+                Pivoting::Prismatic => Pose::from_translation(slid(position(0))),
+                Pivoting::Helical => {
+                    let x = position(0);
+                    Pose::new(turned(x), slid(exact.pitch * x))
+                }
+                Pivoting::Cylindrical => Pose::new(turned(position(0)), slid(position(1))),
+                Pivoting::Planar | Pivoting::Spherical | Pivoting::Floating => {
+                    // Free in their motion: the nearest number of each coordinate is as good as any.
+                    let rough = body.joint_type.pose(then).inverse() * body.joint_type.pose(now);
+                    if exact.pivoting == Pivoting::Planar {
+                        let across = exact.frame.map(f64::from).tr_mul(&rough.translation);
+                        let shift =
+                            exact.frame * Vector3::new(across.x.into(), across.y.into(), Wide::zero());
+                        Pose::new(turned(position(2)), shift)
+                    } else {
+                        let shift = match exact.pivoting {
+                            Pivoting::Floating => rough.translation.map(Wide::from),
+                            _ => Vector3::zeros(),
+                        };
+                        Pose::new(exact_rotation(&rough.rotation), shift)
+                    }
+                }
+            };
+            to.pose = to.pose * pose;
+        }
+        out
+    }
+
+    /// How far the loops are open, and one equation per row: its coefficients in the dependent coordinates and its value.
+    fn equations(&self, at: &Assembled<Wide<N>>) -> Result<(f64, Vec<Wide<N>>)> {
+        let poses = at.world_poses();
+        let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
+        let mut out = Vec::new();
+        let mut sum = 0.0;
+        for joint in &at.loops {
+            let (near, far) = (world(joint.predecessor), world(joint.successor));
+            let found = joint
+                .equations(&near, &far, |c, s, advanced| Some(angle(c, s, advanced)))
+                .ok_or_else(dead_point)?;
+            let end = far * joint.ends[1];
+            for (value, wrench) in found {
+                let held = end.push_force(&wrench);
+                let start = out.len();
+                out.resize(start + self.columns.len() + 1, Wide::zero());
+                for (side, sign) in [(joint.successor, Wide::one()), (joint.predecessor, -Wide::one())] {
+                    let mut body = side;
+                    while let Some(i) = body {
+                        for (k, mode) in at.bodies[i].modes.iter().enumerate() {
+                            if let Ok(place) = self.columns.binary_search(&(at.bodies[i].v + k)) {
+                                out[start + place] += poses[i].push_motion(mode).dot(&held) * sign;
+                            }
+                        }
+                        body = at.bodies[i].parent;
+                    }
+                }
+                out[start + self.columns.len()] = value;
+                let length = if wrench.linear.iter().all(Zero::is_zero) { 1.0 } else { self.size };
+                sum += (f64::from(value) / length).powi(2);
+            }
+        }
+        Ok((sum.sqrt(), out))
+    }
+}
+
+/// The angle with this cosine and sine that is nearest to what the advance says.
+fn angle<const N: usize>(c: Wide<N>, s: Wide<N>, advanced: Wide<N>) -> Wide<N> {
+    let rough = f64::from(s).atan2(f64::from(c));
+    let turns = ((f64::from(advanced) - rough) / std::f64::consts::TAU).round();
+    // Newton's method: the sine of what is left is the correction, three times as many digits with each step.
+    let mut found = Wide::from(rough);
+    for _ in 0..4 {
+        let (s0, c0) = found.sin_cos();
+        found += s * c0 - c * s0;
+    }
+    found + Wide::pi() * Wide::from(2.0 * turns)
+}
+
+/// The rotation whose rational quaternion is nearest to that of a rounded rotation.
+fn exact_rotation<const N: usize>(r: &Matrix3<f64>) -> Matrix3<Wide<N>> {
+    let q = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(*r));
+    let [x, y, z, w] = [q.i, q.j, q.k, q.w].map(Wide::from);
+    rotation_from_quaternion(x, y, z, w).unwrap_or_else(Matrix3::identity)
+}
+
+/// The pose after a small twist: the exponential's own series.
+fn displacement<const N: usize>(twist: &Motion<Wide<N>>) -> Pose<Wide<N>> {
+    let size = twist.angular.iter().map(|x| x.weight()).fold(0.0, f64::max);
+    let k = skew(&twist.angular);
+    let (mut rotation, mut term, mut left) = (Matrix3::identity(), Matrix3::identity(), 1.0);
+    for n in 1.. {
+        left *= 2.0 * size / f64::from(n);
+        if left < Wide::<N>::NEGLIGIBLE * 1e-16 {
+            break;
+        }
+        term = term * k * Wide::from_i64(i64::from(n)).inverse().unwrap_or_else(Wide::zero);
+        rotation += term;
+    }
+    // Free modes turn about the origin, or advance along their own axis.
+    Pose::new(rotation, twist.linear)
+}
+
+/// `x` with the least `‖A x + b‖`, rows `[A | b]` of `n + 1` entries: the normal equations, which many digits can afford.
+fn least_squares<const N: usize>(rows: &[Wide<N>], n: usize) -> Option<Vec<Wide<N>>> {
+    let mut a = vec![Wide::zero(); n * (n + 1)];
+    for row in rows.chunks_exact(n + 1) {
+        for i in (0..n).filter(|&i| row[i].weight() > 0.0) {
+            for j in i..=n {
+                a[i * (n + 1) + j] += row[i] * row[j];
+            }
+        }
+    }
+    // Elimination of a symmetric positive definite matrix, upper triangle only.
+    for k in 0..n {
+        let inverse = a[k * (n + 1) + k].inverse()?;
+        for i in k + 1..n {
+            let factor = a[k * (n + 1) + i] * inverse;
+            for j in i..=n {
+                let x = a[k * (n + 1) + j];
+                a[i * (n + 1) + j].subtract_product(factor, x);
+            }
+        }
+    }
+    let mut x = vec![Wide::zero(); n];
+    for k in (0..n).rev() {
+        let known = (k + 1..n).fold(a[k * (n + 1) + n], |sum, j| sum + a[k * (n + 1) + j] * x[j]);
+        x[k] = -(known * a[k * (n + 1) + k].inverse()?);
+    }
+    Some(x)
+}

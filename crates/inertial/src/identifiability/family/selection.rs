@@ -1,0 +1,129 @@
+//! Families that a mechanism with given relations belongs to.
+
+use nalgebra::Matrix3;
+
+use super::survey::{Survey, clearly_new};
+use super::{Along, Equation, Family, Item, Values, drawing_order};
+use crate::linalg::{Echelon, First, Pivot, SplitMix, Wide};
+
+/// Which equations to keep.
+type Keep<'a> = Box<dyn Fn(&Equation) -> bool + 'a>;
+
+impl<const N: usize> Survey<N> {
+    /// Whether an equation of two places is of one body: both are joints of it, along directions of its joints.
+    fn is_of_one_body(&self, equation: &Equation) -> bool {
+        let classes = match equation.along {
+            Along::Space => Vec::new(),
+            Along::Axis(c) | Along::Across(c) => vec![c],
+            Along::Normal(a, b) => vec![a, b],
+        };
+        let bodies = self.items[equation.terms[0].0].bodies;
+        bodies.into_iter().any(|body| {
+            let on = |item: &Item| item.bodies.contains(&body);
+            let has = |class: usize| {
+                let axes = self.items.iter().filter(|i| on(i)).flat_map(|i| [i.axis, i.second]);
+                axes.flatten().any(|a| a.class == class)
+            };
+            equation.terms.iter().all(|t| on(&self.items[t.0])) && classes.iter().all(|&c| has(c))
+        })
+    }
+
+    /// Families that the mechanism belongs to, the smallest first: with all relations, with fewer and fewer kinds of them, and with those
+    /// of neighbouring joints only.
+    pub fn families(&self) -> impl Iterator<Item = Family> + '_ {
+        let near =
+            |a: usize, b: usize| self.items[a].bodies.iter().any(|body| self.items[b].bodies.contains(body));
+        let neighbours = move |e: &Equation| e.terms.len() > 2 || near(e.terms[0].0, e.terms[1].0);
+        let keeps: [Keep<'_>; 7] = [
+            Box::new(|_| true),
+            Box::new(|e| e.is_plain() || e.has_turn()),
+            Box::new(|e| !e.has_turn()),
+            Box::new(Equation::is_plain),
+            Box::new(move |e| e.is_plain() && neighbours(e)),
+            // Symmetric machines have relations along axes of other bodies, which can exclude those that matter.
+            Box::new(|e| e.is_plain() && (e.terms.len() > 2 || self.is_of_one_body(e))),
+            Box::new(move |e| e.is_plain() && neighbours(e) && e.terms.len() == 2),
+        ];
+        let mut last = usize::MAX;
+        keeps.into_iter().filter_map(move |keep| {
+            let kept: Vec<Equation> = self.equations.iter().filter(|e| keep(e)).cloned().collect();
+            let repeated = kept.len() == last;
+            last = kept.len();
+            (!repeated).then(|| self.family_of(kept))
+        })
+    }
+
+    /// The family of all mechanisms with these relations, but for those that random directions and factors do not share.
+    fn family_of(&self, equations: Vec<Equation>) -> Family {
+        let mut out = self.without_equations();
+        out.freedoms = 3 * out.items.len();
+        let own = self.own_values(&out);
+        let mut source = SplitMix::new(1);
+        let Some(random) = out.draw::<{ First::PRIME }>(&mut source) else {
+            out.equations = equations;
+            return out;
+        };
+        let width = 3 * out.items.len();
+        let mut spans =
+            (Echelon::<f64>::new(width, Pivot::Largest), Echelon::<First>::new(width, Pivot::Largest));
+        for equation in equations {
+            let before = spans.clone();
+            let own_rows = out.rows(&equation, &own).into_iter();
+            let gained = own_rows.filter(|row| clearly_new(&mut spans.0, row)).count();
+            let random_rows = out.rows(&equation, &random).into_iter();
+            // With the mechanism's own directions the points must be as free as with random ones, so that it is a limit of members.
+            if gained == random_rows.filter(|row| spans.1.insert(row)).count() {
+                out.freedoms -= gained;
+                out.equations.push(equation);
+            } else {
+                spans = before;
+            }
+        }
+        out
+    }
+
+    /// The family without relations between points.
+    pub(super) fn without_equations(&self) -> Family {
+        let classes = self.views.first().map_or(0, |v| v.directions.len());
+        let pairs = (0..classes).flat_map(|b| (0..b).map(move |a| (a, b)));
+        let perpendicular: Vec<(usize, usize)> = pairs.filter(|&(a, b)| self.at_right_angles(a, b)).collect();
+        Family {
+            items: self.items.clone(),
+            gravity: self.gravity,
+            classes,
+            order: drawing_order(classes, &perpendicular),
+            perpendicular,
+            equations: Vec::new(),
+            ratios: self.ratios.iter().map(|r| self.zero(r[1])).collect(),
+            turns: self.turns.iter().map(|t| t.0).collect(),
+            freedoms: 0,
+        }
+    }
+
+    /// The mechanism's own directions and factors, in double precision.
+    fn own_values(&self, family: &Family) -> Values<f64> {
+        let frames =
+            self.views.first().map(|view| family.nearest_frames(&view.directions)).unwrap_or_default();
+        let rounded = |m: &Matrix3<Wide<N>>| m.map(f64::from);
+        Values {
+            frames: frames.iter().map(rounded).collect(),
+            ratios: self.ratios.iter().map(|r| r.map(f64::from)).collect(),
+            turns: self.turns.iter().map(|t| rounded(&t.1)).collect(),
+        }
+    }
+
+    /// Number of relations: the fewer classes and the more equations, the more.
+    pub fn count(&self) -> usize {
+        let family = self.without_equations();
+        let values = self.own_values(&family);
+        let mut span = Echelon::new(3 * self.items.len(), Pivot::Largest);
+        for equation in self.equations.iter().filter(|e| !e.has_turn()) {
+            for row in family.rows(equation, &values) {
+                clearly_new(&mut span, &row);
+            }
+        }
+        let directions: usize = self.items.iter().map(|i| usize::from(i.axis.is_some())).sum();
+        let parallel = 2 * (directions - family.classes.min(directions));
+        parallel + family.perpendicular.len() + span.rank() + self.equal_lengths().len()
+    }
+}
