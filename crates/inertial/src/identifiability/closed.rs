@@ -5,8 +5,8 @@
 //! certain but for the probability that two random members are not generic.
 
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
-use super::drng::{Explanation, explain};
 use super::configurations::Site;
+use super::drng::{Explanation, explain};
 use super::extended::Extended;
 use super::family::{Family, Survey};
 use super::lifting::{Start, Stuck};

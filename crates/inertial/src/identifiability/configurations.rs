@@ -306,3 +306,9 @@ fn least_squares<const N: usize>(rows: &[Wide<N>], n: usize) -> Option<Vec<Wide<
     }
     Some(x)
 }
+
+pub(super) fn dead_point() -> Error {
+    Error::Numeric(
+        "a random configuration is a dead point of the independent joints: try another seed".into(),
+    )
+}

@@ -9,12 +9,13 @@
 use num_traits::{One, Zero};
 
 use super::certificate::Question;
-use super::configurations::Site;
+use super::configurations::{Site, dead_point};
 use super::lifting::Start;
 use super::probe::Probe;
 use super::walk::Walk;
+use crate::Result;
 use crate::linalg::{Echelon, FullPivots, Number, Pivot, Rank, SplitMix, Wide};
-use crate::{Error, Result};
+use crate::spatial::Field;
 
 /// A rank is clear where its last pivot stands this far above the tolerance.
 const CLEAR: f64 = 1e12;
@@ -188,12 +189,6 @@ impl<const N: usize> Extended<N> {
         let mut rows = self.samples.chunks_exact(x.len().max(1));
         rows.all(|row| row.iter().zip(&x).map(|(y, x)| y * x).sum::<f64>().abs() <= tolerance)
     }
-}
-
-fn dead_point() -> Error {
-    Error::Numeric(
-        "a random configuration is a dead point of the independent joints: try another seed".into(),
-    )
 }
 
 /// For each parameter the power of `unit` that brings masses, first moments and inertias to one scale.

@@ -3,8 +3,7 @@
 use nalgebra::DVector;
 
 use crate::dynamics::{ClosedMechanism, ClosedWorkspace};
-use crate::linalg::SplitMix;
-use crate::spatial::Field;
+use crate::linalg::{Number, SplitMix};
 use crate::{Error, Result};
 
 /// How far a joint moves from one configuration to the next (rad, or sizes of the mechanism).

@@ -3,10 +3,8 @@
 use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
 
-use super::{
-    Along, Equation, Factor, Family, Item, Locus, Oriented, Turning, Values, drawing_order, level_turn,
-};
-use crate::linalg::{Echelon, First, Number, Pivot, SplitMix, Wide};
+use super::{Along, Equation, Factor, Item, Locus, Oriented, Turning, level_turn};
+use crate::linalg::{Echelon, Number, Wide};
 use crate::mechanism::{Assembled, BodyKind, Closing, Geometry, Pivoting};
 use crate::spatial::{Field, Pose};
 
