@@ -187,6 +187,7 @@ fn principal_directions(regressor: &DMatrix<f64>) -> DMatrix<f64> {
 
 /// Mean squares of the changes without each block (columns), for each direction; of forces that are unit noise alone.
 fn changes_of_noise(regressor: &DMatrix<f64>, root: &DMatrix<f64>, rng: &mut Rng) -> DMatrix<f64> {
+    const DRAWS: usize = 2000;
     let n = regressor.nrows() / BLOCKS;
     let whole = regressor * root;
     let blocks: Vec<DMatrix<f64>> = (0..BLOCKS).map(|k| whole.rows(k * n, n).into_owned()).collect();
@@ -195,7 +196,6 @@ fn changes_of_noise(regressor: &DMatrix<f64>, root: &DMatrix<f64>, rng: &mut Rng
     let all: DMatrix<f64> = grams.iter().sum();
     let without: Vec<DMatrix<f64>> = grams.iter().map(|gram| solved(&all - gram)).collect();
     let inverse = solved(all);
-    const DRAWS: usize = 2000;
     let mut out = DMatrix::zeros(root.ncols(), BLOCKS);
     for _ in 0..DRAWS {
         let right: Vec<DVector<f64>> =
