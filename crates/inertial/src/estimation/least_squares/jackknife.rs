@@ -3,12 +3,15 @@
 //! Residuals of real logs are correlated: friction drifts, gears ripple, and what the model lacks repeats with the motion. Errors
 //! that take residuals as independent are several times too small. The jackknife needs no model of the correlation: the estimate
 //! is repeated without each block in turn, and the spread of these estimates gives the error. Sixteen blocks are longer than most
-//! correlations last and still enough for a spread, which is pooled with the variance of independent noise ([`Jackknife::covariance`]). All of it
-//! follows from the sums of each block, without a second pass over the log.
+//! correlations last and still enough for a spread, which is pooled with the variance of independent noise
+//! ([`Jackknife::covariance`]). All of it follows from the sums of each block, without a second pass over the log.
 //!
 //! Where a few blocks hold most of the information on a direction, the plain jackknife overstates its error, also for independent
 //! noise. The spread is therefore divided by what independent noise leads one to expect, which the information of the blocks gives
 //! in closed form. Such a direction has also fewer degrees of freedom than blocks, and relies the more on independent noise.
+//!
+//! Where blocks of twice the length spread more than these, neighbouring blocks are correlated (what the model lacks repeats with
+//! the motion), and all variances grow by that factor.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -18,6 +21,10 @@ use crate::linalg::Cholesky;
 
 /// Fewest blocks that give a spread.
 const FEWEST: usize = 8;
+/// Fewest blocks of twice the length.
+const FEWEST_LONG: usize = 8;
+/// Standard errors by which longer blocks must spread more than short ones.
+const CERTAIN: f64 = 2.0;
 /// Added to the information that is left without a block: a direction that one block alone shows changes by at most fifty times
 /// its score.
 const LEFT: f64 = 0.02;
@@ -37,30 +44,33 @@ pub(crate) fn information(scores: &[BlockScore], unknowns: usize) -> DMatrix<f64
 pub(crate) struct Jackknife {
     /// Changes, one column for each block.
     pub changes: DMatrix<f64>,
-    /// Variance of each coordinate that independent noise gives the estimate, and the spread of the changes that it leads to.
-    independent: DVector<f64>,
-    expected: DVector<f64>,
+    /// Variance of each coordinate.
+    variances: DVector<f64>,
     /// Degrees of freedom of the spread of each coordinate (Satterthwaite): one less than the blocks where they show it equally well.
+    freedom: DVector<f64>,
+    /// Factor by which variances from longer blocks exceed those from these; at least one, and one where chance explains it.
+    pub longer: f64,
+}
+
+/// Estimates without each of some blocks.
+struct Spread {
+    changes: DMatrix<f64>,
+    variances: DVector<f64>,
     freedom: DVector<f64>,
 }
 
-impl Jackknife {
-    /// Creates the jackknife of the estimate whose information is `(root rootᵀ)⁻¹`; none where there are too few blocks.
-    pub fn new(scores: &[BlockScore], root: &DMatrix<f64>) -> Option<Self> {
-        if scores.len() < FEWEST {
-            return None;
-        }
-        let n = root.ncols();
-        let blocks: Vec<_> = scores.iter().map(|s| root.tr_mul(&(&s.information * root))).collect();
-        let all = blocks.iter().fold(DMatrix::zeros(n, n), |sum, block| sum + block);
+impl Spread {
+    /// Leaves out each block, given by its information and its gradient.
+    fn new(blocks: &[(DMatrix<f64>, DVector<f64>)], all: &DMatrix<f64>) -> Option<Self> {
+        let n = all.ncols();
         let identity = DMatrix::identity(n, n);
-        let rest = 2.0 * &identity - &all;
-        let mut changes = DMatrix::zeros(n, scores.len());
+        let rest = 2.0 * &identity - all;
+        let mut changes = DMatrix::zeros(n, blocks.len());
         let (mut expected, mut squares) = (DVector::<f64>::zeros(n), DVector::<f64>::zeros(n));
-        for (k, (block, score)) in blocks.iter().zip(scores).enumerate() {
+        for (k, (block, gradient)) in blocks.iter().enumerate() {
             let mut left = identity.clone();
             Cholesky::new(&((1.0 + LEFT) * &identity - block)).ok()?.solve_in_place(&mut left).ok()?;
-            changes.set_column(k, &(&left * -root.tr_mul(&score.gradient)));
+            changes.set_column(k, &(&left * -gradient));
             // The gradient of block `B` at the estimate has the covariance B − B (2 − Σ B) B; `left` times it on both sides, with
             // `left B = (1 + LEFT) left − 1`.
             let share = (1.0 + LEFT) * &left - &identity;
@@ -71,12 +81,58 @@ impl Jackknife {
                 squares[i] += own * own;
             }
         }
+        if changes.iter().any(|x| !x.is_finite()) {
+            return None;
+        }
+        let spread = variances(&changes);
+        let part = 1.0 - 1.0 / blocks.len() as f64;
+        let variances = DVector::from_fn(n, |i, _| {
+            if expected[i] > 0.0 { all[(i, i)] * spread[i] / (part * expected[i]) } else { 0.0 }
+        });
         let freedom = expected.zip_map(&squares, |sum, squares| {
             if squares > 0.0 { (sum * sum / squares - 1.0).max(0.0) } else { 0.0 }
         });
-        let expected = expected * (1.0 - 1.0 / scores.len() as f64);
-        let jackknife = Self { changes, independent: all.diagonal(), expected, freedom };
-        jackknife.changes.iter().all(|x| x.is_finite()).then_some(jackknife)
+        Some(Self { changes, variances, freedom })
+    }
+
+    /// Factor by which variances exceed those of independent noise, and the standard error of its logarithm.
+    fn growth(&self, all: &DMatrix<f64>) -> (f64, f64) {
+        let freedom = self.changes.ncols() as f64 - 1.0;
+        // The logarithm of a variance has the variance 2/freedom; a median needs π/2 times as many as a mean.
+        let error = (std::f64::consts::PI / (freedom * self.variances.len() as f64)).sqrt();
+        (growth(&self.variances, &all.diagonal()) / median_of_variances(freedom), error)
+    }
+}
+
+/// Median of estimated variances of so many degrees of freedom, as a part of their mean (Wilson and Hilferty).
+fn median_of_variances(freedom: f64) -> f64 {
+    (1.0 - 2.0 / (9.0 * freedom)).powi(3)
+}
+
+impl Jackknife {
+    /// Creates the jackknife of the estimate whose information is `(root rootᵀ)⁻¹`; none where there are too few blocks.
+    pub fn new(scores: &[BlockScore], root: &DMatrix<f64>) -> Option<Self> {
+        if scores.len() < FEWEST {
+            return None;
+        }
+        let n = root.ncols();
+        let normal = |s: &BlockScore| (root.tr_mul(&(&s.information * root)), root.tr_mul(&s.gradient));
+        let mut blocks: Vec<_> = scores.iter().map(normal).collect();
+        let all = blocks.iter().fold(DMatrix::zeros(n, n), |sum, block| sum + &block.0);
+        let spread = Spread::new(&blocks, &all)?;
+        let (own, _) = spread.growth(&all);
+        let Spread { changes, variances, freedom } = spread;
+        let mut out = Self { changes, variances, freedom, longer: 1.0 };
+        while blocks.len() >= 2 * FEWEST_LONG && own > 0.0 {
+            blocks = blocks.chunks(2).map(joined).collect();
+            let Some(spread) = Spread::new(&blocks, &all) else { break };
+            let (growth, error) = spread.growth(&all);
+            if growth > own * (CERTAIN * error).exp() {
+                out.longer = out.longer.max(growth / own);
+            }
+        }
+        out.variances *= out.longer;
+        Some(out)
     }
 
     /// Covariance of `map y` for coordinates `y`: the spread of the blocks pooled with the covariance of `y` under independent noise,
@@ -89,7 +145,7 @@ impl Jackknife {
         let weights = self.freedom.map(|own| own / (own + usual));
         let kept = weights.map(|w| (growth * (1.0 - w)).sqrt());
         let mut middle = DMatrix::from_fn(kept.len(), kept.len(), |i, j| kept[i] * noise[(i, j)] * kept[j]);
-        for (i, variance) in self.variances().iter().enumerate() {
+        for (i, variance) in self.variances.iter().enumerate() {
             middle[(i, i)] += weights[i] * variance;
         }
         let out = map * middle * map.transpose();
@@ -99,22 +155,21 @@ impl Jackknife {
 
     /// Factor by which the variances of `map y` from the blocks exceed those of independent noise: the median.
     pub fn growth(&self, map: &DMatrix<f64>, noise: &DMatrix<f64>) -> f64 {
-        let own = self.variances();
-        let spread =
-            DVector::from_fn(map.nrows(), |i, _| map.row(i).iter().zip(&own).map(|(x, v)| x * x * v).sum());
+        let own = |i: usize, _| map.row(i).iter().zip(&self.variances).map(|(x, v)| x * x * v).sum();
+        let spread = DVector::from_fn(map.nrows(), own);
         let independent = (map * noise).component_mul(map).column_sum();
-        // The median of variances with so many degrees of freedom is below their mean (Wilson and Hilferty).
-        let freedom = self.changes.ncols() as f64 - 1.0;
-        growth(&spread, &independent) / (1.0 - 2.0 / (9.0 * freedom)).powi(3)
+        growth(&spread, &independent) / median_of_variances(self.changes.ncols() as f64 - 1.0)
     }
+}
 
-    /// Variance of each coordinate.
-    fn variances(&self) -> DVector<f64> {
-        let spread = variances(&self.changes);
-        DVector::from_fn(spread.len(), |i, _| {
-            if self.expected[i] > 0.0 { self.independent[i] * spread[i] / self.expected[i] } else { 0.0 }
-        })
+/// Joins neighbouring blocks.
+fn joined(blocks: &[(DMatrix<f64>, DVector<f64>)]) -> (DMatrix<f64>, DVector<f64>) {
+    let (mut information, mut gradient) = blocks[0].clone();
+    for block in &blocks[1..] {
+        information += &block.0;
+        gradient += &block.1;
     }
+    (information, gradient)
 }
 
 /// Variances from the changes of some unknowns, one row each.

@@ -6,7 +6,8 @@
 //!
 //! **Evidence** of a term is the square of its value over its standard error. The error is that of the jackknife, which holds for
 //! correlated residuals, but at least the one of independent noise times the factor by which errors grow on the whole: the spread
-//! of sixteen blocks may be small by chance.
+//! of sixteen blocks may be small by chance. The ratio follows Student's distribution; evidence is the square of the standard normal
+//! value that is as improbable.
 //!
 //! **Needed** is `ln n + 2 ln c` (extended BIC), with `n` the independent samples of a joint over that same factor and `c` the
 //! number of terms to choose from. Where one joint needs a kind of term (its offset, say), the sensors or drives have that effect,
@@ -66,6 +67,8 @@ struct Elimination {
     changes: DMatrix<f64>,
     /// Factor by which variances exceed those of independent noise on the whole.
     growth: f64,
+    /// Factor by which variances from longer blocks exceed those from these.
+    longer: f64,
 }
 
 impl Elimination {
@@ -73,11 +76,14 @@ impl Elimination {
         let weights = LeastSquares::new(equations, summary, Weighting::Weighted)?.weights;
         let solution = Solution::of_factor(&stacked(equations, summary, &weights, true)?.matrix(), None)?;
         let scores = summary.scores(equations, &weights, &solution.values);
-        let changes = Jackknife::new(&scores, &solution.root)
-            .map_or_else(|| DMatrix::zeros(equations.len(), 0), |j| &solution.root * j.changes);
-        let mut out = Self { values: solution.values, inverse: solution.inverse, changes, growth: 1.0 };
+        let (changes, longer) = Jackknife::new(&scores, &solution.root).map_or_else(
+            || (DMatrix::zeros(equations.len(), 0), 1.0),
+            |j| (&solution.root * j.changes, j.longer),
+        );
+        let mut out =
+            Self { values: solution.values, inverse: solution.inverse, changes, growth: 1.0, longer };
         if out.changes.ncols() > 0 {
-            out.growth = growth(&variances(&out.changes), &out.inverse.diagonal()).max(1.0);
+            out.growth = (longer * growth(&variances(&out.changes), &out.inverse.diagonal())).max(1.0);
         }
         Ok(out)
     }
@@ -89,8 +95,11 @@ impl Elimination {
             return 0.0;
         }
         let row = self.changes.rows(unknown, 1).into_owned();
-        let spread = if row.ncols() > 0 { variances(&row)[0] } else { 0.0 };
-        self.values[unknown].powi(2) / spread.max(self.growth * own)
+        if row.ncols() == 0 {
+            return self.values[unknown].powi(2) / own;
+        }
+        let spread = (self.longer * variances(&row)[0]).max(self.growth * own);
+        as_normal(self.values[unknown].powi(2) / spread, row.ncols() as f64 - 1.0)
     }
 
     /// Growth of the squared residual without an unknown.
@@ -116,6 +125,11 @@ impl Elimination {
         self.inverse.column_mut(unknown).fill(0.0);
         self.changes.row_mut(unknown).fill(0.0);
     }
+}
+
+/// Square of the standard normal value that is as improbable as this square of a value of Student's distribution (Wallace 1959).
+fn as_normal(square: f64, freedom: f64) -> f64 {
+    ((8.0 * freedom + 1.0) / (8.0 * freedom + 3.0)).powi(2) * freedom * (square / freedom).ln_1p()
 }
 
 /// Terms during the elimination.
@@ -235,4 +249,17 @@ pub(crate) fn select(
     choices.extend(kept.map(|&i| candidates.choice(i, needed, &names, summary)));
     choices.sort_by_key(|c| names.iter().position(|name| *name == c.joint));
     Ok(Selection { keep: candidates.keep, choices })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::as_normal;
+
+    /// Quantiles of Student's distribution that leave 0.00135 above (three standard deviations of the normal one), from a table.
+    #[test]
+    fn squares_of_student_as_those_of_normal_values() {
+        for (freedom, quantile) in [(7.0, 4.530), (15.0, 3.586), (30.0, 3.270)] {
+            assert!((as_normal(f64::powi(quantile, 2), freedom) - 9.0).abs() < 0.1, "{freedom}");
+        }
+    }
 }
