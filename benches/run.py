@@ -28,7 +28,7 @@ PROGRAM = ROOT / "target" / "release" / "inertial"
 PARTS = ["kernels", "identify", "analyze", "design", "python"]
 # Models of `analyze`, and how often the command runs.
 MODELS = [("builtin:puma560", 20), ("builtin:quadruped", 20), ("builtin:2rru-1rrs", 20), ("builtin:2prs-1psr", 20)]
-CHAINS = [(100, 10), (1000, 3)]
+CHAINS = [(100, 10), (1000, 3), (10_000, 1)]
 
 
 def run(*command):
