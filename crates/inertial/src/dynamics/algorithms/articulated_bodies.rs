@@ -29,8 +29,8 @@ pub(crate) struct ArticulatedScratch {
     columns: Vec<[Four; 2]>,
     /// Factors `L D Lᵀ` of the inertia along the modes of each body.
     factors: Vec<[f64; 36]>,
-    /// For each velocity coordinate: what its inertia has lost to the motion of the bodies after it.
-    lost: Vec<f64>,
+    /// For each velocity coordinate: its inertia with what the motion of the bodies after it removes of it.
+    scale: Vec<f64>,
     /// Diagonal and entries of the mass matrix; the entries are there only for coupled mechanisms.
     pub diagonal: Vec<f64>,
     pub mass_matrix: Vec<f64>,
@@ -63,7 +63,7 @@ impl ArticulatedScratch {
             states: vec![State::default(); constants.bodies.len() + 1],
             columns: vec![[Four::default(); 2]; constants.modes.len()],
             factors: vec![[0.0; 36]; constants.bodies.len()],
-            lost: vec![0.0; mechanism.nv()],
+            scale: vec![0.0; mechanism.nv()],
             diagonal: vec![0.0; mechanism.nv()],
             mass_matrix: Vec::new(),
         }
@@ -189,8 +189,8 @@ fn inward<L: Single>(
     inputs: &Inputs<'_>,
     a: &mut [f64],
 ) -> Option<(usize, f64)> {
-    let ArticulatedScratch { states, columns, factors, lost, .. } = scratch;
-    lost.fill(0.0);
+    let ArticulatedScratch { states, columns, factors, scale, .. } = scratch;
+    scale.fill(0.0);
     for (i, body) in constants.bodies.iter().enumerate().rev() {
         let (n, first) = (body.mode_count, body.v);
         let state = &states[i + 1];
@@ -208,10 +208,10 @@ fn inward<L: Single>(
             }
             factor[k * n + k] += inputs.armature[first + k];
             // The size of the terms whose difference the pivot is.
-            lost[first + k] += factor[k * n + k];
+            scale[first + k] += factor[k * n + k];
             a[first + k] = inputs.tau[first + k] - power(body.kind, &modes_here[k], moment, force);
         }
-        if let Err(k) = ldl(factor, n, |k| SINGULAR * lost[first + k].abs()) {
+        if let Err(k) = ldl(factor, n, |k| SINGULAR * scale[first + k].abs()) {
             return Some((first + k, factor[k * n + k]));
         }
         ldl_solve(factor, n, &mut a[first..first + n]);
@@ -225,12 +225,11 @@ fn inward<L: Single>(
                 let moment = cross_add(singles(lever), force, moment);
                 for l in 0..above.mode_count {
                     let share = power(above.kind, &modes[above.mode + l], moment, force);
-                    lost[above.v + l] += share * share / factor[k * n + k];
+                    scale[above.v + l] += share * share / factor[k * n + k];
                 }
             }
-            let (children, parents) = (&a[first..first + n], &removed[..n]);
             let mut apparent = states[i + 1];
-            release::<L>(&mut apparent, columns, parents, factor, children);
+            release::<L>(&mut apparent, columns, &removed[..n], factor, &a[first..first + n]);
             carry::<L>(&apparent, lever, &mut states[body.parent]);
         }
     }
