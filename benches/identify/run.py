@@ -137,7 +137,10 @@ def peer(folder, cutoff, every):
 
 
 def timed(command):
-    """Wall time and peak memory (MB) of a process, and what it printed."""
+    """Wall time and peak memory (MB) of a process, and what it printed.
+
+    Linux counts the memory that a process had before `exec`, this script's, so this script loads no packages itself.
+    """
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     out = process.stdout.read()
@@ -158,7 +161,7 @@ def main():
         folder = args.keep or pathlib.Path(made)
         folder.mkdir(exist_ok=True)
         if not (folder / "log.csv.gz").exists():
-            generate(folder, args.rows)
+            subprocess.run([sys.executable, __file__, "--generate", folder, str(args.rows)], check=True)
         ours = {}
         for name, log, more in (("csv", "log.csv", []), ("csv.gz", "log.csv.gz", []), ("every sample", "log.csv", ["--decimate", "1"])):
             call = [args.program, "identify", folder / "model.urdf", folder / log, "--friction", "coulomb+viscous", "--json", *more]
@@ -182,7 +185,9 @@ def main():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--peer"]:
+    if sys.argv[1:2] == ["--generate"]:
+        generate(pathlib.Path(sys.argv[2]), int(sys.argv[3]))
+    elif sys.argv[1:2] == ["--peer"]:
         peer(pathlib.Path(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))
     else:
         main()

@@ -6,6 +6,9 @@
 #include <memory>
 #include <string>
 
+#include <pinocchio/algorithm/aba.hpp>
+#include <pinocchio/algorithm/crba.hpp>
+#include <pinocchio/algorithm/kinematics.hpp>
 #include <pinocchio/algorithm/regressor.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
 #include <pinocchio/multibody.hpp>
@@ -61,6 +64,23 @@ void pin_finish(Robot* robot) { robot->data = std::make_unique<pin::Data>(robot-
 const double* pin_rnea(Robot* robot, const double* q, const double* v, const double* a) {
   const auto& m = robot->model;
   return pin::rnea(m, *robot->data, Vector(q, m.nq), Vector(v, m.nv), Vector(a, m.nv)).data();
+}
+
+// The mass matrix stays in the robot's data, column-major; only its upper triangle is written.
+const double* pin_crba(Robot* robot, const double* q) {
+  return pin::crba(robot->model, *robot->data, Vector(q, robot->model.nq)).data();
+}
+
+// The accelerations stay in the robot's data.
+const double* pin_aba(Robot* robot, const double* q, const double* v, const double* tau) {
+  const auto& m = robot->model;
+  return pin::aba(m, *robot->data, Vector(q, m.nq), Vector(v, m.nv), Vector(tau, m.nv)).data();
+}
+
+// The placements of all joints stay in the robot's data; the position of the last is returned.
+const double* pin_kinematics(Robot* robot, const double* q) {
+  pin::forwardKinematics(robot->model, *robot->data, Vector(q, robot->model.nq));
+  return robot->data->oMi.back().translation().data();
 }
 
 // The regressor stays in the robot's data, column-major, nv rows.

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use inertial::dynamics::{Arithmetic, InverseDynamics, Samples};
+use inertial::dynamics::{
+    Arithmetic, InverseDynamics, Samples, Workspace, forward_dynamics, forward_kinematics, mass_matrix,
+};
 use inertial::mechanism::{Base, BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder, read};
 use inertial::spatial::{Inertia, Pose};
 use nalgebra::{Matrix3, Vector3};
@@ -95,6 +97,8 @@ fn robot(name: &str, mechanism: &Mechanism, pinocchio: &Pinocchio) -> Result<(),
     println!("  {:<28} {:>12}   {:>11}   {:>11}", "", "Pinocchio", "default", "AVX2+FMA");
     println!("  {:<28} {:>12}   {:>5} {:>5}   {:>5} {:>5}", "", "min", "min", "med", "min", "med");
     check(mechanism, &fused, &mut theirs)?;
+    check_tree(mechanism, &mut theirs)?;
+    tree(mechanism, &mut theirs);
     single(mechanism, &plain, &fused, &mut theirs);
     batches(mechanism, &plain, &fused, &mut theirs)?;
     stacks(mechanism, &plain, &fused, &mut theirs)
@@ -130,6 +134,100 @@ fn check(mechanism: &Mechanism, ours: &InverseDynamics, theirs: &mut Robot) -> R
     }
     println!("  largest difference {error:.1e} of {size:.1e}");
     Ok(())
+}
+
+/// Kinematics, mass matrix and forward dynamics must be the same, too.
+fn check_tree(mechanism: &Mechanism, theirs: &mut Robot) -> Result<(), String> {
+    let states = States::new(mechanism, 3);
+    let nv = mechanism.nv();
+    let mut workspace = Workspace::new(mechanism);
+    let (mut h, mut a) = (vec![0.0; nv * nv], vec![0.0; nv]);
+    let mut largest = [0.0f64; 3];
+    let mut note = |what: usize, x: f64, y: f64, size: f64| {
+        largest[what] = largest[what].max((x - y).abs() / size.max(1.0));
+    };
+    for k in 0..states.count {
+        let (q, v, tau) = states.get(k, mechanism.nq(), nv);
+        forward_kinematics(mechanism, &mut workspace, q).map_err(|e| e.to_string())?;
+        let last = workspace.poses()[mechanism.bodies().len() - 1].translation;
+        theirs.kinematics(q).iter().zip(&last).for_each(|(y, x)| note(0, *x, *y, 1.0));
+        mass_matrix(mechanism, &mut workspace, q, &mut h).map_err(|e| e.to_string())?;
+        // By their inverse dynamics: their mass matrix expects joints numbered depth first, which files need not have.
+        let still = vec![0.0; nv];
+        let bias = theirs.rnea(q, &still, &still).to_vec();
+        let size = h.iter().chain(&bias).fold(0.0f64, |m, x| m.max(x.abs()));
+        for j in 0..nv {
+            let mut unit = still.clone();
+            unit[j] = 1.0;
+            let column = theirs.rnea(q, &still, &unit);
+            (0..nv).for_each(|i| note(1, h[i * nv + j], column[i] - bias[i], size));
+        }
+        forward_dynamics(mechanism, &mut workspace, q, v, tau, &mut a).map_err(|e| e.to_string())?;
+        let other = theirs.aba(q, v, tau);
+        let size = other.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        other.iter().zip(&a).for_each(|(y, x)| note(2, *x, *y, size));
+    }
+    // Accelerations carry the condition of the mass matrix.
+    if largest[0] > 1e-12 || largest[1] > 1e-12 || largest[2] > 1e-8 {
+        return Err(format!(
+            "kinematics, mass matrix or forward dynamics differ by {largest:?} of the largest"
+        ));
+    }
+    Ok(())
+}
+
+/// Kinematics, mass matrix and forward dynamics of one configuration.
+fn tree(mechanism: &Mechanism, theirs: &mut Robot) {
+    let (nq, nv) = (mechanism.nq(), mechanism.nv());
+    let states = States::new(mechanism, 64);
+    let workspace = |arithmetic| Workspace::new(mechanism).with_arithmetic(arithmetic);
+    let kinematics = |arithmetic| {
+        let (states, mut workspace) = (&states, workspace(arithmetic));
+        move || {
+            for k in 0..states.count {
+                let _ = black_box(forward_kinematics(mechanism, &mut workspace, states.get(k, nq, nv).0));
+            }
+        }
+    };
+    let mut reference = || {
+        for k in 0..states.count {
+            black_box(theirs.kinematics(states.get(k, nq, nv).0));
+        }
+    };
+    let (mut plain, mut fused) = (kinematics(Arithmetic::Reproducible), kinematics(Arithmetic::Fastest));
+    compare("forward kinematics", states.count, &mut [&mut reference, &mut plain, &mut fused]);
+    let matrix = |arithmetic| {
+        let (states, mut workspace, mut h) = (&states, workspace(arithmetic), vec![0.0; nv * nv]);
+        move || {
+            for k in 0..states.count {
+                let _ = black_box(mass_matrix(mechanism, &mut workspace, states.get(k, nq, nv).0, &mut h));
+            }
+        }
+    };
+    let mut reference = || {
+        for k in 0..states.count {
+            black_box(theirs.crba(states.get(k, nq, nv).0));
+        }
+    };
+    let (mut plain, mut fused) = (matrix(Arithmetic::Reproducible), matrix(Arithmetic::Fastest));
+    compare("mass matrix", states.count, &mut [&mut reference, &mut plain, &mut fused]);
+    let forward = |arithmetic| {
+        let (states, mut workspace, mut a) = (&states, workspace(arithmetic), vec![0.0; nv]);
+        move || {
+            for k in 0..states.count {
+                let (q, v, tau) = states.get(k, nq, nv);
+                let _ = black_box(forward_dynamics(mechanism, &mut workspace, q, v, tau, &mut a));
+            }
+        }
+    };
+    let mut reference = || {
+        for k in 0..states.count {
+            let (q, v, tau) = states.get(k, nq, nv);
+            black_box(theirs.aba(q, v, tau));
+        }
+    };
+    let (mut plain, mut fused) = (forward(Arithmetic::Reproducible), forward(Arithmetic::Fastest));
+    compare("forward dynamics", states.count, &mut [&mut reference, &mut plain, &mut fused]);
 }
 
 fn single(mechanism: &Mechanism, plain: &InverseDynamics, fused: &InverseDynamics, theirs: &mut Robot) {

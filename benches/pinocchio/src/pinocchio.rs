@@ -8,6 +8,7 @@ use libloading::Library;
 use nalgebra::Vector3;
 
 type Evaluate = unsafe extern "C" fn(*mut c_void, *const f64, *const f64, *const f64) -> *const f64;
+type AtPosition = unsafe extern "C" fn(*mut c_void, *const f64) -> *const f64;
 type Stack = unsafe extern "C" fn(*mut c_void, usize, *const f64, *const f64, *const f64, *mut f64);
 type Add = unsafe extern "C" fn(
     *mut c_void,
@@ -31,6 +32,9 @@ pub struct Robot {
     pointer: *mut c_void,
     size: (usize, usize),
     rnea: Evaluate,
+    aba: Evaluate,
+    crba: AtPosition,
+    kinematics: AtPosition,
     regressor: Evaluate,
     stack: Stack,
     free: unsafe extern "C" fn(*mut c_void),
@@ -47,12 +51,15 @@ impl Pinocchio {
     /// Copies a robot into Pinocchio, body by body.
     pub fn robot(&self, mechanism: &Mechanism) -> Result<Robot, String> {
         // SAFETY: the types are those of the functions in shim.cpp.
-        let (new, add, finish, rnea, regressor, stack, free) = unsafe {
+        let (new, add, finish, rnea, aba, crba, kinematics, regressor, stack, free) = unsafe {
             (
                 self.symbol::<unsafe extern "C" fn(*const f64) -> *mut c_void>("pin_new")?,
                 self.symbol::<Add>("pin_add")?,
                 self.symbol::<unsafe extern "C" fn(*mut c_void)>("pin_finish")?,
                 self.symbol::<Evaluate>("pin_rnea")?,
+                self.symbol::<Evaluate>("pin_aba")?,
+                self.symbol::<AtPosition>("pin_crba")?,
+                self.symbol::<AtPosition>("pin_kinematics")?,
                 self.symbol::<Evaluate>("pin_regressor")?,
                 self.symbol::<Stack>("pin_stack")?,
                 self.symbol::<unsafe extern "C" fn(*mut c_void)>("pin_free")?,
@@ -61,7 +68,7 @@ impl Pinocchio {
         let size = (mechanism.nv(), mechanism.parameter_count());
         // SAFETY: gravity has three numbers.
         let pointer = unsafe { new(mechanism.gravity().as_slice().as_ptr()) };
-        let robot = Robot { pointer, size, rnea, regressor, stack, free };
+        let robot = Robot { pointer, size, rnea, aba, crba, kinematics, regressor, stack, free };
         for body in mechanism.bodies() {
             let (kind, axis) = match body.joint_type {
                 JointType::Floating => (0, Vector3::zeros()),
@@ -107,6 +114,33 @@ impl Robot {
         unsafe {
             let tau = (self.rnea)(self.pointer, q.as_ptr(), v.as_ptr(), a.as_ptr());
             std::slice::from_raw_parts(tau, self.size.0)
+        }
+    }
+
+    /// Forward dynamics.
+    pub fn aba(&mut self, q: &[f64], v: &[f64], tau: &[f64]) -> &[f64] {
+        // SAFETY: the arrays have the robot's sizes, and so has the result, which lives until the next call.
+        unsafe {
+            let a = (self.aba)(self.pointer, q.as_ptr(), v.as_ptr(), tau.as_ptr());
+            std::slice::from_raw_parts(a, self.size.0)
+        }
+    }
+
+    /// The upper triangle of the mass matrix, column-major.
+    pub fn crba(&mut self, q: &[f64]) -> &[f64] {
+        // SAFETY: the array has the robot's size, and so has the result, which lives until the next call.
+        unsafe {
+            let h = (self.crba)(self.pointer, q.as_ptr());
+            std::slice::from_raw_parts(h, self.size.0 * self.size.0)
+        }
+    }
+
+    /// Forward kinematics of all bodies; returns the position of the last.
+    pub fn kinematics(&mut self, q: &[f64]) -> &[f64] {
+        // SAFETY: the array has the robot's size; the result has three numbers and lives until the next call.
+        unsafe {
+            let p = (self.kinematics)(self.pointer, q.as_ptr());
+            std::slice::from_raw_parts(p, 3)
         }
     }
 

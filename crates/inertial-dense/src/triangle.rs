@@ -132,29 +132,97 @@ impl WithSimd for Reflections<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         let Self { r, width, block, rows } = self;
-        for j in 0..width {
-            let (done, rest) = block.split_at_mut((j + 1) * rows);
-            let column = &done[j * rows..];
-            let squares = dot(column, column);
-            // Where a block has fewer rows than columns its last columns are rounding of rounding: what is left of them does
-            // not count, and its inverse would not be finite.
-            if squares < f64::MIN_POSITIVE {
-                continue;
+        for panel in (0..width).step_by(PANEL) {
+            let end = (panel + PANEL).min(width);
+            let mut reflections = [None; PANEL];
+            for j in panel..end {
+                let (done, rest) = block.split_at_mut((j + 1) * rows);
+                let (column, row) = (&done[j * rows..], &mut r[j * width + j..(j + 1) * width]);
+                let Some(reflection) = Reflection::new(column, &mut row[0]) else { continue };
+                for (r, other) in row[1..end - j].iter_mut().zip(rest.chunks_exact_mut(rows)) {
+                    reflection.apply(column, r, other);
+                }
+                reflections[j - panel] = Some(reflection);
             }
-            let row = &mut r[j * width + j..(j + 1) * width];
-            let top = row[0];
-            let norm = (top * top + squares).sqrt();
-            // The reflection to +norm; its first entry `top − norm` without cancellation, as top ≥ 0.
-            let first = -squares / (top + norm);
-            let factor = 2.0 / (first * first + squares);
-            row[0] = norm;
-            for (r, other) in row[1..].iter_mut().zip(rest.chunks_exact_mut(rows)) {
-                let step = factor * (first * *r + dot(column, other));
-                *r -= step * first;
-                for (o, c) in other.iter_mut().zip(column) {
-                    *o -= step * c;
+            let (done, rest) = block.split_at_mut(end * rows);
+            for (group, others) in rest.chunks_mut(TOGETHER * rows).enumerate() {
+                let first = end + group * TOGETHER;
+                for (j, reflection) in (panel..end).zip(&reflections) {
+                    if let Some(reflection) = reflection {
+                        let column = &done[j * rows..(j + 1) * rows];
+                        let entries = &mut r[j * width + first..(j + 1) * width];
+                        reflection.apply_to_all(column, entries, others);
+                    }
                 }
             }
+        }
+    }
+}
+
+/// Columns whose reflections are applied to a later column one after the other, while all of them are in the nearest cache.
+const PANEL: usize = 4;
+
+/// Columns that a reflection is applied to at once: their sums do not wait for each other.
+const TOGETHER: usize = 4;
+
+/// A reflection that takes a column of a block to the diagonal of the factor.
+#[derive(Clone, Copy)]
+struct Reflection {
+    /// First entry of its vector; the others are the column.
+    first: f64,
+    factor: f64,
+}
+
+impl Reflection {
+    /// Takes the column to the diagonal entry `top`; none where there is nothing left of the column.
+    #[inline(always)]
+    fn new(column: &[f64], top: &mut f64) -> Option<Self> {
+        let squares = dot(column, column);
+        // Where a block has fewer rows than columns its last columns are rounding of rounding: what is left of them does
+        // not count, and its inverse would not be finite.
+        if squares < f64::MIN_POSITIVE {
+            return None;
+        }
+        let norm = (*top * *top + squares).sqrt();
+        // The reflection to +norm; its first entry `top − norm` without cancellation, as top ≥ 0.
+        let first = -squares / (*top + norm);
+        *top = norm;
+        Some(Self { first, factor: 2.0 / (first * first + squares) })
+    }
+
+    /// Applies it to some later columns, which follow each other, and to their entries in the row of the factor.
+    #[inline(always)]
+    fn apply_to_all(&self, column: &[f64], entries: &mut [f64], others: &mut [f64]) {
+        let rows = column.len();
+        if others.len() < TOGETHER * rows {
+            for (entry, other) in entries.iter_mut().zip(others.chunks_exact_mut(rows)) {
+                self.apply(column, entry, other);
+            }
+            return;
+        }
+        let (a, rest) = others.split_at_mut(rows);
+        let (b, rest) = rest.split_at_mut(rows);
+        let (c, rest) = rest.split_at_mut(rows);
+        let d = &mut rest[..rows];
+        let products = dots(column, [&*a, &*b, &*c, &*d]);
+        for ((entry, product), other) in entries.iter_mut().zip(products).zip([a, b, c, d]) {
+            self.subtract(product, column, entry, other);
+        }
+    }
+
+    /// Applies it to a later column and its entry in the row of the factor.
+    #[inline(always)]
+    fn apply(&self, column: &[f64], entry: &mut f64, other: &mut [f64]) {
+        self.subtract(dot(column, other), column, entry, other);
+    }
+
+    /// Applies it to a column whose product with its vector is known.
+    #[inline(always)]
+    fn subtract(&self, product: f64, column: &[f64], entry: &mut f64, other: &mut [f64]) {
+        let step = self.factor * (self.first * *entry + product);
+        *entry -= step * self.first;
+        for (o, c) in other.iter_mut().zip(column) {
+            *o -= step * c;
         }
     }
 }
@@ -162,14 +230,40 @@ impl WithSimd for Reflections<'_> {
 /// Eight sums side by side: what the compiler may not reorder itself.
 #[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();
+    let ((a8, a), (b8, b)) = (a.as_chunks(), b.as_chunks());
     let mut sums = [0.0; 8];
-    for (x, y) in a8.zip(b8) {
-        for i in 0..8 {
-            sums[i] += x[i] * y[i];
-        }
+    for (x, y) in a8.iter().zip(b8) {
+        accumulate(&mut sums, x, y);
     }
+    total(&sums, a, b)
+}
+
+/// [`dot`] of `a` with four columns: their sums do not wait for each other.
+#[inline(always)]
+fn dots(a: &[f64], others: [&[f64]; TOGETHER]) -> [f64; TOGETHER] {
+    let (a8, a) = a.as_chunks();
+    let [(b8, b), (c8, c), (d8, d), (e8, e)] = others.map(<[f64]>::as_chunks);
+    let [mut sb, mut sc, mut sd, mut se] = [[0.0; 8]; TOGETHER];
+    for ((((x, b), c), d), e) in a8.iter().zip(b8).zip(c8).zip(d8).zip(e8) {
+        accumulate(&mut sb, x, b);
+        accumulate(&mut sc, x, c);
+        accumulate(&mut sd, x, d);
+        accumulate(&mut se, x, e);
+    }
+    [total(&sb, a, b), total(&sc, a, c), total(&sd, a, d), total(&se, a, e)]
+}
+
+#[inline(always)]
+fn accumulate(sums: &mut [f64; 8], x: &[f64; 8], y: &[f64; 8]) {
+    for i in 0..8 {
+        sums[i] += x[i] * y[i];
+    }
+}
+
+/// The sums, and what does not fill eight lanes. Not inlined: the compiler would lay the sums of several columns side by side.
+#[inline(never)]
+fn total(sums: &[f64; 8], a: &[f64], b: &[f64]) -> f64 {
+    let tail: f64 = a.iter().zip(b).map(|(x, y)| x * y).sum();
     sums.iter().sum::<f64>() + tail
 }
 
@@ -208,6 +302,35 @@ mod tests {
             }
             // Both are the one factor with a positive diagonal; rounding differs.
             assert!((parts.matrix() - whole.matrix()).amax() < 1e-13);
+        }
+    }
+
+    /// One column after the other, without panels.
+    fn absorb_by_columns(width: usize, blocks: &[Vec<f64>], rows: usize) -> Vec<f64> {
+        let mut r = vec![0.0; width * width];
+        for block in blocks {
+            let mut block = block.clone();
+            for j in 0..width {
+                let (done, rest) = block.split_at_mut((j + 1) * rows);
+                let column = &done[j * rows..];
+                let row = &mut r[j * width + j..(j + 1) * width];
+                let Some(reflection) = Reflection::new(column, &mut row[0]) else { continue };
+                for (r, other) in row[1..].iter_mut().zip(rest.chunks_exact_mut(rows)) {
+                    reflection.apply(column, r, other);
+                }
+            }
+        }
+        r
+    }
+
+    #[test]
+    fn panels_change_no_bit() {
+        for (width, rows) in [(1, 5), (3, 17), (4, 8), (11, 40), (30, 9)] {
+            let all = numbers(3 * width * rows);
+            let blocks: Vec<Vec<f64>> = all.chunks_exact(width * rows).map(<[f64]>::to_vec).collect();
+            let mut triangle = Triangle::new(width);
+            blocks.iter().for_each(|b| triangle.absorb(&mut b.clone(), rows).unwrap());
+            assert_eq!(triangle.r, absorb_by_columns(width, &blocks, rows));
         }
     }
 

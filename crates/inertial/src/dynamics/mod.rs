@@ -6,6 +6,7 @@
 
 mod algorithms;
 mod closure;
+mod displacement;
 mod inverse;
 pub(crate) mod simd;
 

@@ -13,7 +13,7 @@ use couplings::Coupling;
 
 use super::{
     Base, Body, BodyKind, BuildOptions, CollisionShape, Drive, Joint, JointSpec, JointType, Link, LoopEnd,
-    LoopFrame, LoopJoint, Mechanism, MechanismBuilder, ParameterBlock, Rounding, ShapeSpec,
+    LoopFrame, LoopJoint, Mechanism, MechanismBuilder, ParameterBlock, Revision, Rounding, ShapeSpec,
 };
 use crate::spatial::{Inertia, Pose};
 use crate::{Error, Place, Result};
@@ -49,6 +49,7 @@ pub(super) fn build(spec: &MechanismBuilder, options: &BuildOptions) -> Result<M
         independent,
         assembly,
         warnings: build.warnings,
+        revision: Revision::next(),
     };
     Ok(mechanism)
 }

@@ -19,6 +19,8 @@ mod shapes;
 mod snap;
 pub mod write;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use nalgebra::Vector3;
 
 pub use assembled::{Assembled, AssembledBody, AssembledLoop, ExactAssembly};
@@ -262,9 +264,27 @@ pub struct Mechanism {
     pub(crate) nq: usize,
     pub(crate) nv: usize,
     pub(crate) warnings: Vec<String>,
+    pub(crate) revision: Revision,
+}
+
+/// Identity of the constants of a mechanism: clones share it, changed mechanisms have another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Revision(u64);
+
+impl Revision {
+    /// Returns a revision that no other mechanism has.
+    pub fn next() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        Self(COUNT.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 impl Mechanism {
+    /// Identity of the constants of this mechanism, for tables made from them.
+    pub(crate) fn revision(&self) -> Revision {
+        self.revision
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -278,6 +298,7 @@ impl Mechanism {
     /// The same mechanism under another gravity.
     pub fn with_gravity(mut self, gravity: Vector3<f64>) -> Self {
         self.gravity = gravity;
+        self.revision = Revision::next();
         self
     }
 
@@ -401,6 +422,7 @@ impl Mechanism {
                 .copy_from_slice(&values[block.offset..block.offset + block.len]);
             self.bodies[block.body].inertia = Inertia::from_parameters(&p);
         }
+        self.revision = Revision::next();
         Ok(self)
     }
 

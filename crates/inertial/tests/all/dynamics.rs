@@ -7,10 +7,10 @@ use crate::common::{
 };
 use inertial::Error;
 use inertial::dynamics::{
-    Frame, InverseDynamics, Workspace, base_wrench, base_wrench_regressor, bias_forces, body_accelerations,
-    forward_dynamics, forward_kinematics, frame_jacobian, gravity_forces, gravity_regressor, kinetic_energy,
-    kinetic_energy_regressor, mass_matrix, momentum, momentum_regressor, potential_energy,
-    potential_energy_regressor,
+    Arithmetic, Frame, InverseDynamics, Workspace, base_wrench, base_wrench_regressor, bias_forces,
+    body_accelerations, forward_dynamics, forward_kinematics, frame_jacobian, gravity_forces,
+    gravity_regressor, kinetic_energy, kinetic_energy_regressor, mass_matrix, momentum, momentum_regressor,
+    potential_energy, potential_energy_regressor,
 };
 use inertial::mechanism::{Base, BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder, Mimic};
 use inertial::spatial::{Force, Inertia, Pose};
@@ -471,6 +471,62 @@ fn a_joint_that_follows_several_is_the_projection_of_a_free_one() {
         let mut ws = Workspace::new(&coupled);
         forward_dynamics(&coupled, &mut ws, x.as_slice(), v.as_slice(), tau.as_slice(), &mut back).unwrap();
         assert!((DVector::from_vec(back) - a).amax() < 1e-10);
+    }
+}
+
+#[test]
+fn vector_instructions_of_tree_kernels_change_only_rounding() {
+    for case in cases(200, Features { armature: true, ..Features::PLAIN }) {
+        let Case { mechanism: m, q, v, a: tau, .. } = &case;
+        let n = m.nv();
+        let mut results = [Arithmetic::Fastest, Arithmetic::Reproducible].map(|arithmetic| {
+            let mut ws = Workspace::new(m).with_arithmetic(arithmetic);
+            let (mut h, mut a) = (vec![0.0; n * n], vec![0.0; n]);
+            mass_matrix(m, &mut ws, q, &mut h).unwrap();
+            forward_dynamics(m, &mut ws, q, v, tau, &mut a).unwrap();
+            let poses: Vec<f64> = ws.poses().iter().flat_map(|p| p.to_matrix().as_slice().to_vec()).collect();
+            (h, a, poses)
+        });
+        let (h, a, poses) = std::mem::take(&mut results[0]);
+        assert_close(&h, &results[1].0, ROUNDING, "mass matrix");
+        // Accelerations carry the condition of the mass matrix.
+        assert_close(&a, &results[1].1, 1e-8, "acceleration");
+        assert_close(&poses, &results[1].2, ROUNDING, "poses");
+    }
+}
+
+/// Inertias are taken about the bodies' own origins, so the place of a floating base does not enter the mass matrix.
+#[test]
+fn the_mass_matrix_does_not_depend_on_where_a_floating_base_is() {
+    for case in cases(100, FLOATING) {
+        let m = &case.mechanism;
+        let mut ws = Workspace::new(m);
+        let (mut near, mut far) = (vec![0.0; m.nv() * m.nv()], vec![0.0; m.nv() * m.nv()]);
+        mass_matrix(m, &mut ws, &case.q, &mut near).unwrap();
+        let mut q = case.q.clone();
+        q[..3].iter_mut().for_each(|x| *x += 1e6);
+        mass_matrix(m, &mut ws, &q, &mut far).unwrap();
+        assert_eq!(near, far);
+    }
+}
+
+/// A workspace takes over the constants of any mechanism with as many bodies and coordinates.
+#[test]
+fn a_workspace_follows_the_mechanism_that_it_is_used_with() {
+    for case in cases(100, Features::ALL) {
+        let m = &case.mechanism;
+        let n = m.nv();
+        let (mut expected, mut found) = (vec![0.0; n * n], vec![0.0; n * n]);
+        let heavier: Vec<f64> = m.parameters().iter().map(|p| 2.0 * p).collect();
+        let other = m.clone().with_parameters(&heavier).unwrap().with_gravity(Vector3::x());
+        let mut ws = Workspace::new(m);
+        mass_matrix(m, &mut ws, &case.q, &mut expected).unwrap();
+        mass_matrix(&other, &mut ws, &case.q, &mut found).unwrap();
+        let mut own = vec![0.0; n * n];
+        mass_matrix(&other, &mut Workspace::new(&other), &case.q, &mut own).unwrap();
+        assert_eq!(found, own);
+        mass_matrix(m, &mut ws, &case.q, &mut found).unwrap();
+        assert_eq!(found, expected);
     }
 }
 

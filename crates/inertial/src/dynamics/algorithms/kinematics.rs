@@ -3,10 +3,14 @@
 use nalgebra::Vector3;
 
 use crate::Result;
-use crate::dynamics::algorithms::articulated_inertia::ArticulatedScratch;
-use crate::dynamics::expect_len;
+use crate::dynamics::algorithms::articulated_bodies::ArticulatedScratch;
+use crate::dynamics::algorithms::crba::Composite;
+use crate::dynamics::algorithms::placement::{Placement, place};
+use crate::dynamics::algorithms::tree_constants::TreeConstants;
+use crate::dynamics::simd::{Plain, dispatch, has_fused};
+use crate::dynamics::{Arithmetic, expect_len};
 use crate::mechanism::Mechanism;
-use crate::spatial::{Force, Inertia, Motion, Pose};
+use crate::spatial::{Force, Motion, Pose};
 
 /// Scratch memory of one thread for one mechanism, and the poses and motions last computed in it.
 ///
@@ -40,24 +44,37 @@ pub struct Workspace {
     pub(crate) acceleration: Vec<Motion<f64>>,
     /// Wrench on each body, in its frame.
     pub(crate) force: Vec<Force<f64>>,
-    /// Inertia of each body and all that moves with it.
-    pub(crate) composite: Vec<Inertia<f64>>,
+    pub(crate) constants: TreeConstants,
+    pub(crate) placement: Placement,
+    pub(crate) composites: Vec<Composite>,
     pub(crate) articulated: ArticulatedScratch,
+    /// Whether the processor has AVX2 and FMA, and may use them.
+    pub(crate) fused: bool,
 }
 
 impl Workspace {
     /// Memory for one mechanism.
     pub fn new(mechanism: &Mechanism) -> Self {
         let n = mechanism.bodies().len();
+        let constants = TreeConstants::new(mechanism);
         Self {
             in_parent: vec![Pose::identity(); n],
             in_world: vec![Pose::identity(); n],
             velocity: vec![Motion::zero(); n],
             acceleration: vec![Motion::zero(); n],
             force: vec![Force::zero(); n],
-            composite: vec![Inertia::zero(); n],
-            articulated: ArticulatedScratch::new(mechanism),
+            composites: vec![Composite::default(); n],
+            articulated: ArticulatedScratch::new(mechanism, &constants),
+            placement: Placement::new(&constants),
+            constants,
+            fused: has_fused(),
         }
+    }
+
+    /// Chooses the instructions of kinematics, mass matrix and forward dynamics.
+    pub fn with_arithmetic(mut self, arithmetic: Arithmetic) -> Self {
+        self.fused = arithmetic == Arithmetic::Fastest && has_fused();
+        self
     }
 
     /// Frames of the bodies in the world, as last computed.
@@ -82,21 +99,32 @@ impl Workspace {
         self.in_world[i].rotation.tr_mul(gravity)
     }
 
-    fn check(&self, mechanism: &Mechanism) -> Result<()> {
+    /// Refuses memory or coordinates of the wrong size; takes over the constants of the mechanism.
+    pub(crate) fn prepare(&mut self, mechanism: &Mechanism, q: &[f64]) -> Result<()> {
         expect_len("workspace", self.in_world.len(), mechanism.bodies().len())?;
-        expect_len("workspace", self.articulated.nv(), mechanism.nv())
+        expect_len("workspace", self.articulated.nv(), mechanism.nv())?;
+        expect_len("position vector", q.len(), mechanism.nq())?;
+        self.constants.update(mechanism);
+        if !self.placement.fits(&self.constants) {
+            self.placement = Placement::new(&self.constants);
+            self.articulated = ArticulatedScratch::new(mechanism, &self.constants);
+        }
+        Ok(())
     }
 }
 
 /// Computes the poses of all bodies.
 pub fn forward_kinematics(mechanism: &Mechanism, workspace: &mut Workspace, q: &[f64]) -> Result<()> {
-    workspace.check(mechanism)?;
-    expect_len("position vector", q.len(), mechanism.nq())?;
-    for (i, body) in mechanism.bodies().iter().enumerate() {
-        let pose = body.pose(q);
-        workspace.in_parent[i] = pose;
-        workspace.in_world[i] = body.parent.map_or(pose, |p| workspace.in_world[p] * pose);
-    }
+    workspace.prepare(mechanism, q)?;
+    let Workspace { constants, placement, in_world, in_parent, .. } = workspace;
+    let constants = &*constants;
+    dispatch!(workspace.fused, place::<Plain, Fused>(
+        constants: &TreeConstants,
+        placement: &mut Placement,
+        q: &[f64],
+        in_world: &mut [Pose<f64>],
+        in_parent: &mut [Pose<f64>]
+    ));
     Ok(())
 }
 

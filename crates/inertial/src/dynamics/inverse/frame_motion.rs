@@ -1,12 +1,13 @@
 //! Motion of a frame on a body, for many samples.
 
 use crate::dynamics::Samples;
+use crate::dynamics::displacement::Turn;
 use crate::dynamics::expect_len;
 use crate::dynamics::inverse::batch::LANES;
 use crate::dynamics::inverse::inverse_dynamics::{InverseDynamics, Scratch};
 use crate::dynamics::inverse::memory::Memory;
 use crate::dynamics::inverse::rnea::{Motion, advance, carry, ground, place, turn};
-use crate::dynamics::inverse::tables::{Tables, Turn};
+use crate::dynamics::inverse::tables::Tables;
 use crate::dynamics::simd::vector::{splat3, store3, tr_mul};
 use crate::dynamics::simd::{Four, Lane, PlainFour, dispatch};
 use crate::spatial::Pose;

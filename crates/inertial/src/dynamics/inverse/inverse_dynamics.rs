@@ -185,7 +185,7 @@ fn rnea_single<L: Single>(
     a: &[f64],
     tau: &mut [f64],
 ) {
-    rnea::turn_single::<L>(tables, memory, q);
+    rnea::turn_single::<L>(&tables.angles, &mut memory.sin, &mut memory.cos, q);
     rnea::run::<L>(tables, memory, q, v, a, tau);
 }
 
@@ -198,6 +198,7 @@ fn regressor_single<L: Single>(
     a: &[f64],
     out: &mut [f64],
 ) {
-    rnea::turn_single::<L>(tables, &mut memory.memory, q);
+    let Memory { sin, cos, .. } = &mut memory.memory;
+    rnea::turn_single::<L>(&tables.angles, sin, cos, q);
     regressor_single::run::<L>(tables, memory, q, v, a, out);
 }

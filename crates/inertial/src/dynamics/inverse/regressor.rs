@@ -4,9 +4,10 @@
 //! is a closed form in the body's motion. The six rows of a floating base are the wrench itself, turned into the base's
 //! frame. Cost: proportional to the number of (coordinate, body moved by it) pairs.
 
+use crate::dynamics::displacement::Kind;
 use crate::dynamics::inverse::memory::{Memory, NodeState};
 use crate::dynamics::inverse::rnea::{Motion, advance, ground, place};
-use crate::dynamics::inverse::tables::{Block, Kind, Node, Pair, Rooted, Tables};
+use crate::dynamics::inverse::tables::{Block, Node, Pair, Rooted, Tables};
 use crate::dynamics::simd::Lane;
 use crate::dynamics::simd::vector::{
     Mat3, Vec3, add, cross, cross_add, dot, load3, mul, splat3, store3, tr_mul,

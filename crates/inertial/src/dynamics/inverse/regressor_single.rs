@@ -4,10 +4,11 @@
 //! a body's ten columns lies in rows of lane blocks (mass and first moment; inertia), so that a row of the result is a
 //! dozen multiply-adds of four.
 
+use crate::dynamics::displacement::Kind;
 use crate::dynamics::inverse::memory::SingleMemory;
 use crate::dynamics::inverse::regressor::Columns;
 use crate::dynamics::inverse::rnea::{Motion, advance, ground, place};
-use crate::dynamics::inverse::tables::{Block, Kind, Node, Pair, Rooted, Tables};
+use crate::dynamics::inverse::tables::{Block, Node, Pair, Rooted, Tables};
 use crate::dynamics::simd::vector::{Mat3, Vec3};
 use crate::dynamics::simd::{Four, Lane, Single, Wide};
 

@@ -3,8 +3,9 @@
 //! The recursion carries the angular velocity `ω`, the angular acceleration `ω̇` and the acceleration `d` of the frame's
 //! origin less gravity (Luh, Walker and Paul 1980): the velocity of the origin is never needed.
 
+use crate::dynamics::displacement::{Angle, Kind, Turn};
 use crate::dynamics::inverse::memory::{Memory, NodeState};
-use crate::dynamics::inverse::tables::{Kind, Node, Tables, Turn};
+use crate::dynamics::inverse::tables::{Node, Tables};
 use crate::dynamics::simd::sincos::sin_cos;
 use crate::dynamics::simd::vector::{
     Mat3, Vec3, add, cross, cross_add, dot, load3, mul, scale, scale_add, splat3, store3, tr_mul,
@@ -46,9 +47,9 @@ pub(crate) fn ground<L: Lane>(tables: &Tables, state: &mut NodeState<L::Memory>)
 
 /// Sines and cosines of all angles of one configuration, four angles at a time.
 #[inline(always)]
-pub(crate) fn turn_single<L: Single>(tables: &Tables, memory: &mut Memory<f64>, q: &[f64]) {
-    let turns = memory.sin.chunks_exact_mut(4).zip(memory.cos.chunks_exact_mut(4));
-    for (angles, (sin, cos)) in tables.angles.chunks(4).zip(turns) {
+pub(crate) fn turn_single<L: Single>(angles: &[Angle], sin: &mut [f64], cos: &mut [f64], q: &[f64]) {
+    let turns = sin.chunks_exact_mut(4).zip(cos.chunks_exact_mut(4));
+    for (angles, (sin, cos)) in angles.chunks(4).zip(turns) {
         let mut x = Four::default();
         for (x, angle) in x.0.iter_mut().zip(angles) {
             *x = angle.ratio * q[angle.q] + angle.offset;
@@ -115,7 +116,7 @@ pub(crate) fn place<L: Lane>(
 
 /// Rotation of a quaternion `x y z w` of any length.
 #[inline(always)]
-fn quaternion<L: Lane>([x, y, z, w]: [L; 4]) -> Mat3<L> {
+pub(crate) fn quaternion<L: Lane>([x, y, z, w]: [L; 4]) -> Mat3<L> {
     let one = L::splat(1.0);
     let s = x.mul_add(x, y.mul_add(y, z.mul_add(z, w * w))).twice_inverse();
     let (sx, sy, sz) = (s * x, s * y, s * z);

@@ -1,10 +1,10 @@
 //! Constant tables of a mechanism for inverse dynamics.
 
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::Matrix3;
 
+use crate::dynamics::displacement::{Angle, Displacement, Kind, Turn};
 use crate::dynamics::inverse::packed::PackedLayout;
-use crate::mechanism::{Body, BodyKind, JointType, Mechanism, plane_directions};
-use crate::spatial::skew;
+use crate::mechanism::{Body, BodyKind, Mechanism};
 
 /// The constant tables.
 #[derive(Debug, Clone)]
@@ -28,14 +28,6 @@ pub(crate) struct Tables {
     pub carried: usize,
     /// Layout of the pairs in packed form.
     pub layout: PackedLayout,
-}
-
-/// The angle `ratio · q + offset`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Angle {
-    pub q: usize,
-    pub ratio: f64,
-    pub offset: f64,
 }
 
 /// A block of the regressor: the row of a coordinate, the columns of a body.
@@ -70,30 +62,6 @@ impl Block {
             Self::Empty => 0,
         }
     }
-}
-
-/// Rotation of a node in its parent.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Turn {
-    /// Not at all (or without effect).
-    Constant,
-    /// Rotation by the angle of that number.
-    Angle(usize),
-    /// Rotation by the quaternion at that coordinate.
-    Quaternion(usize),
-}
-
-/// Motion of a node in its parent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// One pure rotation.
-    Revolute,
-    /// One pure translation.
-    Prismatic,
-    /// Freely: linear velocity, then angular.
-    Free,
-    /// General motion, by its modes.
-    General,
 }
 
 /// Whether the six rows of a floating base are the wrench in its frame.
@@ -289,25 +257,32 @@ impl Builder<'_> {
 
     fn node(&mut self, body: &Body, parent: usize) -> Node {
         let placement = &body.placement;
-        let along = |a: &Vector3<f64>| -> [f64; 3] { (placement.rotation * a).into() };
-        let mut node = Node {
-            kind: Kind::General,
+        let spin = body.kind == BodyKind::SymmetricRotor;
+        let mut displacement = Displacement::new(body, &mut self.out.angles);
+        // What is symmetric about the axis looks the same at every angle.
+        if spin && displacement.kind == Kind::Revolute {
+            self.out.angles.pop();
+            displacement.turn = Turn::Constant;
+            displacement.rotations = [Matrix3::zeros(), Matrix3::zeros(), placement.rotation];
+        }
+        let node = Node {
+            kind: displacement.kind,
             parent,
             v: body.drive.v,
             modes: self.out.modes.len()..self.out.modes.len() + body.joint_type.nv(),
-            turn: Turn::Constant,
-            rotations: [[[0.0; 3]; 3], [[0.0; 3]; 3], rows(&placement.rotation)],
+            turn: displacement.turn,
+            rotations: displacement.rotations.map(|m| rows(&m)),
             origin: placement.translation.into(),
-            slides: [[0.0; 3]; 3],
-            slide_count: 0,
-            slide_q: body.drive.q,
+            slides: displacement.slides.map(Into::into),
+            slide_count: displacement.slide_count,
+            slide_q: displacement.slide_q,
             slide_ratio: body.drive.ratio,
             slide_offset: body.drive.offset,
             mass: body.inertia.mass,
             first_moment: body.inertia.first_moment.into(),
             rotational: rows(&body.inertia.rotational),
             massless: body.inertia.parameters().iter().all(|&p| p == 0.0),
-            spin: body.kind == BodyKind::SymmetricRotor,
+            spin,
             parameters: match body.kind {
                 BodyKind::Link | BodyKind::Rotor => 10,
                 BodyKind::SymmetricRotor => 1,
@@ -324,57 +299,7 @@ impl Builder<'_> {
         let ratio = body.drive.ratio;
         let modes = body.joint_type.free_modes();
         self.out.modes.extend(modes.iter().map(|m| [(m.angular * ratio).into(), (m.linear * ratio).into()]));
-        let q = body.drive.q;
-        match body.joint_type {
-            // Not in a built mechanism.
-            JointType::Fixed | JointType::Universal { .. } => {}
-            JointType::Revolute { axis } => {
-                node.kind = Kind::Revolute;
-                // What is symmetric about the axis looks the same at every angle.
-                if !node.spin {
-                    self.turns(&mut node, body, &axis, q);
-                }
-            }
-            JointType::Prismatic { axis } => {
-                node.kind = Kind::Prismatic;
-                node.slides[0] = along(&axis);
-                node.slide_count = 1;
-            }
-            JointType::Helical { axis, pitch } => {
-                self.turns(&mut node, body, &axis, q);
-                node.slides[0] = along(&(axis * pitch));
-                node.slide_count = 1;
-            }
-            JointType::Cylindrical { axis } => {
-                self.turns(&mut node, body, &axis, q);
-                node.slides[0] = along(&axis);
-                (node.slide_count, node.slide_q) = (1, q + 1);
-            }
-            JointType::Planar { normal } => {
-                self.turns(&mut node, body, &normal, q + 2);
-                let [a, b] = plane_directions(&normal);
-                (node.slides[0], node.slides[1]) = (along(&a), along(&b));
-                node.slide_count = 2;
-            }
-            JointType::Spherical => node.turn = Turn::Quaternion(q),
-            JointType::Floating => {
-                node.kind = Kind::Free;
-                node.turn = Turn::Quaternion(q + 3);
-                node.slides = [along(&Vector3::x()), along(&Vector3::y()), along(&Vector3::z())];
-                node.slide_count = 3;
-            }
-        }
         node
-    }
-
-    /// A rotation about `axis` after the placement, by Rodrigues' formula: `c (1 − a aᵀ) + s [a]× + a aᵀ`.
-    fn turns(&mut self, node: &mut Node, body: &Body, axis: &Vector3<f64>, q: usize) {
-        let place = body.placement.rotation;
-        let outer = axis * axis.transpose();
-        node.rotations =
-            [place * (Matrix3::identity() - outer), place * skew(axis), place * outer].map(|m| rows(&m));
-        node.turn = Turn::Angle(self.out.angles.len());
-        self.out.angles.push(Angle { q, ratio: body.drive.ratio, offset: body.drive.offset });
     }
 
     /// Numbers the packed entries row by row, so that a row's entries lie together.

@@ -156,6 +156,7 @@ macro_rules! operators {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+pub(crate) mod columns;
 #[cfg(any(test, not(target_arch = "x86_64")))]
 pub(crate) mod portable;
 pub(crate) mod row_products;

@@ -13,6 +13,8 @@ use crate::{Error, Result};
 /// Equations of one sample; the memory of one thread.
 pub(crate) struct Sampled {
     workspace: Workspace,
+    /// Memory for the mechanism with the parameters of the moment.
+    estimate: Workspace,
     /// Columns of the base parameters in the full regressor.
     columns: Vec<usize>,
     full: Vec<f64>,
@@ -41,6 +43,7 @@ impl Sampled {
         let model = equations.mechanism();
         Self {
             workspace: Workspace::new(model),
+            estimate: Workspace::new(model),
             columns: equations.regrouping.base.clone(),
             full: vec![0.0; 6 * model.parameter_count()],
             mass: vec![0.0; model.nv() * model.nv()],
@@ -112,7 +115,7 @@ impl Sampled {
         let nv = with.nv();
         let q = &samples.q[t * with.nq()..(t + 1) * with.nq()];
         // The base's rows of the mass matrix give the momentum of unit rates, linear first, in the base's axes.
-        mass_matrix(with, &mut self.workspace, q, &mut self.mass)?;
+        mass_matrix(with, &mut self.estimate, q, &mut self.mass)?;
         let mut out = Matrix6::from_diagonal(&Vector6::from(noise.momentum).map(|s| s * s));
         for (k, sigma) in noise.rates.iter().enumerate() {
             let column = Vector6::from_fn(|r, _| self.mass[r * nv + k] * sigma);
