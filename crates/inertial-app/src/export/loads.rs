@@ -5,10 +5,11 @@ use inertial::spatial::Inertia;
 
 use super::robot::Part;
 
-/// A number with the fewest digits that read back as the same.
+/// A number with up to 15 digits, without what the shift to the centre of mass has rounded.
 pub(super) fn number(x: f64) -> String {
+    let rounded: f64 = format!("{x:.14e}").parse().unwrap_or(x);
     // Adding zero turns −0 into 0.
-    format!("{:?}", x + 0.0)
+    format!("{:?}", rounded + 0.0)
 }
 
 /// Numbers with commas between them.
@@ -16,9 +17,11 @@ pub(super) fn numbers(x: impl IntoIterator<Item = f64>) -> String {
     x.into_iter().map(number).collect::<Vec<_>>().join(", ")
 }
 
-/// Mass, centre of mass and tensor about it.
+/// Mass, centre of mass and tensor about it, without entries that the shift to the centre of mass has rounded from zero.
 pub(super) fn central(inertia: &Inertia<f64>) -> (f64, Vector3<f64>, Matrix3<f64>) {
-    (inertia.mass, inertia.com().unwrap_or_default(), inertia.about_com())
+    let rounding = 4.0 * f64::EPSILON * inertia.rotational.amax();
+    let tensor = inertia.about_com().map(|x| if x.abs() <= rounding { 0.0 } else { x });
+    (inertia.mass, inertia.com().unwrap_or_default(), tensor)
 }
 
 /// Diagonal entries, then xy, xz and yz.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use inertial::spatial::Inertia;
+use inertial::nalgebra::Matrix3;
 
 use super::loads::{central, diagonal_first, number, numbers};
 use super::robot::Part;
@@ -67,8 +67,7 @@ pub(super) fn gazebo(parts: &[Part]) -> String {
 }
 
 /// Rows of a tensor in Python.
-fn rows(inertia: &Inertia<f64>) -> String {
-    let tensor = inertia.about_com();
+fn rows(tensor: &Matrix3<f64>) -> String {
     let rows = (0..3).map(|i| format!("[{}]", numbers(tensor.row(i).iter().copied())));
     format!("[{}]", rows.collect::<Vec<_>>().join(", "))
 }
@@ -79,14 +78,14 @@ fn table(parts: &[Part]) -> String {
         "# Links: mass (kg), centre of mass (m), inertia about it (kg m2), in the frame of the link.\nLINKS = {\n",
     );
     for part in parts {
-        let (mass, com, _) = central(&part.inertia);
+        let (mass, com, tensor) = central(&part.inertia);
         let _ = writeln!(
             out,
             "    {}: ({}, [{}], {}),",
             quoted(&part.name),
             number(mass),
             numbers(com.iter().copied()),
-            rows(&part.inertia)
+            rows(&tensor)
         );
     }
     out + "}\n"

@@ -9,9 +9,9 @@ use crate::setting::Setting;
 use crate::{Context, Error, Located, Model, Note, Result};
 
 impl Model {
-    /// Holds joints that none of the logs has, where the logs name joints and every one that they name is the model's: a
-    /// gripper does not block the log of an arm. They are held where the model assembles them, within their limits; a note
-    /// says so.
+    /// Holds joints that none of the logs has: a gripper does not block the log of an arm. The logs must name joints, all of them
+    /// the model's and more than are held, and no logged joint may lie beyond a held one: else the log may be another robot's.
+    /// Joints are held where the model assembles them, within their limits; a note says so.
     pub fn hold_unlogged(self, logs: &[String], options: &LogOptions, context: &Context<'_>) -> Result<Self> {
         let mechanism = &self.mechanism;
         if !mechanism.loops().is_empty() || logs.iter().any(|log| log == "-") {
@@ -46,7 +46,8 @@ impl Model {
             Setting { column: joint.name.clone(), value: at.max(limits.lower).min(limits.upper) }
         });
         let held: Vec<Setting> = held.collect();
-        if held.is_empty() {
+        let counted = mechanism.joints().iter().filter(|j| logged.contains(&j.name)).count();
+        if held.is_empty() || held.len() >= counted || !self.are_outermost(&held, &logged) {
             return Ok(self);
         }
         let mut builder = self.builder.clone();
@@ -54,6 +55,22 @@ impl Model {
         let mechanism = builder.build(&self.options).at(&self.label)?;
         context.note(&Note::NotLogged(held.clone()));
         Ok(Self { lock: [self.lock, held].concat(), builder, mechanism, ..self })
+    }
+
+    /// Whether no logged joint lies beyond a held one.
+    fn are_outermost(&self, held: &[Setting], logged: &HashSet<String>) -> bool {
+        let (bodies, joints) = (self.mechanism.bodies(), self.mechanism.joints());
+        let is_held = |joint: usize| held.iter().any(|setting| setting.column == joints[joint].name);
+        joints.iter().filter(|joint| logged.contains(&joint.name)).all(|joint| {
+            let mut next = Some(joint.body);
+            while let Some(body) = next {
+                if is_held(bodies[body].joint) {
+                    return false;
+                }
+                next = bodies[body].parent;
+            }
+            true
+        })
     }
 }
 
