@@ -178,8 +178,11 @@ fn written_models() {
     std::fs::create_dir_all(&folder).unwrap();
     let (mut rng, mut written) = (Rng(3), Vec::new());
     for path in models("mjcf_models") {
+        // A total mass, and inertias of actuators, would change what is written.
+        let changing = [" settotalmass=\"12\"", " armature=\"0.05\" damping=\"0.2\"", " armature=\"0.01\""];
         let text = std::fs::read_to_string(&path).unwrap();
-        let Ok(old) = load(Path::new(&path)) else { continue };
+        let text = changing.iter().fold(text, |text, part| text.replace(part, ""));
+        let old = read::model(&text, &read::no_includes).unwrap().build(&BuildOptions::default()).unwrap();
         let parts = || old.bodies().iter().filter(|b| b.kind == BodyKind::Link);
         let bodies: Vec<_> = parts().map(|b| (b.name.as_str(), rng.inertia())).collect();
         let joints: Vec<_> = old
@@ -190,24 +193,17 @@ fn written_models() {
                 (j.name.as_str(), NewDynamics { armature: Some(rng.range(0.0, 0.1)), ..Default::default() })
             })
             .collect();
-        match write_bodies(&text, &BuildOptions::default(), &bodies, &joints) {
-            Err(error) => println!("{path}: {error}"),
-            Ok(new) => {
-                let name = folder.join(Path::new(&path).file_name().unwrap());
-                std::fs::write(&name, &new.text).unwrap();
-                let new = load(&name).unwrap();
-                for (body, (_, wanted)) in
-                    new.bodies().iter().filter(|b| b.kind == BodyKind::Link).zip(&bodies)
-                {
-                    let found = body.inertia.parameters();
-                    let error = relative_error(found.as_slice(), wanted.parameters().as_slice(), 1e-9);
-                    assert!(error < 1e-12, "{path} {}: {error}", body.name);
-                }
-                written.push(name.to_string_lossy().into_owned());
-            }
+        let new = write_bodies(&text, &BuildOptions::default(), &bodies, &joints).unwrap();
+        let name = folder.join(Path::new(&path).file_name().unwrap());
+        std::fs::write(&name, &new.text).unwrap();
+        let new = load(&name).unwrap();
+        for (body, (_, wanted)) in new.bodies().iter().filter(|b| b.kind == BodyKind::Link).zip(&bodies) {
+            let found = body.inertia.parameters();
+            let error = relative_error(found.as_slice(), wanted.parameters().as_slice(), 1e-9);
+            assert!(error < 1e-12, "{path} {}: {error}", body.name);
         }
+        written.push(name.to_string_lossy().into_owned());
     }
-    assert!(written.len() >= 5, "{written:?}");
     let arguments: Vec<&str> = written.iter().map(String::as_str).collect();
     let output = python::run("oracle_mujoco.py", &arguments);
     let compared = output.map(|output| compare_all(&output).len());

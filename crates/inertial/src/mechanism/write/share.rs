@@ -56,33 +56,31 @@ fn share_body(mechanism: &Mechanism, index: usize, body: &Body, wanted: Inertia<
     if wanted == body.inertia {
         return;
     }
-    let parts = || mechanism.links().iter().filter(move |l| l.body == Some(index));
+    let links = || mechanism.links().iter().filter(move |l| l.body == Some(index));
     // The link whose frame is the body's frame and that all others are fixed to comes first in the tree.
-    let Some(first) = parts().find(|l| l.name == body.name).or_else(|| parts().next()) else { return };
-    let others: Vec<&Link> = parts().filter(|l| l.name != first.name && l.inertia.is_some()).collect();
-    let own = first.inertia.unwrap_or_else(Inertia::zero);
-    let difference = own + (wanted - body.inertia);
-    let in_body = |link: &&Link| link.inertia.unwrap_or_else(Inertia::zero).transformed(&link.pose);
-    let old: Vec<Inertia<f64>> = others.iter().map(in_body).collect();
-    let sum = old.iter().fold(own, |sum, part| sum + *part);
-    let target = old.iter().fold(difference, |sum, part| sum + *part);
-    let Some(division) = split(&sum, &target).filter(|_| !others.is_empty()) else {
-        shares.links.push((first.name.clone(), difference));
+    let Some(first) = links().find(|l| l.name == body.name).or_else(|| links().next()) else { return };
+    let in_body = |link: &Link| Some(link.inertia?.transformed(&link.pose)).filter(|i| *i != Inertia::zero());
+    let parts: Vec<(&Link, Inertia<f64>)> = links().filter_map(|link| Some((link, in_body(link)?))).collect();
+    let sum = parts.iter().fold(Inertia::zero(), |sum, (_, part)| sum + *part);
+    let target = sum + (wanted - body.inertia);
+    let largest = parts.iter().max_by(|(_, a), (_, b)| a.mass.total_cmp(&b.mass));
+    let (Some((largest, _)), Some(division)) = (largest, split(&sum, &target)) else {
+        let own = first.inertia.unwrap_or_else(Inertia::zero);
+        shares.links.push((first.name.clone(), own + (wanted - body.inertia)));
         return;
     };
-    // The first link takes the rest, so that the sum is the target but for one rounding.
+    // The largest part takes the rest, so that the sum is the target but for rounding.
     let mut rest = target;
-    for (link, part) in others.iter().zip(&old) {
+    for (link, part) in parts.iter().filter(|(link, _)| link.name != largest.name) {
         let new = division.of(part);
         rest = rest - new;
         shares.links.push((link.name.clone(), new.transformed(&link.pose.inverse())));
     }
-    shares.links.push((first.name.clone(), rest));
-    if division.stretch.is_none() {
-        let names: Vec<String> = others.iter().map(|l| format!("\"{}\"", l.name)).collect();
+    shares.links.push((largest.name.clone(), rest.transformed(&largest.pose.inverse())));
+    if division.stretch.is_none() && parts.len() > 1 {
+        let names: Vec<String> = parts.iter().map(|(link, _)| format!("\"{}\"", link.name)).collect();
         shares.notes.push(format!(
-            "link \"{}\" and those fixed to it, {}, share the inertia of their body by mass: their own do not tell how it is distributed",
-            first.name,
+            "links {} share the inertia of their body by mass: their own do not tell how it is distributed",
             names.join(", ")
         ));
     }
