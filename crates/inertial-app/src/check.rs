@@ -1,7 +1,7 @@
 //! Physical consistency: can these inertial parameters belong to physical bodies?
 
-use inertial::consistency::{self, DEFAULT_TOLERANCE, Verdict, Violation};
-use inertial::mechanism::write;
+use inertial::consistency::{self, DEFAULT_TOLERANCE, Doubt, Extent, Verdict, Violation};
+use inertial::mechanism::{Link, Mechanism, write};
 use inertial::spatial::Inertia;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,12 @@ pub struct BodyVerdict {
     /// The same in words, with numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
+    /// Reasons to doubt a body that can exist.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<Doubt>,
+    /// The same in words, with numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubt_reasons: Vec<String>,
     /// Nearest consistent parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<UrdfInertia>,
@@ -117,10 +123,12 @@ impl From<&Inertia<f64>> for UrdfInertia {
 }
 
 impl BodyVerdict {
-    fn new(name: &str, inertia: &Inertia<f64>, tolerance: f64) -> Result<Self> {
+    fn new(name: &str, inertia: &Inertia<f64>, extent: Option<&Extent>, tolerance: f64) -> Result<Self> {
         let Verdict { violations, pseudo_inertia_min_eigenvalue, .. } =
             consistency::judge(inertia, tolerance).at(name)?;
         let nearest_inertia = if violations.is_empty() { None } else { Some(consistency::nearest(inertia)?) };
+        let doubts = if violations.is_empty() { consistency::doubts(inertia, extent) } else { Vec::new() };
+        let (doubts, doubt_reasons) = doubts.into_iter().unzip();
         let (violations, reasons): (Vec<_>, Vec<_>) = violations.into_iter().unzip();
         Ok(Self {
             name: name.to_owned(),
@@ -129,6 +137,8 @@ impl BodyVerdict {
             pseudo_inertia_min_eigenvalue,
             violations,
             reasons,
+            doubts,
+            doubt_reasons,
             nearest: nearest_inertia.as_ref().map(UrdfInertia::from),
             nearest_inertia,
         })
@@ -143,19 +153,26 @@ pub fn run(model: &Model, options: &Options) -> Result<Outcome> {
         .links()
         .iter()
         .filter(|l| !model.builder.massless.contains(&l.name))
-        .map(|l| (l.name.clone(), l.inertia));
+        .map(|l| (l.name.clone(), l.inertia, extent(&model.mechanism, l)));
     // A rotor of zeros is one that the model gives no inertia.
     let rotors = model.builder.rotors.iter().map(|r| Some(r.inertia).filter(|i| *i != Inertia::zero()));
-    let rotors = model.builder.rotor_names().into_iter().zip(rotors);
+    let rotors = model.builder.rotor_names().into_iter().zip(rotors).map(|(name, i)| (name, i, None));
     let bodies = links
         .chain(rotors)
-        .filter(|(_, inertia)| options.all || inertia.is_some())
-        .map(|(name, inertia)| {
-            BodyVerdict::new(&name, &inertia.unwrap_or_else(Inertia::zero), options.tolerance)
+        .filter(|(_, inertia, _)| options.all || inertia.is_some())
+        .map(|(name, inertia, extent)| {
+            let inertia = inertia.unwrap_or_else(Inertia::zero);
+            BodyVerdict::new(&name, &inertia, extent.as_ref(), options.tolerance)
         })
         .collect::<Result<Vec<_>>>()
         .at(&model.label)?;
     Ok(Outcome { schema: SCHEMA, consistent: bodies.iter().all(|b| b.consistent), bodies })
+}
+
+/// The box around the collision shapes of a link.
+fn extent(mechanism: &Mechanism, link: &Link) -> Option<Extent> {
+    let shapes = mechanism.shapes().iter().filter(|shape| shape.link == link.name);
+    shapes.map(|shape| shape.extent(&link.pose)).reduce(|sum, next| sum.join(&next))
 }
 
 impl Outcome {

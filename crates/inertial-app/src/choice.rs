@@ -117,6 +117,39 @@ pub enum Coupling {
     None,
 }
 
+/// What values are exported for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Target {
+    /// Inverse dynamics and regressor as C99.
+    #[default]
+    C,
+    /// Load of a controller of Universal Robots.
+    Ur,
+    /// Load of a Franka robot, by its library.
+    Franka,
+    /// Load of a Franka robot, by its settings.
+    FrankaDesk,
+    /// Load of a KUKA controller.
+    Kuka,
+    /// Gravity compensation of `ros2_control`.
+    Ros2Control,
+    /// Links of MuJoCo models.
+    Mujoco,
+    /// Links of Gazebo models.
+    Gazebo,
+    /// Inertias of Pinocchio models.
+    Pinocchio,
+    /// Inertias of Drake plants.
+    Drake,
+}
+
+impl Target {
+    /// Whether it takes one body as a load.
+    pub(crate) fn is_load(self) -> bool {
+        matches!(self, Self::Ur | Self::Franka | Self::FrankaDesk | Self::Kuka | Self::Ros2Control)
+    }
+}
+
 /// Source of positions for estimates from momentum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Positions {
@@ -235,6 +268,18 @@ choice! {
         Barrier "barrier" "Linear matrix inequalities",
         Manifold "manifold" "Mass, centre of mass, principal axes and moments",
         LogCholesky "log-cholesky" "Logarithms of a triangular factor",
+    }
+    Target {
+        C "c" "C99 code of inverse dynamics, gravity, friction and the regressor, with a self-test",
+        Ur "ur" "URScript of a load: set_payload, set_target_payload",
+        Franka "franka" "Call of libfranka's setLoad",
+        FrankaDesk "franka-desk" "JSON file of an end effector for Franka's Desk",
+        Kuka "kuka" "LOAD_DATA of KUKA controllers",
+        Ros2Control "ros2-control" "YAML of gravity compensation (admittance controller, sensor filter)",
+        Mujoco "mujoco" "<inertial> of each link for MJCF",
+        Gazebo "gazebo" "<inertial> of each link for SDF",
+        Pinocchio "pinocchio" "Python that sets the inertias of a Pinocchio model",
+        Drake "drake" "Python that sets the inertias of a Drake plant",
     }
     PriorKind { Entropic "entropic" "", Euclidean "euclidean" "" }
     Coupling { Auto "auto" "", None "none" "" }

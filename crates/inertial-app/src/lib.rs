@@ -19,6 +19,7 @@
 //! | [`follow`] | What are the parameters, while a stream grows? |
 //! | [`fleet`] | What do robots of one type have in common? |
 //! | [`columns`] | What does a log hold, and what is each column taken for? |
+//! | [`export`] | How do controllers, simulators and programs take the values? |
 //! | [`validate`] | How well does a model predict what was measured? |
 
 pub mod analyze;
@@ -31,6 +32,7 @@ pub mod design;
 pub mod disk;
 mod error;
 pub mod estimate;
+pub mod export;
 pub mod fleet;
 pub mod flight;
 pub mod follow;

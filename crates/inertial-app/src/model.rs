@@ -93,6 +93,14 @@ impl Model {
         Ok(Self { label: label.to_owned(), text, builder, options, lock: Vec::new(), mechanism })
     }
 
+    /// Builds the same model from another text, which stands alone.
+    pub(crate) fn with_text(&self, text: String) -> Result<Self> {
+        let mut builder = read::model(&text, &read::no_includes).at(&self.label)?;
+        lock::lock(&mut builder, &self.lock)?;
+        let mechanism = builder.build(&self.options).at(&self.label)?;
+        Ok(Self { text, builder, mechanism, ..self.clone() })
+    }
+
     /// Builds the mechanism with another base.
     pub fn with_base(&self, base: Base) -> Result<Mechanism> {
         let options = BuildOptions { base: Some(base), ..self.options };
@@ -102,11 +110,6 @@ impl Model {
     /// Whether rotor inertias shall be identified for joints whose rotor the model does not have.
     pub fn wants_rotors(&self) -> bool {
         matches!(self.options.rotors, Some(RotorModel::Symmetric | RotorModel::General))
-    }
-
-    /// Whether the model is an XML text.
-    pub fn is_xml(&self) -> bool {
-        self.text.trim_start().starts_with('<')
     }
 }
 

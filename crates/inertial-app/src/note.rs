@@ -5,6 +5,8 @@ use std::fmt;
 use inertial::consistency::significant;
 use inertial::estimation::Validation;
 
+use crate::setting::Setting;
+
 /// Reason why a search ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SearchEnd {
@@ -60,6 +62,8 @@ pub enum Note {
     WheelsLocked,
     /// Columns that no part of the job needs.
     UnusedColumns(Vec<String>),
+    /// Joints that the logs do not have, with the positions at which they are held.
+    NotLogged(Vec<Setting>),
     /// Joints without room to move.
     HeldStill(Vec<String>),
     /// Joint terms that cannot be told from the inertia of links.
@@ -104,6 +108,7 @@ impl Note {
             Self::BaseRests => "base-rests",
             Self::WheelsLocked => "wheels-locked",
             Self::UnusedColumns(_) => "unused-columns",
+            Self::NotLogged(_) => "not-logged",
             Self::HeldStill(_) => "held-still",
             Self::ActLikeLinks(_) => "act-like-links",
             Self::BaseHeld => "base-held",
@@ -122,7 +127,7 @@ impl Note {
                 "a URDF takes inertias, viscous and Coulomb friction: all else is in the result only".into()
             }
             Self::NotInMechanismFile => {
-                "a mechanism file takes inertias, viscous and Coulomb friction and rotor inertias of joints with one \
+                "the file takes inertias, viscous and Coulomb friction and rotor inertias of joints with one \
                  coordinate: all else is in the result only"
                     .into()
             }
@@ -155,6 +160,14 @@ impl Note {
                 format!("wheels turn only with {} momentum: here they count as locked", spell("measured"))
             }
             Self::UnusedColumns(names) => format!("columns that are not used: {}", names.join(" ")),
+            Self::NotLogged(held) => {
+                let held: Vec<String> = held.iter().map(|s| format!("{}={}", s.column, s.value)).collect();
+                format!(
+                    "joints that the logs do not have are held: {} ({} holds them elsewhere)",
+                    held.join(", "),
+                    spell("lock")
+                )
+            }
             Self::HeldStill(names) => format!("the limits hold {} still", names.join(", ")),
             Self::ActLikeLinks(names) => {
                 format!("{} act like the inertia of their links and count there", names.join(", "))
@@ -181,7 +194,9 @@ impl Note {
                     "the search was stopped before it converged: this is the best motion until then".into()
                 }
             },
-            Self::Mesh { file, reason, link } => format!("{file}: {reason}; the page shows {link} without it"),
+            Self::Mesh { file, reason, link } => {
+                format!("{file}: {reason}; the page shows {link} without it")
+            }
         }
     }
 }

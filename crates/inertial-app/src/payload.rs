@@ -4,8 +4,7 @@ use inertial::estimation::{
     Equations, Identification, PayloadLink, SensorMotion, SingleBody, Summary, Term, Unloaded, WRENCH_NAMES,
     Wrenches, identify_payload, validate,
 };
-use inertial::mechanism::write::urdf::NewValues;
-use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
+use inertial::mechanism::{DEFAULT_SNAP, Mechanism, write};
 use inertial::spatial::{Inertia, Parameters};
 use inertial_data::{Log, Need, Options as DataOptions, Prepared, Source, prepare, prepare_columns};
 use schemars::JsonSchema;
@@ -110,12 +109,6 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let (mechanism, link) = (&model.mechanism, options.link.as_str());
     if options.write {
         check_writable(model)?;
-        ensure_option!(
-            model.is_xml(),
-            "out",
-            "{}: a payload can be added to a URDF, not to a mechanism file",
-            model.label
-        );
     }
     let exists = mechanism.links().iter().any(|l| l.name == link);
     let names: Vec<&str> = mechanism.links().iter().map(|l| l.name.as_str()).collect();
@@ -396,6 +389,6 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
 fn loaded_model(model: &Model, found: &Outcome) -> Result<String> {
     let link = found.link.as_str();
     let own = model.mechanism.links().iter().find(|l| l.name == link).and_then(|l| l.inertia);
-    let links = vec![(link, own.unwrap_or_else(Inertia::zero) + found.inertia())];
-    NewValues { links, joints: Vec::new() }.write(&model.text).at(&model.label)
+    let inertia = own.unwrap_or_else(Inertia::zero) + found.inertia();
+    write::replace_inertias(&model.text, &[(link, inertia)]).at(&model.label)
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::{check, columns, design, fleet, flight, follow, simulate, validate};
+use crate::{check, columns, design, export, fleet, flight, follow, simulate, validate};
 
 /// Schemas by name.
 pub fn schemas() -> Vec<(&'static str, Value)> {
@@ -26,6 +26,11 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
             "design",
             "What `inertial design --json` prints: a motion and what it will show",
             of::<design::Outcome>(),
+        ),
+        (
+            "export",
+            "What `inertial export --json` prints: texts for controllers, simulators and programs",
+            of::<export::Outcome>(),
         ),
         (
             "fleet",

@@ -26,6 +26,11 @@ rounding: its mass is not negative and its principal moments about the centre of
 the triangle inequality. Each link is checked as the file gives it, rotors too (named
 JOINT.rotor). A link without mass is fine if it has no inertia either.
 
+A body that can exist is doubtful where an ellipsoid with its inertia has a density outside 1 to
+25,000 kg/m3, where its centre of mass or its inertia lies beyond the collision shapes of its link
+(boxes, cylinders, spheres), or where its values look filled in (powers of ten, the same about all
+axes). Doubts do not change the exit status.
+
 --fix keeps mass and centre of mass and moves the inertia to the nearest consistent one: the
 second moments about the centre of mass are projected on the positive semidefinite cone
 (Frobenius norm). Without a positive mass the nearest body is a massless one. Nothing else in

@@ -7,6 +7,7 @@ mod check;
 mod columns;
 mod demo;
 mod design;
+mod export;
 mod identify;
 mod manual;
 mod options;
@@ -39,6 +40,7 @@ Examples:
   inertial identify robot.urdf log.csv     what are the parameters, given this log?
   inertial validate robot.urdf log.csv     how well does the model predict this log?
   inertial columns log.csv robot.urdf      what does the log hold, and what is each column?
+  inertial export robot.urdf --to c --out arm.c   C code, loads of controllers, simulators
   inertial serve                           use it in the browser, on this machine
   inertial bench builtin:quadruped         how fast is each kernel on this machine?
 
@@ -64,6 +66,7 @@ enum Command {
     Identify(Box<identify::Args>),
     Validate(validate::Args),
     Columns(columns::Args),
+    Export(export::Args),
     Serve(serve::Args),
     Bench(bench::Args),
     Demo(demo::Args),
@@ -116,6 +119,7 @@ fn run(command: Command, shell: &Shell) -> Result<Answer> {
         Command::Identify(args) => identify::run(&args, shell),
         Command::Validate(args) => validate::run(&args, shell),
         Command::Columns(args) => columns::run(&args, shell),
+        Command::Export(args) => export::run(&args, shell),
         Command::Serve(args) => serve::run(&args, shell),
         Command::Bench(args) => bench::run(&args, shell),
         Command::Demo(args) => demo::run(&args, shell),

@@ -55,6 +55,7 @@ pub struct Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     shell.reserve(args.pictures.outputs())?;
     let model = Model::load(&args.model, &args.options.options(), shell.disk())?;
+    let model = model.hold_unlogged(&args.logs, &args.log.options(), &shell.context())?;
     let options = Options {
         logs: args.logs.clone(),
         threshold: args.threshold,

@@ -10,8 +10,9 @@ use inertial::identifiability::{Measured, Method};
 use inertial_app::disk::Sink;
 use inertial_app::simulate::{Csv, RowSink};
 use inertial_app::{
-    Error, Located as _, Result, analyze as analysis, check as checking, design as designing, fleet, flight,
-    gains, identify as identification, payload, simulate as simulation, validate as validation,
+    Error, Located as _, Result, analyze as analysis, check as checking, columns as listing,
+    design as designing, export as exporting, fleet, flight, gains, identify as identification, payload,
+    simulate as simulation, validate as validation,
 };
 use inertial_report::text::Style;
 use inertial_report::{analysis as text, page};
@@ -43,6 +44,25 @@ pub fn check<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -
             job.write(Some(&outcome.corrected(&model, &options).at(&model.label)?))?;
         }
         job.draw(&[], |origin, context| page::of_check(&model, &outcome, &options, origin, context))?;
+        Ok(outcome)
+    };
+    let (outcome, notes) = call.perform(work)?;
+    Ok((to_python(py, &outcome)?, notes))
+}
+
+/// Lists the columns of a log; `with_model` says whether the call's model counts.
+#[pyfunction]
+pub fn columns<'py>(
+    py: Python<'py>,
+    call: Call<'py>,
+    given: Bound<'py, PyDict>,
+    with_model: bool,
+) -> PyResult<Answer<'py>> {
+    let options: listing::Options = filled(&given)?;
+    let work = move |job: &mut Job| {
+        let model = with_model.then(|| Arc::clone(&job.model));
+        let outcome = listing::run(model.as_deref(), &options, &job.context())?;
+        job.write(Some(&outcome.map))?;
         Ok(outcome)
     };
     let (outcome, notes) = call.perform(work)?;
@@ -128,6 +148,24 @@ pub fn design<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) 
             job.files.add(path, &outcome.trajectory_text(format)?)?;
         }
         job.draw(&options.files(), |origin, context| page::of_design(&model, &outcome, origin, context))?;
+        Ok(outcome)
+    };
+    let (outcome, notes) = call.perform(work)?;
+    Ok((to_python(py, &outcome)?, notes))
+}
+
+/// Writes values for controllers, simulators and programs.
+#[pyfunction]
+pub fn export<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -> PyResult<Answer<'py>> {
+    let options: exporting::Options = filled(&given)?;
+    let work = move |job: &mut Job| {
+        let path = job.outputs.out.first().cloned();
+        let options = path.as_deref().map_or(Ok(options.clone()), |out| options.named_after(out))?;
+        let model = Arc::clone(&job.model);
+        let outcome = exporting::run(Some(&model), &options, &job.context())?;
+        for (path, text) in path.iter().flat_map(|out| outcome.places(out)) {
+            job.files.add(&path, text)?;
+        }
         Ok(outcome)
     };
     let (outcome, notes) = call.perform(work)?;

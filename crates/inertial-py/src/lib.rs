@@ -36,7 +36,9 @@ fn _inertial(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<summary::Online>()?;
     module.add_function(wrap_pyfunction!(jobs::check, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::columns, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::design, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::export, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::identify, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::identify_fleet, module)?)?;

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use inertial_app::choice::{Choice as _, Solver};
 use inertial_app::estimate::Estimate;
 use inertial_app::{
-    ModelOptions, analyze, check, design, flight, gains, identify, payload, simulate, validate,
+    ModelOptions, analyze, check, columns, design, export, flight, gains, identify, payload, simulate,
+    validate,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -108,6 +109,8 @@ pub fn options(function: &str) -> PyResult<Vec<(String, String)>> {
         "check" => described::<check::Options>()?,
         "analyze" => described::<analyze::Options>()?,
         "design" => described::<design::Options>()?,
+        "columns" => described::<columns::Options>()?,
+        "export" => described::<export::Options>()?,
         "simulate" => described::<simulate::Options>()?,
         "validate" => described::<validate::Options>()?,
         "identify" => [

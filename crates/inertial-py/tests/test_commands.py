@@ -410,3 +410,37 @@ def test_a_threshold_needs_samples_of_every_joint(log):
     assert good and good.unjudged == [] and all(joint.samples >= 16 for joint in good.joints)
     with pytest.raises(inertial.OptionError, match="threshold"):
         inertial.validate(arm, log, threshold=float("nan"))
+
+
+def test_columns_are_listed(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("time_ms,actual_q_0,actual_q_1,torque_0,torque_1\n0,0,0,1,2\n10,0.1,0.2,1,2\n", encoding="utf-8")
+    alone = inertial.columns(log)
+    assert [column.target for column in alone.columns] == ["t", "q1", "q2", "tau1", "tau2"]
+    assert alone.missing is None and "[columns]" in alone.map
+    written = tmp_path / "map.toml"
+    with_model = inertial.columns(log, "builtin:planar-2r", out=written)
+    assert with_model.missing is None
+    assert written.read_text(encoding="utf-8") == with_model.map
+    assert "5 columns, 5 used" in repr(with_model)
+    assert inertial.columns(log, "builtin:puma560").missing
+
+
+def test_exports(tmp_path):
+    code = inertial.export("builtin:scara", to="c", out=tmp_path / "arm.c")
+    assert [file.name for file in code.files] == ["arm.h", "arm.c", "arm_test.c"]
+    assert (tmp_path / "arm.c").read_text(encoding="utf-8") == code.files["arm.c"].text
+    load = {
+        "schema": "inertial/identification/1",
+        "bodies": [
+            {
+                "name": "payload",
+                "mass": 1.5,
+                "com": [0.01, 0, 0.05],
+                "inertia": {"ixx": 0.003, "ixy": 0, "ixz": 0, "iyy": 0.004, "iyz": 0, "izz": 0.002},
+            }
+        ],
+    }
+    assert "set_payload(1.5, [0.01, 0.0, 0.05])" in inertial.export("builtin:scara", to="ur", values=load).files[0].text
+    with pytest.raises(inertial.OptionError, match="link"):
+        inertial.export("builtin:scara", to="ur")

@@ -19,7 +19,12 @@ pub fn text(outcome: &Outcome, model: &Model, style: Style) -> String {
     }
     let rows = outcome.bodies.iter().map(|body| {
         let names: Vec<_> = body.violations.iter().map(|v| v.name()).collect();
-        let verdict = if body.consistent { "yes".into() } else { format!("no: {}", names.join(", ")) };
+        let doubts: Vec<_> = body.doubts.iter().map(|d| d.name()).collect();
+        let verdict = match (body.consistent, doubts.is_empty()) {
+            (true, true) => "yes".into(),
+            (true, false) => format!("yes, doubtful: {}", doubts.join(", ")),
+            (false, _) => format!("no: {}", names.join(", ")),
+        };
         let eigenvalue = format!("{:.3e}", body.pseudo_inertia_min_eigenvalue);
         [body.name.clone(), number(body.mass), eigenvalue, verdict]
     });
@@ -47,12 +52,21 @@ pub fn text(outcome: &Outcome, model: &Model, style: Style) -> String {
             );
         }
     }
+    for body in &outcome.bodies {
+        for reason in &body.doubt_reasons {
+            let _ = writeln!(out, "{}: doubtful: {reason}", body.name);
+        }
+    }
+    let doubtful = match outcome.bodies.iter().filter(|b| !b.doubts.is_empty()).count() {
+        0 => String::new(),
+        n => format!(", {n} doubtful"),
+    };
     let bodies = plural(outcome.bodies.len(), "body", "bodies");
     let _ = match impossible.len() {
-        0 => writeln!(out, "{bodies}, all physically consistent"),
+        0 => writeln!(out, "{bodies}, all physically consistent{doubtful}"),
         n => writeln!(
             out,
-            "{bodies}, {n} physically impossible: 'inertial check --fix --out FILE' writes the nearest consistent values"
+            "{bodies}, {n} physically impossible{doubtful}: 'inertial check --fix --out FILE' writes the nearest consistent values"
         ),
     };
     out

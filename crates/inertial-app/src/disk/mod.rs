@@ -1,5 +1,6 @@
 //! The file system: inputs from files, and outputs that appear as a whole or not at all.
 
+mod encoding;
 mod output;
 mod place;
 mod stage;
@@ -108,10 +109,7 @@ fn bounded(source: impl Read, limit: u64) -> Result<String> {
     let mut bytes = Vec::new();
     source.take(limit + 1).read_to_end(&mut bytes)?;
     ensure!(bytes.len() as u64 <= limit, "has more than the {} MB that are read", limit >> 20);
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Error::Input(format!("is not a text: byte {at} is not UTF-8"))
-    })
+    encoding::decoded(bytes)
 }
 
 /// Folders above the model in which a package is looked for.

@@ -1,26 +1,17 @@
 //! The model with the identified values.
 
 use inertial::estimation::JointEstimate;
+use inertial::mechanism::read::{self, Format};
 use inertial::mechanism::write::file::NewDynamics;
-use inertial::mechanism::{BodyKind, Mechanism, read, write};
+use inertial::mechanism::write::urdf::{Friction, NewValues};
+use inertial::mechanism::{BodyKind, Mechanism, write};
 
-use crate::{Context, Error, Located, Model, Note, Result};
+use crate::{Context, Located, Model, Note, Result};
 
 /// Refuses, before any work, a model that cannot be written.
 pub fn check_writable(model: &Model) -> Result<()> {
-    if read::detect(&model.text) == read::Format::Mjcf {
-        let reason = format!(
-            "{}: models are written as URDF and mechanism files, not as MJCF: take the values from the result, or give the robot's URDF",
-            model.label
-        );
-        return Err(Error::option("out", reason));
-    }
-    if !model.lock.is_empty() {
-        let reason = format!(
-            "{}: a model with locked joints is not written, since the file keeps their links apart: take the values from the result",
-            model.label
-        );
-        return Err(Error::option("out", reason));
+    if read::detect(&model.text) == Format::Mjcf {
+        write::mjcf::check(&model.text).at(&model.label)?;
     }
     Ok(())
 }
@@ -33,33 +24,41 @@ pub(crate) fn written(
     context: &Context<'_>,
 ) -> Result<String> {
     let with = model.mechanism.clone().with_parameters(parameters)?;
-    let parts = |b: &&inertial::mechanism::Body| b.kind != BodyKind::Massless;
-    let bodies: Vec<_> = with.bodies().iter().filter(parts).map(|b| (b.name.as_str(), b.inertia)).collect();
-    let options = model.options;
-    let written = if model.is_xml() {
-        let joints = joints.unwrap_or_default();
-        if joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || has_more(j)) {
-            context.note(&Note::NotInUrdf);
+    let shares = write::changed_links(&model.builder, &model.mechanism, &with).at(&model.label)?;
+    let links: Vec<_> = shares.links.iter().map(|(name, inertia)| (name.as_str(), *inertia)).collect();
+    let text = write::replace_inertias(&model.text, &links).at(&model.label)?;
+    let text = match read::detect(&text) {
+        Format::Urdf => {
+            let joints = friction(&with, joints.unwrap_or_default(), context);
+            NewValues { links: Vec::new(), joints }.write(&text)
         }
-        // Friction of the file that the fit did without must not count again.
-        let in_file = |j: &JointEstimate| {
-            let own = with.joints().iter().find(|own| own.name == j.name);
-            own.is_some_and(|own| own.dynamics.damping != 0.0 || own.dynamics.friction != 0.0)
-        };
-        let known = |j: &&JointEstimate| j.viscous.is_some() || j.coulomb.is_some() || in_file(j);
-        let friction = |j: &JointEstimate| write::urdf::Friction {
-            damping: j.viscous.unwrap_or(0.0),
-            friction: j.coulomb.unwrap_or(0.0),
-        };
-        let friction: Vec<_> = joints.iter().filter(known).map(|j| (j.name.as_str(), friction(j))).collect();
-        write::urdf::write_bodies(&model.text, &options, &bodies, &friction)
-    } else {
-        let joints = joints.map_or_else(Vec::new, |joints| dynamics(&with, joints, context));
-        write::file::write_bodies(&model.text, &options, &bodies, &joints)
+        Format::Mjcf => write::mjcf::replace_values(&text, &[], &dynamics(&with, joints, context)),
+        Format::File => write::file::replace_values(&text, &[], &dynamics(&with, joints, context)),
     };
-    let written = written.at(&model.label)?;
-    written.notes.into_iter().for_each(|note| context.note(&Note::Written(note)));
-    Ok(written.text)
+    shares.notes.into_iter().for_each(|note| context.note(&Note::Written(note)));
+    text.at(&model.label)
+}
+
+/// New friction of the joints of a URDF.
+fn friction<'j>(
+    with: &Mechanism,
+    joints: &'j [JointEstimate],
+    context: &Context<'_>,
+) -> Vec<(&'j str, Friction)> {
+    if joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || has_more(j)) {
+        context.note(&Note::NotInUrdf);
+    }
+    // Friction of the file that the fit did without must not count again.
+    let in_file = |j: &JointEstimate| {
+        let own = with.joints().iter().find(|own| own.name == j.name);
+        own.is_some_and(|own| own.dynamics.damping != 0.0 || own.dynamics.friction != 0.0)
+    };
+    let known = |j: &&JointEstimate| j.viscous.is_some() || j.coulomb.is_some() || in_file(j);
+    let of = |j: &JointEstimate| Friction {
+        damping: j.viscous.unwrap_or(0.0),
+        friction: j.coulomb.unwrap_or(0.0),
+    };
+    joints.iter().filter(known).map(|j| (j.name.as_str(), of(j))).collect()
 }
 
 /// Whether a joint has something that no model file has a place for.
@@ -72,9 +71,10 @@ fn has_more(joint: &JointEstimate) -> bool {
 /// apart acts like the inertia of links and is part of it, so it must not count again.
 fn dynamics<'m>(
     with: &'m Mechanism,
-    joints: &[JointEstimate],
+    joints: Option<&[JointEstimate]>,
     context: &Context<'_>,
 ) -> Vec<(&'m str, NewDynamics)> {
+    let Some(joints) = joints else { return Vec::new() };
     let mut left = joints.iter().any(has_more);
     let mut out = Vec::new();
     for joint in with.joints() {

@@ -1,9 +1,78 @@
 //! Joints that are held at a position: their links count as one body.
 
-use inertial::mechanism::{JointDynamics, JointType, Limits, MechanismBuilder};
+use std::collections::HashSet;
 
+use inertial::mechanism::{Joint, JointDynamics, JointType, Limits, MechanismBuilder};
+
+use crate::logs::{LogOptions, saved_summary};
 use crate::setting::Setting;
-use crate::{Error, Result};
+use crate::{Context, Error, Located, Model, Note, Result};
+
+impl Model {
+    /// Holds joints that none of the logs has: a gripper does not block the log of an arm. The logs must name joints, all of them
+    /// the model's and more than are held, and no logged joint may lie beyond a held one: else the log may be another robot's.
+    /// Joints are held where the model assembles them, within their limits; a note says so.
+    pub fn hold_unlogged(self, logs: &[String], options: &LogOptions, context: &Context<'_>) -> Result<Self> {
+        let mechanism = &self.mechanism;
+        if !mechanism.loops().is_empty() || logs.iter().any(|log| log == "-") {
+            return Ok(self);
+        }
+        let mut logged: HashSet<String> = HashSet::new();
+        for log in logs {
+            // What cannot be read is the job's to complain about.
+            let is_log = matches!(saved_summary(context, log), Ok(None));
+            let reader = options.reader(context, Some(mechanism), log).ok().filter(|_| is_log);
+            let Some(names) = reader.map(|reader| reader.names().to_vec()) else { return Ok(self) };
+            let joint = |name: &String| {
+                let (quantity, joint) = name.split_once('.')?;
+                matches!(quantity, "q" | "dq" | "ddq" | "tau").then(|| joint.to_owned())
+            };
+            logged.extend(names.iter().filter_map(joint));
+        }
+        let known: HashSet<String> =
+            mechanism.position_names().into_iter().chain(mechanism.velocity_names()).collect();
+        if logged.is_empty() || !logged.is_subset(&known) {
+            return Ok(self);
+        }
+        let driven = |joint: &Joint| self.builder.rotors.iter().any(|rotor| rotor.joint == joint.name);
+        let is_absent = |joint: &&Joint| {
+            joint.follows.is_none()
+                && joint.joint_type.nq() == 1
+                && !driven(joint)
+                && !logged.contains(&joint.name)
+        };
+        let held = mechanism.joints().iter().filter(is_absent).map(|joint| {
+            let (at, limits) = (mechanism.assembly()[joint.q], joint.limits);
+            Setting { column: joint.name.clone(), value: at.max(limits.lower).min(limits.upper) }
+        });
+        let held: Vec<Setting> = held.collect();
+        let counted = mechanism.joints().iter().filter(|j| logged.contains(&j.name)).count();
+        if held.is_empty() || held.len() >= counted || !self.are_outermost(&held, &logged) {
+            return Ok(self);
+        }
+        let mut builder = self.builder.clone();
+        lock(&mut builder, &held)?;
+        let mechanism = builder.build(&self.options).at(&self.label)?;
+        context.note(&Note::NotLogged(held.clone()));
+        Ok(Self { lock: [self.lock, held].concat(), builder, mechanism, ..self })
+    }
+
+    /// Whether no logged joint lies beyond a held one.
+    fn are_outermost(&self, held: &[Setting], logged: &HashSet<String>) -> bool {
+        let (bodies, joints) = (self.mechanism.bodies(), self.mechanism.joints());
+        let is_held = |joint: usize| held.iter().any(|setting| setting.column == joints[joint].name);
+        joints.iter().filter(|joint| logged.contains(&joint.name)).all(|joint| {
+            let mut next = Some(joint.body);
+            while let Some(body) = next {
+                if is_held(bodies[body].joint) {
+                    return false;
+                }
+                next = bodies[body].parent;
+            }
+            true
+        })
+    }
+}
 
 /// Holds joints, and those that follow them, at positions (rad or m).
 pub(super) fn lock(builder: &mut MechanismBuilder, locks: &[Setting]) -> Result<()> {

@@ -267,7 +267,12 @@ impl Args {
     /// Loads the model, after the outputs are known.
     pub fn load(&self, shell: &Shell) -> Result<Model> {
         shell.reserve(self.out.iter().chain(&self.summary_out).chain(self.pictures.outputs()))?;
-        Ok(Model::load(&self.model, &self.options.options(), shell.disk())?)
+        let model = Model::load(&self.model, &self.options.options(), shell.disk())?;
+        if self.follow.is_some() || self.measured == Some(Measured::Momentum) {
+            return Ok(model);
+        }
+        let logs = [&self.logs[..], &self.validate, &self.unloaded, &self.loaded].concat();
+        Ok(model.hold_unlogged(&logs, &self.log.options(), &shell.context())?)
     }
 
     /// What the unknowns are.

@@ -292,3 +292,19 @@ fn control_characters_in_names_do_not_reach_the_terminal() {
     let line = refused(&["check", &folder.file("m.urdf", text)]);
     assert!(line.contains("control character") && !line.contains(char::is_control), "{line}");
 }
+
+#[test]
+fn declared_encodings_are_read() {
+    let folder = Folder::new();
+    let text = urdf(&inertial("1", "0.1", "0.1", "0.1"))
+        .replace("version=\"1.0\"", "version=\"1.0\" encoding=\"latin1\"");
+    let latin: Vec<u8> =
+        text.replace("\"two\"", "\"zw\u{f6}lf\"").chars().map(|c| u8::try_from(c).unwrap()).collect();
+    let model = folder.file("latin.urdf", &latin);
+    let checked = run(&["check", &model]);
+    assert_eq!(checked.status, 0, "{}", checked.stderr);
+    assert!(checked.stdout.contains("(zw\u{f6}lf)"), "{}", checked.stdout);
+    let plain = folder
+        .file("plain.urdf", latin.strip_prefix(b"<?xml version=\"1.0\" encoding=\"latin1\"?>").unwrap());
+    assert!(refused(&["check", &plain]).contains("is not a text: byte"));
+}

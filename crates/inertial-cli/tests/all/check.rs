@@ -205,3 +205,28 @@ fn a_device_is_written_to_and_stays_one() {
     assert!(result.status < 2, "{}", result.stderr);
     assert!(std::fs::metadata("/dev/null").unwrap().file_type().is_char_device());
 }
+
+#[test]
+fn doubtful_bodies_are_named() {
+    let folder = Folder::new();
+    let filled = inertial("1", "1", "1", "1").replace("0.1 0 0", "0 0 0");
+    let model = folder.file("filled.urdf", urdf(&filled));
+    let found = run(&["check", &model, "--json"]);
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let body = &found.json()["bodies"][0];
+    assert_eq!(body["doubts"], serde_json::json!(["density", "filled-in"]));
+    assert!(body["doubt_reasons"][0].as_str().unwrap().contains("the density 0.06"), "{body}");
+    let text = run(&["check", &model]).stdout;
+    assert!(text.contains("yes, doubtful: density, filled-in"), "{text}");
+    assert!(text.contains("1 body, all physically consistent, 1 doubtful"), "{text}");
+    // A link of 10 cm cannot have its mass a metre away.
+    let shape = "<collision><geometry><box size=\"0.1 0.1 0.1\"/></geometry></collision>";
+    let far = inertial("2", "0.01", "0.01", "0.01").replace("0.1 0 0", "1 0 0") + shape;
+    let model = folder.file("far.urdf", urdf(&far));
+    let body = run(&["check", &model, "--json"]).json()["bodies"][0].clone();
+    assert_eq!(body["doubts"], serde_json::json!(["size"]), "{body}");
+    assert_eq!(
+        run(&["check", "builtin:puma560", "--json"]).json()["bodies"][0].get("violations").unwrap(),
+        &serde_json::json!([])
+    );
+}

@@ -170,11 +170,38 @@ fn bad_calls_have_one_line() {
     refused(&["identify", MODEL, &other]);
     refused(&["validate", "builtin:arm7", &log]);
     // What cannot be written is said before any work.
-    let text = r#"<mujoco><worldbody><body name="a"><joint name="j" axis="0 0 1"/>
-        <inertial pos="0.1 0 0" mass="1" diaginertia="0.01 0.01 0.01"/></body></worldbody></mujoco>"#;
-    let model = folder.file("model.xml", text);
+    let model = folder.file("model.xml", "<mujoco><include file=\"arm.xml\"/></mujoco>");
+    folder.file("arm.xml", format!("<mujoco>{MJCF_BODY}</mujoco>"));
     let line = refused(&["identify", &model, "missing.csv", "--out", "x.xml"]);
-    assert!(line.contains("models are written as URDF and mechanism files, not as MJCF"), "{line}");
+    assert!(line.contains("writing MJCF that includes other files"), "{line}");
+}
+
+const MJCF_BODY: &str = "<worldbody><body name=\"a\"><joint name=\"j\" axis=\"0 1 0\"/>
+    <inertial pos=\"0.1 0 0\" mass=\"1\" diaginertia=\"0.01 0.01 0.01\"/></body></worldbody>";
+
+#[test]
+fn mjcf_is_written_with_the_identified_values() {
+    let folder = Folder::new();
+    let model = folder.file("model.xml", format!("<mujoco>\n{MJCF_BODY}\n</mujoco>\n"));
+    let heavy = folder
+        .file("heavy.xml", format!("<mujoco>{}</mujoco>", MJCF_BODY.replace("mass=\"1\"", "mass=\"3\"")));
+    let mut motion = String::from("t,q.j,dq.j,ddq.j\n");
+    for i in 0..1000 {
+        let t = f64::from(i) / 100.0;
+        let _ =
+            writeln!(motion, "{t},{},{},{}", (2.0 * t).sin(), 2.0 * (2.0 * t).cos(), -4.0 * (2.0 * t).sin());
+    }
+    let (motion, log) = (folder.file("motion.csv", motion), folder.path("log.csv"));
+    let (log, out) = (log.to_str().unwrap(), folder.path("out.xml"));
+    assert_eq!(run(&["simulate", &heavy, &motion, "--out", log]).status, 0);
+    let done =
+        run(&["identify", &model, log, "--friction", "none", "--offset=no", "--out", out.to_str().unwrap()]);
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(text.starts_with("<mujoco>\n<worldbody><body name=\"a\"><joint "), "{text}");
+    let residual =
+        |model: &str| run(&["validate", model, log, "--json"]).json()["relative_rms"].as_f64().unwrap();
+    assert!(residual(out.to_str().unwrap()) < 1e-3 && residual(&model) > 0.1);
 }
 
 #[test]

@@ -82,11 +82,24 @@ fn locked_joints_are_fixed_joints() {
     let analyzed = |args: &[&str]| run(&[&["analyze", "--json"], args].concat()).json()["rank"].clone();
     assert_eq!(analyzed(&[&moving, lock[0], lock[1]]), analyzed(&[&fixed]));
 
-    let without = refused(&["validate", &moving, &log]);
-    assert!(
-        without.contains("there is no column q.finger")
-            && without.ends_with("--lock holds joints that the log does not have")
+    // Without it the finger is held where the model has it, which is said.
+    let without = run(&["validate", &moving, &log, "--json"]);
+    assert_eq!(
+        (without.status, without.json()),
+        (0, run(&["validate", "--json", &moving, &log, "--lock", "finger=0"]).json())
     );
+    assert!(
+        without
+            .stderr
+            .contains("joints that the logs do not have are held: finger=0 (--lock holds them elsewhere)"),
+        "{}",
+        without.stderr
+    );
+    // A name that the model does not have may be a slip: then nothing is held.
+    let slip =
+        folder.file("slip.csv", std::fs::read_to_string(&log).unwrap().replace("tau.elbow", "tau.elbo"));
+    let line = refused(&["validate", &moving, &slip]);
+    assert!(line.contains("there is no column q.finger"), "{line}");
     for (value, expected) in [
         ("fingr=0", "--lock: the model has no joint fingr; the nearest is finger"),
         ("finger", "expected NAME=NUMBER"),
@@ -98,6 +111,29 @@ fn locked_joints_are_fixed_joints() {
     let twice = refused(&["validate", &moving, &log, "--lock", "finger=0", "--lock", "finger=1"]);
     assert!(twice.contains("finger is given two positions"), "{twice}");
     let out = folder.path("out.urdf");
-    let line = refused(&["identify", &moving, &log, lock[0], lock[1], "--out", out.to_str().unwrap()]);
-    assert!(line.contains("a model with locked joints is not written") && !out.exists(), "{line}");
+    let done = run(&[
+        "identify",
+        &moving,
+        &log,
+        lock[0],
+        lock[1],
+        "--force",
+        "--out",
+        out.to_str().unwrap(),
+        "--json",
+    ]);
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    // The fingers keep their shares of the mass that was found for their body.
+    let text = std::fs::read_to_string(&out).unwrap();
+    let mass = |link: &str| -> f64 {
+        let part = text.split(&format!("<link name='{link}'>")).nth(1).unwrap();
+        part.split("<mass value='").nth(1).unwrap().split('\'').next().unwrap().parse().unwrap()
+    };
+    let whole = mass("fore") + mass("left") + mass("right");
+    let found = done.json()["bodies"][1]["mass"].as_f64().unwrap();
+    assert!((whole - found).abs() < 1e-9 * found, "{whole} {found}");
+    assert!(
+        (mass("left") / mass("fore") - 0.1).abs() < 1e-9
+            && (mass("right") / mass("fore") - 0.15).abs() < 1e-9
+    );
 }

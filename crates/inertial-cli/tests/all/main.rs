@@ -13,6 +13,7 @@ mod bench_and_demo;
 mod check;
 mod columns;
 mod design;
+mod export;
 mod identify;
 mod identify_lag;
 mod identify_loops;

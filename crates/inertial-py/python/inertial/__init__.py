@@ -22,21 +22,23 @@ from __future__ import annotations
 from . import errors
 from ._inertial import Error, __version__
 from ._result import Result
-from .commands import analyze, check, design, identify, simulate, validate
+from .commands import analyze, check, columns, design, export, identify, simulate, validate
 from .errors import LogError, ModelError, OptionError
 from .fitted import FittedModel, load
 from .fleet import identify_fleet
 from .identifier import Identifier
 from .mechanism import Mechanism
 from .prepared import Prepared, prepare
-from .results import Analysis, Check, Design, Fleet, Identification, Simulation, Validation
+from .results import Analysis, Check, Columns, Design, Export, Fleet, Identification, Simulation, Validation
 from .summary import Online, Summary
 
 __all__ = [
     "Analysis",
     "Check",
+    "Columns",
     "Design",
     "Error",
+    "Export",
     "FittedModel",
     "Fleet",
     "Identification",
@@ -54,8 +56,10 @@ __all__ = [
     "__version__",
     "analyze",
     "check",
+    "columns",
     "design",
     "errors",
+    "export",
     "identify",
     "identify_fleet",
     "load",

@@ -16,12 +16,14 @@ from .fitted import FittedModel, fitted
 from .options import (
     AnalyzeOptions,
     CheckOptions,
+    ColumnsOptions,
     DesignOptions,
+    ExportOptions,
     IdentifyOptions,
     SimulateOptions,
     ValidateOptions,
 )
-from .results import Analysis, Check, Design, Identification, Simulation, Validation
+from .results import Analysis, Check, Columns, Design, Export, Identification, Simulation, Validation
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -48,6 +50,21 @@ def analyze(model: Model, **options: Unpack[AnalyzeOptions]) -> Analysis:
     """
     with Call("analyze", model, options) as call:
         return Analysis(*call.run(_inertial.analyze))
+
+
+@with_options("columns", ColumnsOptions)
+def columns(
+    log: str | os.PathLike[str], model: Model | None = None, **options: Unpack[ColumnsOptions]
+) -> Columns:
+    """What does a log hold, and what is each column taken for?
+
+    With a model, columns are recognised by the names of its joints too, and ``missing`` says what it needs beside them. ``map``
+    is a column map in TOML to edit. Options that say how a model is taken need one.
+    """
+    # Without a model no name is of a joint.
+    with Call("columns", "builtin:planar-2r" if model is None else model, options) as call:
+        call.given["log"] = call.logs(existing(path_of(log, "log", "a path")))[0]
+        return Columns(*call.run(_inertial.columns, model is not None))
 
 
 @with_options("design", DesignOptions)
@@ -98,6 +115,24 @@ def simulate(
             call.inputs.add_table(name, *call.columns(trajectory))
         call.given["trajectory"] = name
         return Simulation(*call.run(_inertial.simulate))
+
+
+@with_options("export", ExportOptions)
+def export(model: Model, **options: Unpack[ExportOptions]) -> Export:
+    """How do controllers, simulators and programs take the values?
+
+    ``values`` is a result of :func:`identify`, or a file with one, whose values count instead of those of the model; a
+    payload's is the load itself. ``out`` is the file to write; of C code the source, beside which the others stand.
+    """
+    with Call("export", model, options) as call:
+        values = call.given.get("values")
+        if isinstance(values, Mapping):
+            name = "the result"
+            call.inputs.add_text(name, json.dumps(dict(values)))
+            call.given["values"] = name
+        elif values is not None:
+            call.given["values"] = existing(path_of(values, "values", "a path or a result"))
+        return Export(*call.run(_inertial.export))
 
 
 @with_options("identify", IdentifyOptions)

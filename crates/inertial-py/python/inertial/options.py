@@ -47,6 +47,14 @@ class CheckOptions(ModelOptions, total=False):
     tolerance: float
 
 
+class ColumnsOptions(ModelOptions, total=False):
+    """Of :func:`inertial.columns`."""
+
+    columns: Union[Path, Mapping[str, Any]]
+    topic: str
+    out: Path
+
+
 class AnalyzeOptions(ModelOptions, total=False):
     """Of :func:`inertial.analyze`."""
 
@@ -104,6 +112,18 @@ class DesignOptions(ModelOptions, total=False):
     out: Union[Path, Iterable[Path]]
     report: Path
     plots: Path
+
+
+class ExportOptions(ModelOptions, total=False):
+    """Of :func:`inertial.export`."""
+
+    to: Literal[
+        "c", "ur", "franka", "franka-desk", "kuka", "ros2-control", "mujoco", "gazebo", "pinocchio", "drake"
+    ]
+    values: Any
+    link: str
+    name: str
+    out: Path
 
 
 class SimulateOptions(ModelOptions, total=False):

@@ -1,5 +1,8 @@
 //! Collision shapes: simple solids fixed to links.
 
+use nalgebra::Vector3;
+
+use crate::consistency::Extent;
 use crate::spatial::Pose;
 
 /// A simple solid about the origin of its frame.
@@ -46,4 +49,43 @@ pub struct CollisionShape {
     pub pose: Pose<f64>,
     /// What it is.
     pub shape: Shape,
+}
+
+impl CollisionShape {
+    /// The box around it along the axes of a link whose frame in the body's is `link`.
+    pub fn extent(&self, link: &Pose<f64>) -> Extent {
+        let pose = link.inverse() * self.pose;
+        let edges = match self.shape {
+            Shape::Sphere { radius } => {
+                let half = Vector3::repeat(radius);
+                return Extent { lower: pose.translation - half, upper: pose.translation + half };
+            }
+            Shape::Cylinder { radius, length } => [2.0 * radius, 2.0 * radius, length],
+            Shape::Box { size } => size,
+        };
+        let half = pose.rotation.abs() * Vector3::from(edges) * 0.5;
+        Extent { lower: pose.translation - half, upper: pose.translation + half }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::vector;
+
+    use super::*;
+
+    #[test]
+    fn extents_are_along_the_axes_of_the_link() {
+        let pose = |xyz: [f64; 3], yaw: f64| Pose::from_xyz_rpy(xyz, [0.0, 0.0, yaw]);
+        let shape = |pose, shape| CollisionShape { link: "a".into(), body: None, pose, shape };
+        let link = pose([1.0, 0.0, 0.0], 0.0);
+        let quarter = std::f64::consts::FRAC_PI_2;
+        let turned = shape(pose([1.0, 0.0, 0.0], quarter), Shape::Box { size: [0.2, 0.4, 0.6] });
+        let ball = shape(pose([1.0, 0.0, 1.0], 0.3), Shape::Sphere { radius: 0.1 });
+        let extent = turned.extent(&link).join(&ball.extent(&link));
+        assert!((extent.lower - vector![-0.2, -0.1, -0.3]).amax() < 1e-12, "{extent:?}");
+        assert!((extent.upper - vector![0.2, 0.1, 1.1]).amax() < 1e-12, "{extent:?}");
+        let upright = shape(link, Shape::Cylinder { radius: 0.1, length: 1.0 });
+        assert!((upright.extent(&link).upper - vector![0.1, 0.1, 0.5]).amax() < 1e-12);
+    }
 }

@@ -51,4 +51,5 @@ mod sqp;
 mod tetrahedral;
 mod trajectories;
 mod urdf;
+mod write_mjcf;
 mod write_urdf;

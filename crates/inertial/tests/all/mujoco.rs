@@ -4,9 +4,11 @@
 
 use std::path::Path;
 
-use crate::common::{python, relative_error};
+use crate::common::{Rng, python, relative_error};
 use inertial::dynamics::{ClosedMechanism, InverseDynamics, Workspace, forward_kinematics, mass_matrix};
-use inertial::mechanism::{Mechanism, read};
+use inertial::mechanism::write::file::NewDynamics;
+use inertial::mechanism::write::mjcf::write_bodies;
+use inertial::mechanism::{BodyKind, BuildOptions, Mechanism, read};
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 use serde_json::Value;
 
@@ -167,6 +169,46 @@ fn own_models() {
     let arguments: Vec<&str> = paths.iter().map(String::as_str).collect();
     let Some(output) = python::run("oracle_mujoco.py", &arguments) else { return };
     assert_eq!(compare_all(&output).len(), paths.len());
+}
+
+/// New inertias of all bodies and new dynamics of all joints, written and read by MuJoCo.
+#[test]
+fn written_models() {
+    let folder = std::env::temp_dir().join(format!("inertial-written-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (mut rng, mut written) = (Rng(3), Vec::new());
+    for path in models("mjcf_models") {
+        // A total mass, and inertias of actuators, would change what is written.
+        let changing = [" settotalmass=\"12\"", " armature=\"0.05\" damping=\"0.2\"", " armature=\"0.01\""];
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = changing.iter().fold(text, |text, part| text.replace(part, ""));
+        let old = read::model(&text, &read::no_includes).unwrap().build(&BuildOptions::default()).unwrap();
+        let parts = || old.bodies().iter().filter(|b| b.kind == BodyKind::Link);
+        let bodies: Vec<_> = parts().map(|b| (b.name.as_str(), rng.inertia())).collect();
+        let joints: Vec<_> = old
+            .joints()
+            .iter()
+            .filter(|j| j.joint_type.nv() == 1 && j.follows.is_none())
+            .map(|j| {
+                (j.name.as_str(), NewDynamics { armature: Some(rng.range(0.0, 0.1)), ..Default::default() })
+            })
+            .collect();
+        let new = write_bodies(&text, &BuildOptions::default(), &bodies, &joints).unwrap();
+        let name = folder.join(Path::new(&path).file_name().unwrap());
+        std::fs::write(&name, &new.text).unwrap();
+        let new = load(&name).unwrap();
+        for (body, (_, wanted)) in new.bodies().iter().filter(|b| b.kind == BodyKind::Link).zip(&bodies) {
+            let found = body.inertia.parameters();
+            let error = relative_error(found.as_slice(), wanted.parameters().as_slice(), 1e-9);
+            assert!(error < 1e-12, "{path} {}: {error}", body.name);
+        }
+        written.push(name.to_string_lossy().into_owned());
+    }
+    let arguments: Vec<&str> = written.iter().map(String::as_str).collect();
+    let output = python::run("oracle_mujoco.py", &arguments);
+    let compared = output.map(|output| compare_all(&output).len());
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(compared.is_none_or(|compared| compared == written.len()), "{compared:?} of {}", written.len());
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use crate::common::{Rng, relative_error};
+use inertial::consistency::{DEFAULT_TOLERANCE, judge};
 use inertial::mechanism::read::urdf;
 use inertial::mechanism::write::urdf::{Friction, NewValues, write_bodies};
 use inertial::mechanism::{Base, BodyKind, BuildOptions, Mechanism, RotorModel};
@@ -133,12 +134,53 @@ fn pair() -> String {
 }
 
 #[test]
-fn the_link_nearest_the_base_takes_the_difference() {
+fn links_fixed_together_keep_their_shares_of_the_mass() {
     let options = BuildOptions::default();
     let old = build(&pair(), &options).bodies()[0].inertia;
-    let wanted = old + brick();
+    // Heavier, and lighter than the tool alone.
+    for wanted in [old + brick(), brick()] {
+        let written = write_bodies(&pair(), &options, &[("arm", wanted)], &[]).unwrap();
+        assert!(written.notes.is_empty(), "{:?}", written.notes);
+        let robot = build(&written.text, &options);
+        assert_inertia(&robot.bodies()[0].inertia, &wanted);
+        let part = |name: &str| robot.links().iter().find(|l| l.name == name).unwrap().inertia.unwrap();
+        let (arm, tool) = (part("arm"), part("tool"));
+        assert!((tool.mass / arm.mass - 1.5).abs() < 1e-12, "{} {}", tool.mass, arm.mass);
+        for part in [arm, tool] {
+            assert!(judge(&part, DEFAULT_TOLERANCE).unwrap().is_consistent(), "{part:?}");
+        }
+    }
+    // A body that keeps its values keeps the digits of all its links.
+    let written = write_bodies(&pair(), &options, &[("arm", old)], &[]).unwrap();
+    assert_eq!(written.text, pair());
+}
+
+#[test]
+fn scaled_bodies_have_scaled_links() {
+    // Lengths by 2 about the body's centre of mass, masses by 3: every part in the same way.
+    let options = BuildOptions::default();
+    let old = build(&pair(), &options);
+    let body = old.bodies()[0].inertia;
+    let centre = body.com().unwrap();
+    let scaled = |i: &Inertia<f64>| {
+        let com = centre + 2.0 * (i.com().unwrap() - centre);
+        Inertia::from_com(3.0 * i.mass, com, 12.0 * i.about_com())
+    };
+    let written = write_bodies(&pair(), &options, &[("arm", scaled(&body))], &[]).unwrap();
+    let new = build(&written.text, &options);
+    for (old, new) in old.links().iter().zip(new.links()).filter(|(l, _)| l.inertia.is_some()) {
+        let of = |link: &inertial::mechanism::Link| link.inertia.unwrap().transformed(&link.pose);
+        let error =
+            relative_error(of(new).parameters().as_slice(), scaled(&of(old)).parameters().as_slice(), 1e-9);
+        assert!(error < 1e-12, "{error}");
+    }
+}
+
+#[test]
+fn the_link_nearest_the_base_takes_the_difference_of_bodies_that_cannot_exist() {
+    let options = BuildOptions::default();
+    let wanted = Inertia { mass: -1.0, ..brick() };
     let written = write_bodies(&pair(), &options, &[("arm", wanted)], &[]).unwrap();
-    assert!(written.notes.is_empty());
     let robot = build(&written.text, &options);
     assert_inertia(&robot.bodies()[0].inertia, &wanted);
     let tool = robot.links().iter().find(|l| l.name == "tool").unwrap();
@@ -146,15 +188,17 @@ fn the_link_nearest_the_base_takes_the_difference() {
 }
 
 #[test]
-fn it_takes_all_where_the_difference_is_impossible() {
+fn links_that_do_not_tell_a_distribution_share_by_mass() {
+    // Two point masses.
+    let text = pair().replace("='1'", "='0'");
     let options = BuildOptions::default();
-    // Lighter than the tool alone.
-    let written = write_bodies(&pair(), &options, &[("arm", brick())], &[]).unwrap();
+    let written = write_bodies(&text, &options, &[("arm", brick())], &[]).unwrap();
     assert_eq!(written.notes.len(), 1, "{:?}", written.notes);
     let robot = build(&written.text, &options);
     assert_inertia(&robot.bodies()[0].inertia, &brick());
-    let tool = robot.links().iter().find(|l| l.name == "tool").unwrap();
-    assert_eq!(tool.inertia.unwrap(), Inertia::zero());
+    let tool = robot.links().iter().find(|l| l.name == "tool").unwrap().inertia.unwrap();
+    assert!((tool.mass - 1.5).abs() < 1e-12);
+    assert!(judge(&tool, DEFAULT_TOLERANCE).unwrap().is_consistent());
 }
 
 #[test]

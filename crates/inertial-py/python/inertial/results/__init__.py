@@ -4,6 +4,7 @@ from .experiments import Design, DesignedParameter, Simulation
 from .identification import Fleet, FleetPayload, Identification, Member, Validation
 from .parts import Body, Joint, Parameter, Residual
 from .structure import Analysis, AnalyzedBody, BaseParameter, Check, CheckedBody
+from .texts import Column, Columns, Export, ExportedFile
 
 __all__ = [
     "Analysis",
@@ -12,8 +13,12 @@ __all__ = [
     "Body",
     "Check",
     "CheckedBody",
+    "Column",
+    "Columns",
     "Design",
     "DesignedParameter",
+    "Export",
+    "ExportedFile",
     "Fleet",
     "FleetPayload",
     "Identification",

@@ -17,10 +17,13 @@ class CheckedBody(Result):
     pseudo_inertia_min_eigenvalue: float
     violations: list[str]
     reasons: list[str] | None
+    doubts: list[str] | None
+    doubt_reasons: list[str] | None
     nearest: dict[str, Any] | None
 
     def _headline(self) -> str:
-        verdict = "can exist" if self.consistent else f"cannot exist: {'; '.join(self.violations)}"
+        doubtful = f", doubtful: {'; '.join(self.doubts)}" if self.doubts else ""
+        verdict = f"can exist{doubtful}" if self.consistent else f"cannot exist: {'; '.join(self.violations)}"
         return f"{self.name}, {show(self.mass)} kg: {verdict}"
 
 
@@ -36,7 +39,7 @@ class Check(Result):
         return "all bodies can exist" if self.consistent else "some bodies cannot exist"
 
     def _tables(self) -> list[Table]:
-        rows = [[b.name, show(b.mass), show(b.consistent), "; ".join(b.violations)] for b in self.bodies]
+        rows = [[b.name, show(b.mass), show(b.consistent), "; ".join(b.violations + (b.doubts or []))] for b in self.bodies]
         return [Table(["body", "mass (kg)", "can exist", "because"], rows)]
 
     def __bool__(self) -> bool:

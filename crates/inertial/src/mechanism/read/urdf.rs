@@ -61,7 +61,7 @@ pub(crate) fn read_with_rotor_links(text: &str) -> Result<(MechanismBuilder, Vec
         return Err(robot.error("expected <robot> (URDF) or <mujoco> (MJCF) as the outermost element"));
     }
     if let Some((macros, _)) = robot.foreign_children().find(|(_, uri)| uri.contains("xacro")) {
-        return Err(macros.unsupported("xacro (expand the file with the xacro program first)"));
+        return Err(macros.unsupported("xacro: expand the file first, by 'xacro FILE.xacro > robot.urdf' (part of ROS; 'pip install xacro')"));
     }
     let mut model = MechanismBuilder::new(robot.identifier("name")?.unwrap_or("robot"), "");
     let mut couplings = Vec::new();

@@ -114,6 +114,11 @@ impl<'a> Element<'a> {
         self.node.attribute_node(name).map(|a| a.range_value())
     }
 
+    /// Bytes of an attribute, with its name and quotes.
+    pub(crate) fn attribute_range(&self, name: &str) -> Option<Range<usize>> {
+        self.node.attribute_node(name).map(|a| a.range())
+    }
+
     /// Its line and tag, with the element around it where it has no name of its own.
     pub(crate) fn place(&self) -> Place {
         let mut element = self.describe();

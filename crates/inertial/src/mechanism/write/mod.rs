@@ -3,19 +3,24 @@
 use std::collections::HashMap;
 
 use crate::mechanism::read::{Format, detect, urdf::read_with_rotor_links};
+use crate::mechanism::{Body, BodyKind, Mechanism, MechanismBuilder};
 use crate::spatial::Inertia;
 use crate::{Error, Place, Result};
 
+mod edits;
 pub mod file;
+pub mod mjcf;
 mod share;
 pub mod urdf;
+
+pub use share::Shares;
 
 /// Replaces the inertias of links and rotors (named as in [`super::MechanismBuilder::rotor_names`]) in a model of any
 /// format that can be written, each in its own frame.
 pub fn replace_inertias(text: &str, inertias: &[(&str, Inertia<f64>)]) -> Result<String> {
     match detect(text) {
         Format::File => file::replace_inertials(text, inertias),
-        Format::Mjcf => Err(Error::unsupported(Place::default(), "writing MJCF")),
+        Format::Mjcf => mjcf::replace_values(text, inertias, &[]),
         Format::Urdf => {
             // In URDF+ a rotor is a link of its own.
             let (model, rotor_links) = read_with_rotor_links(text)?;
@@ -28,6 +33,32 @@ pub fn replace_inertias(text: &str, inertias: &[(&str, Inertia<f64>)]) -> Result
             urdf::NewValues { links, ..urdf::NewValues::default() }.write(text)
         }
     }
+}
+
+/// Links and rotors whose inertias change where the bodies of `mechanism`, which was built from `model`, take those of `new`. Links
+/// that are fixed together keep their shares of the mass.
+pub fn changed_links(model: &MechanismBuilder, mechanism: &Mechanism, new: &Mechanism) -> Result<Shares> {
+    let with_mass = |b: &&Body| b.kind != BodyKind::Massless;
+    let bodies: Vec<_> =
+        new.bodies().iter().filter(with_mass).map(|b| (b.name.as_str(), b.inertia)).collect();
+    share::share(model, &model.rotor_names(), mechanism, &bodies)
+}
+
+/// Inertias of the links that make up the bodies of `new`, each in its own frame, as [`changed_links`] divides them. Links without
+/// inertia are left out.
+pub fn link_inertias(
+    model: &MechanismBuilder,
+    mechanism: &Mechanism,
+    new: &Mechanism,
+) -> Result<Vec<(String, Inertia<f64>)>> {
+    let shares = changed_links(model, mechanism, new)?;
+    let changed: HashMap<&str, Inertia<f64>> =
+        shares.links.iter().map(|(name, inertia)| (name.as_str(), *inertia)).collect();
+    let links = mechanism.links().iter().filter_map(|link| {
+        let inertia = changed.get(link.name.as_str()).copied().or(link.inertia)?;
+        Some((link.name.clone(), inertia)).filter(|(_, inertia)| *inertia != Inertia::zero())
+    });
+    Ok(links.collect())
 }
 
 fn unknown(name: &str) -> Error {

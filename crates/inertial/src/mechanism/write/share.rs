@@ -1,23 +1,24 @@
 //! From the values of bodies to those of the links that make them up.
 
-use nalgebra::{Cholesky, Matrix4};
+use nalgebra::{Cholesky, Matrix3, Matrix4, SymmetricEigen, Vector3};
 
-use crate::mechanism::{Body, BodyKind, Mechanism, MechanismBuilder};
+use crate::mechanism::{Body, BodyKind, Link, Mechanism, MechanismBuilder};
 use crate::spatial::{Inertia, PseudoInertia};
 use crate::{Error, Place, Result};
 
 /// New inertias of links, each in its own frame, and what people should know of them.
-#[derive(Debug, Default)]
-pub(super) struct Shares {
-    pub(super) links: Vec<(String, Inertia<f64>)>,
-    pub(super) notes: Vec<String>,
+#[derive(Debug, Clone, Default)]
+pub struct Shares {
+    /// Names of links and rotors with their inertias.
+    pub links: Vec<(String, Inertia<f64>)>,
+    /// What people should know of them.
+    pub notes: Vec<String>,
 }
 
 /// Finds new inertias of links so that the mechanism built from them has the given inertias of bodies.
 ///
-/// The link that names the body takes the difference and what is fixed to it (links, the dead weight of rotors) stays
-/// as it is. Where that leaves the link with an inertia that no body can have though the body's is possible, the link
-/// takes all and the links fixed to it become massless.
+/// Links that are fixed together keep their shares of the body's mass, see [`split`]. The dead weight of rotors stays as
+/// it is.
 pub(super) fn share(
     model: &MechanismBuilder,
     rotor_links: &[String],
@@ -52,31 +53,104 @@ pub(super) fn share(
 }
 
 fn share_body(mechanism: &Mechanism, index: usize, body: &Body, wanted: Inertia<f64>, shares: &mut Shares) {
-    let parts = || mechanism.links().iter().filter(move |l| l.body == Some(index));
-    // The link whose frame is the body's frame and that all others are fixed to comes first in the tree.
-    let Some(first) = parts().find(|l| l.name == body.name).or_else(|| parts().next()) else { return };
-    let fixed = || parts().filter(|l| l.name != first.name && l.inertia.is_some());
-    let own = first.inertia.unwrap_or_else(Inertia::zero);
-    let difference = own + (wanted - body.inertia);
-    if is_possible(&difference) || !is_possible(&wanted) {
-        shares.links.push((first.name.clone(), difference));
+    if wanted == body.inertia {
         return;
     }
-    let mut whole = difference;
-    let mut emptied = Vec::new();
-    for link in fixed() {
-        whole += link.inertia.unwrap_or_else(Inertia::zero).transformed(&link.pose);
-        shares.links.push((link.name.clone(), Inertia::zero()));
-        emptied.push(format!("\"{}\"", link.name));
+    let links = || mechanism.links().iter().filter(move |l| l.body == Some(index));
+    // The link whose frame is the body's frame and that all others are fixed to comes first in the tree.
+    let Some(first) = links().find(|l| l.name == body.name).or_else(|| links().next()) else { return };
+    let in_body = |link: &Link| Some(link.inertia?.transformed(&link.pose)).filter(|i| *i != Inertia::zero());
+    let parts: Vec<(&Link, Inertia<f64>)> = links().filter_map(|link| Some((link, in_body(link)?))).collect();
+    let sum = parts.iter().fold(Inertia::zero(), |sum, (_, part)| sum + *part);
+    let target = sum + (wanted - body.inertia);
+    let largest = parts.iter().max_by(|(_, a), (_, b)| a.mass.total_cmp(&b.mass));
+    let (Some((largest, _)), Some(division)) = (largest, split(&sum, &target)) else {
+        let own = first.inertia.unwrap_or_else(Inertia::zero);
+        shares.links.push((first.name.clone(), own + (wanted - body.inertia)));
+        return;
+    };
+    // The largest part takes the rest, so that the sum is the target but for rounding.
+    let mut rest = target;
+    for (link, part) in parts.iter().filter(|(link, _)| link.name != largest.name) {
+        let new = division.of(part);
+        rest = rest - new;
+        shares.links.push((link.name.clone(), new.transformed(&link.pose.inverse())));
     }
-    if !emptied.is_empty() {
+    shares.links.push((largest.name.clone(), rest.transformed(&largest.pose.inverse())));
+    if division.stretch.is_none() && parts.len() > 1 {
+        let names: Vec<String> = parts.iter().map(|(link, _)| format!("\"{}\"", link.name)).collect();
         shares.notes.push(format!(
-            "link \"{}\" takes all inertia of its body; fixed to it and now massless: {}",
-            first.name,
-            emptied.join(", ")
+            "links {} share the inertia of their body by mass: their own do not tell how it is distributed",
+            names.join(", ")
         ));
     }
-    shares.links.push((first.name.clone(), whole));
+}
+
+/// How the parts of a body share its new inertia.
+struct Division {
+    /// Factor of all masses.
+    mass: f64,
+    /// Centres of mass of the old and the new body.
+    centres: [Vector3<f64>; 2],
+    /// Map of distances from the centre of mass; where there is none, all parts are like the whole body.
+    stretch: Option<Matrix3<f64>>,
+    /// Second moments of the new body about its centre of mass, per mass.
+    moments: Matrix3<f64>,
+}
+
+/// Divides the inertia of a body among parts in proportion to what they had: each keeps its share of the mass, and the mass
+/// moves by the one affine map that takes the second moments of the old body to those of the new one with the least motion
+/// (the optimal transport between two Gaussians). Bodies that can exist stay such bodies. `None` where the old or the new body
+/// has no mass or the new one cannot exist.
+fn split(old: &Inertia<f64>, new: &Inertia<f64>) -> Option<Division> {
+    if !(old.mass > 0.0 && new.mass > 0.0 && is_possible(new)) {
+        return None;
+    }
+    let central = |inertia: &Inertia<f64>| {
+        let about = inertia.about_com() / inertia.mass;
+        Matrix3::from_diagonal_element(0.5 * about.trace()) - about
+    };
+    let (from, to) = (central(old), central(new));
+    let centres = [old.com()?, new.com()?];
+    // A = F^-1/2 (F^1/2 T F^1/2)^1/2 F^-1/2 gives A F A = T.
+    let stretch = root(&from, false).zip(root(&from, true)).and_then(|(root_from, inverse)| {
+        let middle = SymmetricEigen::new(root_from * to * root_from);
+        let values = middle.eigenvalues.map(|x| x.max(0.0).sqrt());
+        let middle = middle.eigenvectors * Matrix3::from_diagonal(&values) * middle.eigenvectors.transpose();
+        Some(inverse * middle * inverse).filter(|a| a.iter().all(|x| x.is_finite()))
+    });
+    Some(Division { mass: new.mass / old.mass, centres, stretch, moments: to })
+}
+
+/// Square root of a positive definite matrix, or its inverse; `None` of others.
+fn root(m: &Matrix3<f64>, inverse: bool) -> Option<Matrix3<f64>> {
+    let eigen = SymmetricEigen::new(*m);
+    let least = eigen.eigenvalues.max() * 1e-12;
+    if !(eigen.eigenvalues.min() > least && least > 0.0) {
+        return None;
+    }
+    let values = eigen.eigenvalues.map(|x| if inverse { x.sqrt().recip() } else { x.sqrt() });
+    Some(eigen.eigenvectors * Matrix3::from_diagonal(&values) * eigen.eigenvectors.transpose())
+}
+
+impl Division {
+    /// New inertia of a part, in the frame of the body.
+    fn of(&self, part: &Inertia<f64>) -> Inertia<f64> {
+        let mass = part.mass * self.mass;
+        let Some(stretch) = self.stretch else {
+            return with_moments(mass, self.centres[1], self.moments * mass);
+        };
+        let about = part.about_com();
+        let moments = Matrix3::from_diagonal_element(0.5 * about.trace()) - about;
+        let moments = stretch * moments * stretch * self.mass;
+        let com = part.com().map_or(self.centres[1], |c| self.centres[1] + stretch * (c - self.centres[0]));
+        with_moments(mass, com, moments)
+    }
+}
+
+/// Inertia of a mass with these second moments about its centre.
+fn with_moments(mass: f64, com: Vector3<f64>, moments: Matrix3<f64>) -> Inertia<f64> {
+    Inertia::from_com(mass, com, Matrix3::from_diagonal_element(moments.trace()) - moments)
 }
 
 /// Whether the pseudo-inertia is positive semidefinite within rounding, in units in which its diagonal is one.

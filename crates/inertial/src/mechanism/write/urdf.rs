@@ -1,15 +1,15 @@
 //! New values into a URDF text, and every other byte as it was.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 use nalgebra::Vector3;
 
+use super::edits::{Edits, number, numbers};
 use super::share::share;
 use crate::mechanism::BuildOptions;
 use crate::mechanism::read::repair::repaired;
 use crate::mechanism::read::urdf::read_with_rotor_links;
-use crate::mechanism::read::xml::{Element, Xml, parse_number};
+use crate::mechanism::read::xml::{Element, Xml};
 use crate::spatial::Inertia;
 use crate::{Error, Place, Result};
 
@@ -90,9 +90,9 @@ impl NewValues<'_> {
 
 /// The text with new inertias of bodies (by their names in the mechanism, in their frames) and new friction of joints.
 ///
-/// Reading the result with the same options gives these values. Of links that are fixed together the one nearest the
-/// base takes the difference; only where it could not be a body then, it takes all and the others become massless,
-/// which a note tells.
+/// Reading the result with the same options gives these values. Links that are fixed together keep their shares of the mass:
+/// their mass moves by one affine map. Where the new or the old body cannot exist, the link nearest the base takes the
+/// difference.
 pub fn write_bodies(
     text: &str,
     options: &BuildOptions,
@@ -107,19 +107,7 @@ pub fn write_bodies(
     Ok(Written { text, notes: shares.notes })
 }
 
-/// Replacements of pieces of a text.
-struct Edits<'t> {
-    text: &'t str,
-    newline: &'static str,
-    pieces: Vec<(Range<usize>, String)>,
-}
-
-impl<'t> Edits<'t> {
-    fn new(text: &'t str) -> Self {
-        let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        Self { text, newline, pieces: Vec::new() }
-    }
-
+impl Edits<'_> {
     fn link(&mut self, link: Element<'_>, inertia: &Inertia<f64>) -> Result<()> {
         let com = inertia.com().unwrap_or_else(Vector3::zeros);
         let tensor = inertia.about_com();
@@ -142,7 +130,7 @@ impl<'t> Edits<'t> {
         else {
             // An element without mass says nothing.
             if let Some(empty) = inertial.filter(|_| *inertia != Inertia::zero()) {
-                self.pieces.push((empty.layout().range, String::new()));
+                self.replace(empty.layout().range, String::new());
             }
             if *inertia != Inertia::zero() {
                 self.insert_inertial(link, inertia.mass, &com, &entries);
@@ -152,7 +140,7 @@ impl<'t> Edits<'t> {
         match inertial.first_child("origin") {
             Some(origin) => {
                 if let Some(range) = origin.value_range("quat_xyzw") {
-                    self.pieces.push((range, "0 0 0 1".to_owned()));
+                    self.replace(range, "0 0 0 1".to_owned());
                 }
                 self.set_vector(origin, "xyz", &com);
                 self.set_vector(origin, "rpy", &Vector3::zeros());
@@ -202,107 +190,4 @@ impl<'t> Edits<'t> {
             ],
         );
     }
-
-    /// Appends lines inside an element, indented as its surroundings are; a leading tab stands for one level more.
-    fn append(&mut self, element: Element<'_>, lines: &[String]) {
-        let layout = element.layout();
-        let outer = self.line_indent(layout.range.start).unwrap_or("").to_owned();
-        let child = element.children().next().map(|c| c.layout().range.start);
-        let inner = match child.and_then(|at| self.line_indent(at)) {
-            Some(indent) => indent.to_owned(),
-            None if outer.contains('\t') => format!("{outer}\t"),
-            None => format!("{outer}  "),
-        };
-        let unit = inner.strip_prefix(&outer).filter(|u| !u.is_empty()).unwrap_or("  ").to_owned();
-        let newline = self.newline;
-        let mut block = String::new();
-        for line in lines {
-            block.extend([newline, &inner, &line.replace('\t', &unit)]);
-        }
-        match layout.end_tag {
-            None => {
-                // `<link name="a"/>` becomes a pair of tags; blanks before the slash stay.
-                let name = &self.text[layout.range.start + 1..layout.attributes];
-                let slash = layout.start_tag_end - 2;
-                self.replace(slash..layout.start_tag_end, format!(">{block}{newline}{outer}</{name}>"));
-            }
-            Some(end) => {
-                // After the last thing inside, so that the end tag keeps its own line.
-                let inside = self.text[layout.start_tag_end..end].trim_end();
-                let tail = if self.text[layout.start_tag_end..end].contains('\n') {
-                    String::new()
-                } else {
-                    format!("{newline}{outer}")
-                };
-                self.insert(layout.start_tag_end + inside.len(), format!("{block}{tail}"));
-            }
-        }
-    }
-
-    /// The indentation of what starts at an offset, where nothing but blanks stands before it on its line.
-    fn line_indent(&self, at: usize) -> Option<&'t str> {
-        let before = &self.text[..at];
-        let line = &before[before.rfind('\n')? + 1..];
-        line.chars().all(|c| c == ' ' || c == '\t').then_some(line)
-    }
-
-    fn set(&mut self, element: Element<'_>, name: &str, value: f64) {
-        let same = |old: &str| parse_number(old.trim()).is_some_and(|old| old == value);
-        self.set_text(element, name, value == 0.0, same, number(value));
-    }
-
-    fn set_vector(&mut self, element: Element<'_>, name: &str, value: &Vector3<f64>) {
-        let same =
-            |old: &str| old.split_ascii_whitespace().map(parse_number).eq(value.iter().map(|x| Some(*x)));
-        self.set_text(element, name, *value == Vector3::zeros(), same, numbers(value));
-    }
-
-    /// Sets an attribute; one that is missing is added unless its value is what its absence means.
-    fn set_text(
-        &mut self,
-        element: Element<'_>,
-        name: &str,
-        is_default: bool,
-        same: impl Fn(&str) -> bool,
-        value: String,
-    ) {
-        match (element.attribute(name), element.value_range(name)) {
-            (Some(old), _) if same(old) => {}
-            (_, Some(range)) => self.replace(range, value),
-            (_, None) if is_default => {}
-            (_, None) => self.insert(element.layout().attributes, format!(" {name}=\"{value}\"")),
-        }
-    }
-
-    fn insert(&mut self, at: usize, text: String) {
-        self.replace(at..at, text);
-    }
-
-    fn replace(&mut self, range: Range<usize>, text: String) {
-        self.pieces.push((range, text));
-    }
-
-    fn apply(mut self) -> String {
-        // Stable: insertions at one place keep their order.
-        self.pieces.sort_by_key(|(range, _)| (range.start, range.end));
-        let mut out = String::with_capacity(self.text.len() + 64 * self.pieces.len());
-        let mut at = 0;
-        for (range, text) in &self.pieces {
-            out.push_str(&self.text[at..range.start]);
-            out.push_str(text);
-            at = range.end;
-        }
-        out.push_str(&self.text[at..]);
-        out
-    }
-}
-
-/// The fewest digits that read back as the same number.
-fn number(x: f64) -> String {
-    // Adding zero turns −0 into 0.
-    format!("{:?}", x + 0.0)
-}
-
-fn numbers(v: &Vector3<f64>) -> String {
-    format!("{} {} {}", number(v.x), number(v.y), number(v.z))
 }

@@ -43,8 +43,12 @@ pub(super) fn name_all(tree: &mut Tree<'_>) {
     }
 }
 
-/// Fills the builder.
-pub(super) fn assemble(tree: &Tree<'_>, equalities: &Equalities, builder: &mut MechanismBuilder) {
+/// Fills the builder, and gives the frame of each body in its link's.
+pub(super) fn assemble(
+    tree: &Tree<'_>,
+    equalities: &Equalities,
+    builder: &mut MechanismBuilder,
+) -> Vec<Pose<f64>> {
     let mut out = Assembler {
         equalities,
         links: Names(tree.bodies.iter().map(|b| b.name.clone()).collect()),
@@ -69,6 +73,7 @@ pub(super) fn assemble(tree: &Tree<'_>, equalities: &Equalities, builder: &mut M
             line: Some(closure.line),
         });
     }
+    out.placed.iter().map(|placed| placed.frame).collect()
 }
 
 struct Assembler<'b> {

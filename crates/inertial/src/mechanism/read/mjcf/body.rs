@@ -30,7 +30,7 @@ pub(super) struct Body<'a> {
     pub(super) inertia: Option<Inertia<f64>>,
     /// Whether something outside the model moves it.
     pub(super) mocap: bool,
-    evidence: Evidence<'a>,
+    pub(super) evidence: Evidence<'a>,
     children: usize,
 }
 
@@ -132,6 +132,7 @@ impl<'a> Reader<'_, 'a> {
                 let position = element.numbers::<3>("pos")?.unwrap_or_default();
                 let body = self.moving(element, context)?;
                 body.evidence.centre = context.frame.transform_point(&position.into());
+                body.evidence.written = Some((element, context.frame));
                 match body.evidence.explicit.replace(inertia) {
                     None => Ok(()),
                     Some(_) => Err(element.error("there is more than one <inertial>")),
@@ -244,7 +245,7 @@ impl<'a> Body<'a> {
             joints: Vec::new(),
             inertia: None,
             mocap: false,
-            evidence: Evidence { explicit: None, centre: pose.translation, geoms: Vec::new() },
+            evidence: Evidence { explicit: None, written: None, centre: pose.translation, geoms: Vec::new() },
             children: 0,
         }
     }

@@ -32,6 +32,8 @@ pub(super) fn explicit(element: Element<'_>, settings: &Settings) -> Result<Iner
 pub(super) struct Evidence<'a> {
     /// From `<inertial>`, in the body's frame.
     pub(super) explicit: Option<Inertia<f64>>,
+    /// The element `<inertial>` with the frame around it in the body's frame.
+    pub(super) written: Option<(Element<'a>, Pose<f64>)>,
     /// Where the compiler's least mass goes if there is none: at the position of `<inertial>`, or else at the body's own
     /// position in its parent, taken in the body's frame (so MuJoCo has it).
     pub(super) centre: Vector3<f64>,

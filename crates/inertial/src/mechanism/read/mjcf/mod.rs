@@ -31,9 +31,11 @@ mod passive;
 mod schema;
 mod source;
 
-use super::xml::Xml;
+use super::xml::{Element, Xml};
 use super::{Include, MechanismBuilder};
 use crate::Result;
+use crate::spatial::Pose;
+use body::Tree;
 use compiler::Settings;
 use defaults::Defaults;
 use source::Source;
@@ -53,6 +55,57 @@ pub fn read(text: &str, include: Include<'_>) -> Result<MechanismBuilder> {
     let main = Xml::parse(text)?;
     let files = source::fetch(&main, include)?;
     let source = Source::new(main, &files)?;
+    described(&source, |builder, _, _| Ok(builder))
+}
+
+/// A body of a text that stands alone, for writers.
+pub(crate) struct BodyText<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) element: Element<'a>,
+    /// Its `<inertial>` with the frame around that in the body's, where it has one.
+    pub(crate) inertial: Option<(Element<'a>, Pose<f64>)>,
+    /// Its frame in its link's.
+    pub(crate) frame: Pose<f64>,
+    /// Its joints by name.
+    pub(crate) joints: Vec<(&'a str, Element<'a>)>,
+}
+
+/// Hands the bodies of a text that includes no files to a writer.
+pub(crate) fn with_bodies<R>(
+    text: &str,
+    work: impl FnOnce(&MechanismBuilder, &[BodyText<'_>]) -> Result<R>,
+) -> Result<R> {
+    let source = Source::new(Xml::parse(text)?, &[])?;
+    described(&source, |builder, tree, frames| {
+        let bodies = tree.bodies.iter().zip(frames).map(|(body, frame)| BodyText {
+            name: &body.name,
+            element: body.element,
+            inertial: body.evidence.written,
+            frame: *frame,
+            joints: body.joints.iter().map(|joint| (joint.name.as_str(), joint.element)).collect(),
+        });
+        work(&builder, &bodies.collect::<Vec<_>>())
+    })
+}
+
+/// Whether a text includes other files.
+pub(crate) fn includes_files(text: &str) -> Result<bool> {
+    let main = Xml::parse(text)?;
+    let mut open = vec![main.root()];
+    while let Some(element) = open.pop() {
+        if element.tag() == "include" {
+            return Ok(true);
+        }
+        open.extend(element.children());
+    }
+    Ok(false)
+}
+
+/// Hands what the files describe to `finish`: the mechanism, the bodies as written, and the frame of each body in its link.
+fn described<R>(
+    source: &Source<'_>,
+    finish: impl FnOnce(MechanismBuilder, &Tree<'_>, &[Pose<f64>]) -> Result<R>,
+) -> Result<R> {
     let root = source.root()?;
     for section in source.children(root) {
         schema::check_section(section)?;
@@ -62,8 +115,8 @@ pub fn read(text: &str, include: Include<'_>) -> Result<MechanismBuilder> {
             return Err(flex.unsupported(format!("<{}>", flex.tag())));
         }
     }
-    let settings = Settings::read(&source)?;
-    let defaults = Defaults::read(&source)?;
+    let settings = Settings::read(source)?;
+    let defaults = Defaults::read(source)?;
     let name = root.attribute("model").filter(|n| !n.is_empty()).unwrap_or("mujoco");
     let mut builder = MechanismBuilder::new(name, body::WORLD);
     builder.gravity = settings.gravity;
@@ -72,11 +125,11 @@ pub fn read(text: &str, include: Include<'_>) -> Result<MechanismBuilder> {
             .warnings
             .push("the fluid around the robot (option density, viscosity) is left out".to_owned());
     }
-    let mut tree = body::read(&source, &defaults, &settings, &mut builder.warnings)?;
+    let mut tree = body::read(source, &defaults, &settings, &mut builder.warnings)?;
     assemble::name_all(&mut tree);
-    passive::actuators(&source, &defaults, &settings, &mut tree, &mut builder.warnings)?;
-    passive::tendons(&source, &defaults, &mut builder.warnings)?;
-    let equalities = equality::read(&source, &defaults, &settings, &tree, &mut builder.warnings)?;
-    assemble::assemble(&tree, &equalities, &mut builder);
-    Ok(builder)
+    passive::actuators(source, &defaults, &settings, &mut tree, &mut builder.warnings)?;
+    passive::tendons(source, &defaults, &mut builder.warnings)?;
+    let equalities = equality::read(source, &defaults, &settings, &tree, &mut builder.warnings)?;
+    let frames = assemble::assemble(&tree, &equalities, &mut builder);
+    finish(builder, &tree, &frames)
 }

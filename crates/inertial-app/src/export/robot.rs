@@ -1,0 +1,256 @@
+//! A robot with the values that are exported: those of its file, or of a result.
+
+use inertial::mechanism::{BodyKind, Mechanism, write};
+use inertial::nalgebra::{Matrix3, Vector3};
+use inertial::spatial::Inertia;
+use serde::Deserialize;
+
+use crate::logs::TEXT_LIMIT;
+use crate::{Context, Error, Inputs, Located, Model, Result, bail, ensure};
+
+/// Schema of results that hold values.
+const SCHEMA: &str = "inertial/identification/1";
+
+/// Values of a result of `identify`.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Values {
+    schema: String,
+    bodies: Vec<BodyValues>,
+    #[serde(default)]
+    joints: Vec<JointValues>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct BodyValues {
+    name: String,
+    mass: f64,
+    com: [f64; 3],
+    inertia: TensorValues,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct TensorValues {
+    ixx: f64,
+    ixy: f64,
+    ixz: f64,
+    iyy: f64,
+    iyz: f64,
+    izz: f64,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct JointValues {
+    name: String,
+    viscous: f64,
+    coulomb: f64,
+    coulomb_positive: f64,
+    coulomb_negative: f64,
+    stribeck: Option<f64>,
+    stribeck_velocity: Option<f64>,
+    stribeck_exponent: Option<f64>,
+    offset: f64,
+    rotor_inertia: Option<f64>,
+    turns_with: serde_json::Map<String, serde_json::Value>,
+    terms: serde_json::Map<String, serde_json::Value>,
+}
+
+impl BodyValues {
+    fn inertia(&self) -> Inertia<f64> {
+        let TensorValues { ixx, ixy, ixz, iyy, iyz, izz } = self.inertia;
+        let tensor = Matrix3::new(ixx, ixy, ixz, ixy, iyy, iyz, ixz, iyz, izz);
+        Inertia::from_com(self.mass, Vector3::from(self.com), tensor)
+    }
+}
+
+/// Whether a text is a result of `identify`.
+fn is_result(text: &str) -> bool {
+    text.trim_start().starts_with('{') && text.contains(SCHEMA)
+}
+
+/// Whether an input is a result of `identify`, not a model.
+pub(super) fn names_result(input: &str, inputs: &dyn Inputs) -> Result<bool> {
+    if input == "-" || input.starts_with("builtin:") {
+        return Ok(false);
+    }
+    Ok(is_result(&inputs.text(input, TEXT_LIMIT).at(input)?))
+}
+
+impl Values {
+    /// Reads a result.
+    pub(super) fn read(name: &str, context: &Context<'_>) -> Result<Self> {
+        let text = context.inputs.text(name, TEXT_LIMIT).at(name)?;
+        ensure!(
+            is_result(&text),
+            "{name}: is no result of identify: expected what 'inertial identify --json' prints"
+        );
+        let values: Self = serde_json::from_str(&text).at(name)?;
+        ensure!(values.schema == SCHEMA, "{name}: has the schema {}, expected {SCHEMA}", values.schema);
+        for body in &values.bodies {
+            let finite = body.inertia().parameters().iter().all(|x| x.is_finite());
+            ensure!(finite, "{name}: the values of the body {} are not finite", body.name);
+        }
+        Ok(values)
+    }
+
+    /// Whether its one body is none of the model's: what a link carries.
+    pub(super) fn is_payload_of(&self, model: &Model) -> bool {
+        matches!(&self.bodies[..], [one] if !model.mechanism.bodies().iter().any(|b| b.name == one.name))
+    }
+
+    /// Bodies with their inertias, in their frames.
+    pub(super) fn parts(&self) -> Vec<Part> {
+        self.bodies.iter().map(|b| Part { name: b.name.clone(), inertia: b.inertia() }).collect()
+    }
+
+    /// What no exported form has a place for, in words.
+    fn left_out(&self) -> Vec<String> {
+        let left = |j: &&JointValues| !j.turns_with.is_empty() || !j.terms.is_empty();
+        let names: Vec<&str> = self.joints.iter().filter(left).map(|j| j.name.as_str()).collect();
+        if names.is_empty() {
+            return Vec::new();
+        }
+        vec![format!("terms of a joint model and coupled drives are left out: {}", names.join(", "))]
+    }
+}
+
+/// A link or body with its inertia, in its own frame.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub name: String,
+    pub inertia: Inertia<f64>,
+}
+
+/// Friction and offset of one coordinate.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Friction {
+    pub viscous: f64,
+    /// Coulomb friction of forward motion.
+    pub forward: f64,
+    /// Coulomb friction of backward motion.
+    pub backward: f64,
+    /// Height, speed and exponent.
+    pub stribeck: Option<[f64; 3]>,
+    pub offset: f64,
+}
+
+/// A robot with the values to export.
+#[derive(Debug, Clone)]
+pub(super) struct Robot {
+    /// The mechanism with these values.
+    pub mechanism: Mechanism,
+    /// Inertia of the drive of each velocity coordinate.
+    pub armature: Vec<f64>,
+    /// Friction of each velocity coordinate.
+    pub friction: Vec<Friction>,
+    /// Links with inertias that make up the bodies.
+    pub links: Vec<Part>,
+    /// What is left out.
+    pub warnings: Vec<String>,
+}
+
+impl Robot {
+    /// Takes the values of the model's file.
+    pub(super) fn of_model(model: &Model) -> Self {
+        let mechanism = model.mechanism.clone();
+        let mut friction = vec![Friction::default(); mechanism.nv()];
+        for joint in mechanism.joints().iter().filter(|j| j.follows.is_none()) {
+            for own in &mut friction[joint.v_range()] {
+                own.viscous = joint.dynamics.damping;
+                (own.forward, own.backward) = (joint.dynamics.friction, joint.dynamics.friction);
+            }
+        }
+        let links = mechanism.links().iter().filter_map(|link| {
+            let inertia = link.inertia.filter(|i| *i != Inertia::zero())?;
+            Some(Part { name: link.name.clone(), inertia })
+        });
+        let (links, armature) = (links.collect(), mechanism.armature().to_vec());
+        Self { mechanism, armature, friction, links, warnings: Vec::new() }
+    }
+
+    /// Takes the values of a result instead of those of the model's file.
+    pub(super) fn of_result(model: &Model, name: &str, values: &Values) -> Result<Self> {
+        let own = &model.mechanism;
+        let has_ten = |kind: BodyKind| matches!(kind, BodyKind::Link | BodyKind::Rotor);
+        let unknown = values.bodies.iter().find(|b| !own.bodies().iter().any(|o| o.name == b.name));
+        if let Some(body) = unknown {
+            bail!(
+                "{name}: has a body {} that {} does not have: is it the result of another model?",
+                body.name,
+                model.label
+            );
+        }
+        let mut parameters = own.parameters();
+        for block in own.parameter_blocks() {
+            let body = &own.bodies()[block.body];
+            if !has_ten(body.kind) {
+                continue;
+            }
+            let Some(found) = values.bodies.iter().find(|b| b.name == body.name) else {
+                bail!(
+                    "{name}: has no body {}: is it the result of another model than {}?",
+                    body.name,
+                    model.label
+                );
+            };
+            let inertia = found.inertia().parameters();
+            parameters[block.offset..block.offset + 10].copy_from_slice(inertia.as_slice());
+        }
+        let names = own.velocity_names();
+        let mut friction = vec![Friction::default(); own.nv()];
+        let mut armature = vec![0.0; own.nv()];
+        for joint in &values.joints {
+            let Some(v) = names.iter().position(|n| *n == joint.name) else {
+                bail!("{name}: has a joint {} that {} does not have", joint.name, model.label);
+            };
+            let curve = joint.stribeck.zip(joint.stribeck_velocity).zip(joint.stribeck_exponent);
+            friction[v] = Friction {
+                viscous: joint.viscous,
+                forward: joint.coulomb + joint.coulomb_positive,
+                backward: joint.coulomb + joint.coulomb_negative,
+                stribeck: curve.map(|((height, speed), exponent)| [height, speed, exponent]),
+                offset: joint.offset,
+            };
+            let Some(total) = joint.rotor_inertia else { continue };
+            // Rotors that are bodies of the model take it in proportion to what they have there.
+            let rotors: Vec<_> = own
+                .parameter_blocks()
+                .iter()
+                .map(|block| (block.offset, &own.bodies()[block.body]))
+                .filter(|(_, body)| body.kind == BodyKind::SymmetricRotor && body.drive.v == v)
+                .collect();
+            let square = |ratio: f64| ratio * ratio;
+            let given: f64 = rotors.iter().map(|(at, body)| square(body.drive.ratio) * parameters[*at]).sum();
+            match &rotors[..] {
+                [(at, body)] if body.drive.ratio != 0.0 => {
+                    parameters[*at] = total / square(body.drive.ratio);
+                }
+                [] => armature[v] = total,
+                several if given > 0.0 => {
+                    several.iter().for_each(|(at, _)| parameters[*at] *= total / given);
+                }
+                _ => armature[v] = total,
+            }
+        }
+        let mechanism = own.clone().with_parameters(&parameters)?;
+        let links = write::link_inertias(&model.builder, own, &mechanism).at(&model.label)?;
+        let links = links.into_iter().map(|(name, inertia)| Part { name, inertia }).collect();
+        Ok(Self { mechanism, armature, friction, links, warnings: values.left_out() })
+    }
+}
+
+/// The part that a controller shall know as its load.
+pub(super) fn load<'p>(parts: &'p [Part], link: Option<&str>) -> Result<&'p Part> {
+    let names: Vec<&str> = parts.iter().map(|p| p.name.as_str()).collect();
+    match (link, parts) {
+        (Some(link), _) => parts.iter().find(|p| p.name == link).ok_or_else(|| {
+            let near = inertial::nearest_hint(link, names.iter().copied());
+            let known = if near.is_empty() { format!("; there are {}", names.join(", ")) } else { near };
+            Error::option("link", format!("there is no link {link} with mass{known}"))
+        }),
+        (None, [one]) => Ok(one),
+        (None, _) => {
+            Err(Error::option("link", format!("name the link that is the load: one of {}", names.join(", "))))
+        }
+    }
+}

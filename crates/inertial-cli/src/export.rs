@@ -1,0 +1,99 @@
+//! `inertial export`: how do controllers, simulators and programs take the values?
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use inertial_app::Model;
+use inertial_app::choice::Target;
+use inertial_app::disk::OutputFiles;
+use inertial_app::export::{Options, is_result, run as export};
+
+use crate::options::{ModelArgs, OUTPUT, choice};
+use crate::output::Answer;
+use crate::shell::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  inertial export robot.urdf --to c --out arm.c            arm.h, arm.c and arm_test.c
+  inertial identify robot.urdf log.csv --json > result.json
+  inertial export robot.urdf --values result.json --to c --out arm.c
+  inertial identify robot.urdf carried.csv --payload tool0 --json > load.json
+  inertial export load.json --to ur                        set_payload and set_target_payload
+  inertial export robot.urdf --to kuka --link gripper";
+
+const DETAILS: &str = "\
+INPUT is a model, or a result of 'identify --json' where only its bodies are asked for. --values takes
+the bodies, friction and rotor inertias of a result into a model. Links that are fixed together share
+the inertia of their body in proportion to the model's.
+
+C code: C99, no allocation, no state, SI units; coordinates are listed in the header. The functions
+give the forces of a motion, those that hold the robot against gravity, friction, and the regressor
+of the base parameters, whose values are there too. The self-test compares them with numbers of the
+library: cc arm.c arm_test.c -lm && ./a.out. Robots with loops are refused.
+
+Loads of controllers are in the frame of the link, which must be that of the flange.
+
+";
+
+/// How do controllers, simulators and programs take the values?
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]
+pub struct Args {
+    /// Model file, builtin:NAME, or a result of 'identify --json'
+    #[arg(value_name = "INPUT")]
+    input: String,
+    /// What the values are for
+    #[arg(long, value_name = "TARGET", value_parser = choice::<Target>())]
+    to: Target,
+    /// Result of 'identify --json' whose values count instead of those of the model
+    #[arg(long, value_name = "RESULT")]
+    values: Option<String>,
+    /// Link whose inertia is the load of a controller [default: the only body of a result]
+    #[arg(long, value_name = "LINK")]
+    link: Option<String>,
+    /// File to write, completely or not at all; of C code the source, beside which the others stand
+    #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
+    out: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long, help_heading = OUTPUT)]
+    json: bool,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
+    shell.reserve(&args.out)?;
+    let is_values = is_result(&args.input, shell.disk())?;
+    if is_values && args.values.is_some() {
+        bail!("{}: is a result already: give the model first, then --values", args.input);
+    }
+    let options = Options {
+        to: args.to,
+        values: if is_values { Some(args.input.clone()) } else { args.values.clone() },
+        link: args.link.clone(),
+        name: None,
+    };
+    let options = args.out.as_deref().map_or(Ok(options.clone()), |out| options.named_after(out))?;
+    if args.to == Target::C && args.out.is_none() && !args.json {
+        bail!("C code has several files: name the source by --out, such as --out arm.c");
+    }
+    let model =
+        if is_values { None } else { Some(Model::load(&args.input, &args.model.options(), shell.disk())?) };
+    let outcome = export(model.as_ref(), &options, &shell.context())?;
+    for warning in &outcome.warnings {
+        shell.say(warning);
+    }
+    let mut files = OutputFiles::new(shell.disk());
+    if let Some(out) = &args.out {
+        for (path, text) in outcome.places(out) {
+            files.add(&path, text)?;
+        }
+    }
+    shell.write(files, args.json)?;
+    if args.json {
+        shell.print_json(&outcome)?;
+    } else if args.out.is_none() {
+        outcome.files.iter().try_for_each(|file| shell.print(&file.text))?;
+    }
+    Ok(Answer::Yes)
+}

@@ -1,0 +1,182 @@
+//! Doubts about bodies that can exist but hardly do.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::{central_second_moments, significant};
+use crate::linalg::symmetric_eigen;
+use crate::spatial::Inertia;
+
+/// Densities of what robots are made of (kg/m³), from foam to osmium.
+const DENSITIES: [f64; 2] = [1.0, 25_000.0];
+
+/// Share of the size of the collision shapes that a link may reach beyond them.
+const BEYOND: f64 = 0.25;
+
+/// Kind of doubt about a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Doubt {
+    /// The ellipsoid of even density with this inertia is lighter or heavier than any material.
+    Density,
+    /// The centre of mass or the inertia lies beyond the collision shapes of the link.
+    Size,
+    /// The values look filled in, not measured or computed.
+    FilledIn,
+}
+
+impl Doubt {
+    /// Name in the program's output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Density => "density",
+            Self::Size => "size",
+            Self::FilledIn => "filled-in",
+        }
+    }
+}
+
+/// A box along the axes of a link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extent {
+    /// Lowest corner (m).
+    pub lower: Vector3<f64>,
+    /// Highest corner (m).
+    pub upper: Vector3<f64>,
+}
+
+impl Extent {
+    /// The box around two.
+    pub fn join(&self, other: &Self) -> Self {
+        Self { lower: self.lower.inf(&other.lower), upper: self.upper.sup(&other.upper) }
+    }
+}
+
+/// Doubts about a body that can exist, with the reasons in words; `extent` is the box around its collision shapes.
+///
+/// ```
+/// use inertial::consistency::{Doubt, doubts};
+/// use inertial::spatial::Inertia;
+/// use nalgebra::{Matrix3, Vector3};
+/// // A ball of 1.6 m that weighs 1 kg.
+/// let found = doubts(&Inertia::from_com(1.0, Vector3::zeros(), Matrix3::identity()), None);
+/// assert_eq!(found[0].0, Doubt::Density);
+/// ```
+pub fn doubts(inertia: &Inertia<f64>, extent: Option<&Extent>) -> Vec<(Doubt, String)> {
+    let Some(com) = inertia.com().filter(|_| inertia.mass > 0.0) else { return Vec::new() };
+    let moments = central_second_moments(inertia);
+    let Ok(eigen) = symmetric_eigen(&moments) else { return Vec::new() };
+    let mut out = Vec::new();
+    // An ellipsoid with half axes a has the second moments m a²/5.
+    let axes = eigen.values.map(|x| (5.0 * x.max(0.0) / inertia.mass).sqrt());
+    let volume = 4.0 / 3.0 * std::f64::consts::PI * axes.product();
+    let density = inertia.mass / volume;
+    if !(DENSITIES[0]..=DENSITIES[1]).contains(&density) {
+        let size = axes.map(|a| significant(2.0 * a, 2));
+        let told =
+            if volume > 0.0 { format!("{} kg/m³", significant(density, 2)) } else { "infinite".into() };
+        let reason = format!(
+            "an ellipsoid with this inertia has the axes {} × {} × {} m and the density {told}: expected {} to {} kg/m³",
+            size[2], size[1], size[0], DENSITIES[0], DENSITIES[1]
+        );
+        out.push((Doubt::Density, reason));
+    }
+    if let Some(Extent { lower, upper }) = extent {
+        let margin = (upper - lower).amax() * BEYOND;
+        for (k, axis) in ["x", "y", "z"].into_iter().enumerate() {
+            let (least, most) = (lower[k] - margin, upper[k] + margin);
+            // The largest second moment of mass between two walls about a point between them has all mass at the walls.
+            let (spread, room) =
+                (moments[(k, k)].max(0.0) / inertia.mass, (com[k] - least) * (most - com[k]));
+            let reason = if room < 0.0 {
+                let at = significant(com[k], 3);
+                format!(
+                    "the centre of mass is at {axis} = {at} m, the collision shapes end at {} m and {} m",
+                    significant(lower[k], 3),
+                    significant(upper[k], 3)
+                )
+            } else if spread > room {
+                format!(
+                    "the mass is spread over ±{} m along {axis}: more than the collision shapes have room for, {} m to {} m",
+                    significant(spread.sqrt(), 2),
+                    significant(lower[k], 3),
+                    significant(upper[k], 3)
+                )
+            } else {
+                continue;
+            };
+            out.push((Doubt::Size, reason));
+            break;
+        }
+    }
+    if let Some(reason) = filled_in(inertia, &com) {
+        out.push((Doubt::FilledIn, reason));
+    }
+    out
+}
+
+/// Whether mass and moments are powers of ten, the same for all axes, about the frame's origin.
+fn filled_in(inertia: &Inertia<f64>, com: &Vector3<f64>) -> Option<String> {
+    let tensor = inertia.about_com();
+    let moment = tensor[(0, 0)];
+    let same = tensor == Matrix3::from_diagonal_element(moment) && *com == Vector3::zeros();
+    let round = |x: f64| x > 0.0 && (x.log10() - x.log10().round()).abs() < 1e-9;
+    (same && round(inertia.mass) && round(moment)).then(|| {
+        format!("mass {} kg and moments of {moment} kg m² about all axes look filled in", inertia.mass)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::vector;
+
+    use super::*;
+
+    fn kinds(inertia: &Inertia<f64>, extent: Option<&Extent>) -> Vec<Doubt> {
+        doubts(inertia, extent).into_iter().map(|(doubt, _)| doubt).collect()
+    }
+
+    /// A box of even density.
+    fn brick(mass: f64, size: Vector3<f64>, com: Vector3<f64>) -> Inertia<f64> {
+        let square = size.component_mul(&size) * (mass / 12.0);
+        Inertia::from_com(mass, com, Matrix3::from_diagonal(&(Vector3::repeat(square.sum()) - square)))
+    }
+
+    #[test]
+    fn materials_are_no_reason_for_doubt() {
+        let size = vector![0.1, 0.2, 0.3];
+        for density in [30.0, 1000.0, 7800.0, 19_300.0] {
+            assert_eq!(kinds(&brick(density * size.product(), size, Vector3::zeros()), None), []);
+        }
+        for density in [0.01, 60_000.0] {
+            let found = kinds(&brick(density * size.product(), size, Vector3::zeros()), None);
+            assert_eq!(found, [Doubt::Density], "{density}");
+        }
+        // A plate without thickness, and nothing.
+        assert_eq!(kinds(&brick(1.0, vector![0.1, 0.2, 0.0], Vector3::zeros()), None), [Doubt::Density]);
+        assert_eq!(kinds(&Inertia::zero(), None), []);
+    }
+
+    #[test]
+    fn links_fit_into_their_shapes() {
+        let extent = Extent { lower: vector![-0.1, -0.1, 0.0], upper: vector![0.1, 0.1, 0.5] };
+        let body = |size, com| brick(5.0, size, com);
+        let centre = vector![0.0, 0.0, 0.25];
+        assert_eq!(kinds(&body(vector![0.2, 0.2, 0.5], centre), Some(&extent)), []);
+        // At the end of the shapes, and a quarter of their size beyond.
+        assert_eq!(kinds(&body(vector![0.05, 0.05, 0.05], vector![0.0, 0.0, 0.5]), Some(&extent)), []);
+        assert_eq!(
+            kinds(&body(vector![0.05, 0.05, 0.05], vector![0.0, 0.0, 0.8]), Some(&extent)),
+            [Doubt::Size]
+        );
+        assert_eq!(kinds(&body(vector![0.2, 2.0, 0.2], centre), Some(&extent)), [Doubt::Size]);
+    }
+
+    #[test]
+    fn round_values_look_filled_in() {
+        let ball =
+            |mass: f64, moment: f64| Inertia::from_com(mass, Vector3::zeros(), Matrix3::identity() * moment);
+        assert_eq!(kinds(&ball(1.0, 1.0), None), [Doubt::Density, Doubt::FilledIn]);
+        assert_eq!(kinds(&ball(0.1, 1e-3), None), [Doubt::FilledIn]);
+        assert_eq!(kinds(&ball(0.123, 4.56e-4), None), []);
+    }
+}
