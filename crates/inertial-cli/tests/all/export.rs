@@ -191,7 +191,7 @@ fn loads_of_controllers() {
     let hand = run(&["export", &robot, "--to", "ur", "--link", "hand"]);
     assert!(hand.stdout.contains("set_payload(1.0, [0.01, 0.02, 0.03])"), "{}{}", hand.stdout, hand.stderr);
     assert!(refused(&["export", &robot, "--to", "ur"]).contains("--link: name the link that is the load"));
-    assert!(refused(&["export", &robot, "--to", "ur", "--link", "hnad"]).contains("did you mean hand"));
+    assert!(refused(&["export", &robot, "--to", "ur", "--link", "hnad"]).contains("the nearest is hand"));
 }
 
 #[test]

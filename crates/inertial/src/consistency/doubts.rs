@@ -159,7 +159,8 @@ mod tests {
     #[test]
     fn links_fit_into_their_shapes() {
         let extent = Extent { lower: vector![-0.1, -0.1, 0.0], upper: vector![0.1, 0.1, 0.5] };
-        let body = |size, com| brick(5.0, size, com);
+        // Steel.
+        let body = |size: Vector3<f64>, com| brick(7800.0 * size.product(), size, com);
         let centre = vector![0.0, 0.0, 0.25];
         assert_eq!(kinds(&body(vector![0.2, 0.2, 0.5], centre), Some(&extent)), []);
         // At the end of the shapes, and a quarter of their size beyond.
