@@ -19,7 +19,7 @@
 //! | [`follow`] | What are the parameters, while a stream grows? |
 //! | [`fleet`] | What do robots of one type have in common? |
 //! | [`columns`] | What does a log hold, and what is each column taken for? |
-//! | [`export`] | How do controllers, simulators and programs take the values? |
+//! | [`export`] | Values for controllers, simulators and programs |
 //! | [`validate`] | How well does a model predict what was measured? |
 
 pub mod analyze;

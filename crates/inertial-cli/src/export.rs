@@ -1,4 +1,4 @@
-//! `inertial export`: how do controllers, simulators and programs take the values?
+//! `inertial export`: values for controllers, simulators and programs.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ Loads of controllers are in the frame of the link, which must be that of the fla
 
 ";
 
-/// How do controllers, simulators and programs take the values?
+/// Write the values for controllers, simulators and programs, and C code of the dynamics
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]
 pub struct Args {

@@ -119,7 +119,7 @@ def simulate(
 
 @with_options("export", ExportOptions)
 def export(model: Model, **options: Unpack[ExportOptions]) -> Export:
-    """How do controllers, simulators and programs take the values?
+    """Writes the values for controllers, simulators and programs, and C code of the dynamics.
 
     ``values`` is a result of :func:`identify`, or a file with one, whose values count instead of those of the model; a
     payload's is the load itself. ``out`` is the file to write; of C code the source, beside which the others stand.

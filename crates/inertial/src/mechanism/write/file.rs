@@ -7,8 +7,8 @@ use std::ops::Range;
 use super::share::share;
 use super::unknown;
 use super::urdf::Written;
-use crate::mechanism::BuildOptions;
 use crate::mechanism::read::file::{self, places};
+use crate::mechanism::{BuildOptions, JointDynamics};
 use crate::spatial::Inertia;
 use crate::{Error, Place, Result};
 use places::{DynamicsPlace, EntryPlace, JointPlace, Places, is_json};
@@ -40,6 +40,15 @@ pub struct NewDynamics {
     pub friction: Option<f64>,
     /// Inertia added at the joint.
     pub armature: Option<f64>,
+}
+
+impl NewDynamics {
+    /// Returns whether a joint has these values.
+    pub(super) fn matches(&self, found: &JointDynamics) -> bool {
+        let pairs =
+            [(self.damping, found.damping), (self.friction, found.friction), (self.armature, found.armature)];
+        pairs.iter().all(|(new, found)| new.is_none_or(|x| x == *found))
+    }
 }
 
 /// The same, and new values of the `dynamics` of joints.
@@ -80,9 +89,7 @@ pub fn replace_values(
     let read = if joints.is_empty() { described } else { file::read(&out)? };
     for (name, new) in joints {
         let found = read.joints.iter().find(|j| j.name == *name).map(|j| j.dynamics).unwrap_or_default();
-        let pairs =
-            [(new.damping, found.damping), (new.friction, found.friction), (new.armature, found.armature)];
-        if pairs.iter().any(|(new, found)| new.is_some_and(|x| x != *found)) {
+        if !new.matches(&found) {
             return Err(Error::unsupported(
                 Place::default(),
                 format!("writing the dynamics of \"{name}\" where they stand in this file"),

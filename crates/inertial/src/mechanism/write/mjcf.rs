@@ -69,7 +69,7 @@ pub fn replace_values(
     joints: &[(&str, NewDynamics)],
 ) -> Result<String> {
     check(text)?;
-    let out = with_bodies(text, |_, bodies| {
+    let out = with_bodies(text, |bodies| {
         let mut edits = Edits::new(text);
         let by_name: HashMap<&str, &BodyText<'_>> = bodies.iter().map(|b| (b.name, b)).collect();
         for (name, inertia) in links {
@@ -112,9 +112,7 @@ fn verify(
     }
     for (name, new) in joints {
         let found = model.joints.iter().find(|j| j.name == *name).map(|j| j.dynamics).unwrap_or_default();
-        let pairs =
-            [(new.damping, found.damping), (new.friction, found.friction), (new.armature, found.armature)];
-        if pairs.iter().any(|(new, found)| new.is_some_and(|x| x != *found)) {
+        if !new.matches(&found) {
             return Err(Error::unsupported(
                 Place::default(),
                 format!(

@@ -71,12 +71,9 @@ pub(crate) struct BodyText<'a> {
 }
 
 /// Hands the bodies of a text that includes no files to a writer.
-pub(crate) fn with_bodies<R>(
-    text: &str,
-    work: impl FnOnce(&MechanismBuilder, &[BodyText<'_>]) -> Result<R>,
-) -> Result<R> {
+pub(crate) fn with_bodies<R>(text: &str, work: impl FnOnce(&[BodyText<'_>]) -> Result<R>) -> Result<R> {
     let source = Source::new(Xml::parse(text)?, &[])?;
-    described(&source, |builder, tree, frames| {
+    described(&source, |_, tree, frames| {
         let bodies = tree.bodies.iter().zip(frames).map(|(body, frame)| BodyText {
             name: &body.name,
             element: body.element,
@@ -84,7 +81,7 @@ pub(crate) fn with_bodies<R>(
             frame: *frame,
             joints: body.joints.iter().map(|joint| (joint.name.as_str(), joint.element)).collect(),
         });
-        work(&builder, &bodies.collect::<Vec<_>>())
+        work(&bodies.collect::<Vec<_>>())
     })
 }
 
