@@ -115,24 +115,25 @@ pub fn long<T: Send + 'static>(
     let wait = |time: Duration| {
         py.detach(|| receive.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(time))
     };
-    let (mut told, mut when) = (None, Instant::now());
-    let mut look = || -> PyResult<()> {
+    let (mut told, mut when) = ((0.0, 1.0), Instant::now());
+    let mut look = |ended: bool| -> PyResult<()> {
         py.check_signals()?;
-        let Some(tell) = tell.filter(|_| when.elapsed() >= TELL) else { return Ok(()) };
+        let Some(tell) = tell.filter(|_| ended || when.elapsed() >= TELL) else { return Ok(()) };
         let amounts = lock(&observer.done).amounts();
-        if told != Some(amounts) {
+        if told != amounts {
             tell.call1(amounts)?;
-            (told, when) = (Some(amounts), Instant::now());
+            (told, when) = (amounts, Instant::now());
         }
         Ok(())
     };
     loop {
         match wait(GLANCE) {
-            Ok(done) => return done,
+            // Work that ends before the first report still reports once.
+            Ok(done) => return look(true).and(done),
             Err(RecvTimeoutError::Disconnected) => return Err(wrong("the work ended unexpectedly")),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if let Err(interruption) = look() {
+        if let Err(interruption) = look(false) {
             observer.stop.store(true, Ordering::Relaxed);
             // Whether it ended or not, the caller is interrupted.
             let _ = wait(GRACE);
