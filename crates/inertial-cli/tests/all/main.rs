@@ -17,6 +17,7 @@ mod identify;
 mod identify_lag;
 mod identify_loops;
 mod identify_out;
+mod identify_prior;
 mod limits;
 mod lock;
 mod messages;

@@ -52,6 +52,7 @@ class AnalyzeOptions(ModelOptions, total=False):
 
     measured: Measured
     ballistic: bool
+    total_momentum: Literal["zero", "angular", "any"]
     joints: Sequence[str]
     static: bool
     kinetic: bool
@@ -60,7 +61,7 @@ class AnalyzeOptions(ModelOptions, total=False):
     choose: Sequence[str]
     compare: Any
     explain: bool
-    csv: bool
+    csv: Union[bool, Literal["parameters", "null-space"]]
     latex: bool
     out: Path
     report: Path
@@ -146,6 +147,8 @@ class FleetOptions(TypedDict, total=False):
     bounds: Path
     essential: bool
     covariance: bool
+    bounds_on: Sequence[Literal["m", "com", "h", "I", "base"]]
+    noise_bound: Union[float, Mapping[str, float]]
     out: Path
 
 
