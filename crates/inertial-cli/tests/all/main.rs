@@ -23,6 +23,7 @@ mod lock;
 mod messages;
 mod momentum;
 mod outputs;
+mod papers;
 mod payload;
 mod real_robots;
 mod report;
