@@ -10,6 +10,7 @@ mod common;
 mod analyze;
 mod bad_input;
 mod bench_and_demo;
+mod benchmark;
 mod check;
 mod columns;
 mod design;
