@@ -1,7 +1,7 @@
 //! Identifiability: which parameters can any experiment reveal, and in which combinations?
 
 use inertial::identifiability::{
-    Analysis, AnalyzeOptions, Comparison, Measured, Method, Regime, analyze, compare,
+    Analysis, AnalyzeOptions, Comparison, Measured, Method, Regime, TotalMomentum, analyze, compare,
 };
 use inertial::mechanism::{Base, DEFAULT_SNAP, Mechanism};
 use schemars::JsonSchema;
@@ -19,6 +19,10 @@ pub struct Options {
     pub measured: Option<Measured>,
     /// Free flight: no external force acts on the floating base.
     pub ballistic: bool,
+    /// Momentum of a free-flying robot with its wheels, where momentum is measured: zero, angular (known) or any (known).
+    #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<TotalMomentum>")]
+    pub total_momentum: TotalMomentum,
     /// Joints that have a torque sensor; all where absent.
     pub joints: Option<Vec<String>>,
     /// Only experiments at rest: what gravity alone reveals.
@@ -45,6 +49,7 @@ impl Default for Options {
         Self {
             measured: None,
             ballistic: false,
+            total_momentum: TotalMomentum::Zero,
             joints: None,
             at_rest: false,
             kinetic: false,
@@ -69,6 +74,7 @@ impl Options {
             method: self.method,
             measured: self.measured,
             ballistic: self.ballistic,
+            total_momentum: self.total_momentum,
             torque_joints: self.joints.clone(),
             regime: match (self.at_rest, self.kinetic) {
                 (true, _) => Regime::Static,
@@ -95,9 +101,10 @@ pub struct Outcome {
     pub comparison: Option<Comparison>,
 }
 
-/// Analyses a model.
+/// Analyses a model, with the rotors that [`Model::with_missing_rotors`] adds.
 pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
     let wanted = options.for_library()?;
+    let model = &*model.with_missing_rotors()?;
     let analysis = analyze(&model.mechanism, &wanted).at(&model.label)?;
     let Some(other) = &options.compare else {
         return Ok(Outcome { analysis, compared_with: None, comparison: None });
@@ -117,6 +124,7 @@ fn set_up(other: &str, model: &Model, context: &Context<'_>) -> Result<(String, 
         "fixed" => Base::Fixed,
         path => {
             let other = model.like(path, context)?;
+            let other = other.with_missing_rotors()?.into_owned();
             return Ok((other.label, other.mechanism));
         }
     };

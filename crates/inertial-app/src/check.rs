@@ -1,12 +1,18 @@
 //! Physical consistency: can these inertial parameters belong to physical bodies?
 
-use inertial::consistency::{self, DEFAULT_TOLERANCE, Doubt, Extent, Verdict, Violation};
+use inertial::consistency::{
+    self, DEFAULT_TOLERANCE, Doubt, Extent, ManifoldCoordinates, RoundingVerdict, Verdict, Violation,
+};
 use inertial::mechanism::{Link, Mechanism, write};
-use inertial::spatial::Inertia;
+use inertial::spatial::{Inertia, Parameters};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Located, Model, Result, ensure, ensure_option};
+
+mod table;
+
+pub use table::{is_table, run_table};
 
 /// Options of the check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +63,12 @@ pub struct BodyVerdict {
     pub consistent: bool,
     /// Smallest eigenvalue of the 4×4 pseudo-inertia.
     pub pseudo_inertia_min_eigenvalue: f64,
+    /// Mass, centre of mass, principal axes and second moments; absent without a mass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifold: Option<ManifoldCoordinates>,
+    /// What the digits of a printed table allow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounding: Option<RoundingVerdict>,
     /// Conditions that are violated.
     pub violations: Vec<Violation>,
     /// The same in words, with numbers.
@@ -124,8 +136,24 @@ impl From<&Inertia<f64>> for UrdfInertia {
 
 impl BodyVerdict {
     fn new(name: &str, inertia: &Inertia<f64>, extent: Option<&Extent>, tolerance: f64) -> Result<Self> {
-        let Verdict { violations, pseudo_inertia_min_eigenvalue, .. } =
+        Self::with_digits(name, inertia, extent, tolerance, None)
+    }
+
+    /// Judges parameters that are known to half a unit of their last digits, where these are given.
+    fn with_digits(
+        name: &str,
+        inertia: &Inertia<f64>,
+        extent: Option<&Extent>,
+        tolerance: f64,
+        half_units: Option<&Parameters<f64>>,
+    ) -> Result<Self> {
+        let Verdict { mut violations, pseudo_inertia_min_eigenvalue, .. } =
             consistency::judge(inertia, tolerance).at(name)?;
+        let printed = |units| consistency::judge_printed(&inertia.parameters(), units).at(name);
+        let rounding = half_units.map(printed).transpose()?;
+        if rounding.is_some_and(|r| r.consistent) {
+            violations.clear();
+        }
         let nearest_inertia = if violations.is_empty() { None } else { Some(consistency::nearest(inertia)?) };
         let doubts = if violations.is_empty() { consistency::doubts(inertia, extent) } else { Vec::new() };
         let (doubts, doubt_reasons) = doubts.into_iter().unzip();
@@ -135,6 +163,8 @@ impl BodyVerdict {
             mass: inertia.mass,
             consistent: violations.is_empty(),
             pseudo_inertia_min_eigenvalue,
+            manifold: ManifoldCoordinates::new(inertia)?,
+            rounding,
             violations,
             reasons,
             doubts,

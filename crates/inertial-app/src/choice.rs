@@ -1,9 +1,9 @@
 //! Options that are one of a few words: the same words in files, on the command line and in Python.
 
-use inertial::estimation::PriorKind;
 use inertial::estimation::momentum_identification::RateRule;
+use inertial::estimation::{PriorKind, Quantity};
 use inertial::excitation::Robust;
-use inertial::identifiability::{Measured, Method};
+use inertial::identifiability::{Measured, Method, TotalMomentum};
 use inertial::mechanism::{Base, RotorModel};
 use inertial::simulation::PoseRule;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -232,7 +232,20 @@ pub enum JointForcesOf {
     None,
 }
 
+/// Table of an analysis that is written as CSV.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnalysisTable {
+    /// Every parameter with its status and combination.
+    Parameters,
+    /// Changes of parameters that no experiment notices.
+    NullSpace,
+}
+
 choice! {
+    AnalysisTable {
+        Parameters "parameters" "Every parameter with its status and combination",
+        NullSpace "null-space" "Changes of parameters that no experiment notices, with their reasons",
+    }
     Base { Fixed "fixed" "", Floating "floating" "" }
     RotorModel {
         None "none" "Mass of their carriers",
@@ -244,6 +257,18 @@ choice! {
         BaseWrench "base-wrench" "",
         Both "both" "",
         Momentum "momentum" "",
+    }
+    TotalMomentum {
+        Zero "zero" "Only wheels take up angular momentum",
+        Angular "angular" "Known angular momentum: the robot tumbles",
+        Any "any" "Known: thrusters, or a drift that is measured",
+    }
+    Quantity {
+        Mass "m" "Masses of the bodies",
+        Com "com" "Centres of mass",
+        FirstMoment "h" "First moments of mass",
+        Inertia "I" "Inertias about the origins of the bodies' frames",
+        Base "base" "Base parameters",
     }
     Method { Auto "auto" "", Rpna "rpna" "", Drng "drng" "", Numeric "numeric" "", Exact "exact" "" }
     Friction {
@@ -380,7 +405,7 @@ pub(crate) mod optional {
 
     use super::Choice;
 
-    struct Word<T>(T);
+    pub(super) struct Word<T>(pub(super) T);
 
     impl<T: Choice> Serialize for Word<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -409,6 +434,27 @@ pub(crate) mod optional {
     }
 }
 
+/// The same for several.
+pub(crate) mod list {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Choice;
+    use super::optional::Word;
+
+    pub(crate) fn serialize<T: Choice, S: Serializer>(
+        values: &[T],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().map(|value| Word(*value)))
+    }
+
+    pub(crate) fn deserialize<'de, T: Choice, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<T>, D::Error> {
+        Ok(Vec::<Word<T>>::deserialize(deserializer)?.into_iter().map(|word| word.0).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -423,6 +469,8 @@ mod tests {
     fn every_word_names_one_value() {
         words_are_unique::<Base>();
         words_are_unique::<Measured>();
+        words_are_unique::<Quantity>();
+        words_are_unique::<TotalMomentum>();
         words_are_unique::<Friction>();
         words_are_unique::<Offset>();
         words_are_unique::<Estimator>();
@@ -431,5 +479,6 @@ mod tests {
         words_are_unique::<Shape>();
         // The library names what sensors give in results.
         assert!(Measured::ALL.iter().all(|(value, word, _)| value.name() == *word));
+        assert!(TotalMomentum::ALL.iter().all(|(value, word, _)| value.name() == *word));
     }
 }

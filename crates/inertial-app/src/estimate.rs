@@ -1,13 +1,15 @@
 //! Estimation: the estimator, its solver and its prior.
 
 use inertial::estimation::{
-    Bounds, Estimator as Library, IdentifyOptions, Prior, PriorKind, Solver as LibrarySolver, TRACE_OF_PRIOR,
+    Bounds, Estimator as Library, IdentifyOptions, IntervalOptions, NoiseBounds, Prior, PriorKind, Quantity,
+    Solver as LibrarySolver, TRACE_OF_PRIOR,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{self, Choice as _, Estimator, Solver, words};
 use crate::logs::TEXT_LIMIT;
+use crate::setting::{Setting, settings_or_number};
 use crate::{Context, Error, Located, Model, Result, ensure, ensure_option};
 
 /// Weight of a robot's prior that is as good as none: bodies known to 1000 %. Against what the data know to 100 % it moves the
@@ -26,7 +28,8 @@ pub struct Estimate {
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Solver>")]
     pub solver: Solver,
-    /// Prior of the consistent estimator: `model`, `none`, or the name of a model.
+    /// Prior of the consistent estimator: `model`, `none`, or the name of a model. With `none`, ols, wls and irls give the parameters
+    /// of least norm (the pseudo-inverse).
     pub prior: String,
     /// Weight of the prior; 1 where absent.
     pub prior_weight: Option<f64>,
@@ -40,6 +43,13 @@ pub struct Estimate {
     pub essential: bool,
     /// Whether the result has the covariance of the base parameters.
     pub covariance: bool,
+    /// Quantities to give guaranteed intervals of: `m`, `com`, `h`, `I` (of each body) or `base` (base parameters).
+    #[serde(with = "choice::list")]
+    #[schemars(with = "Vec<choice::Words<Quantity>>")]
+    pub bounds_on: Vec<Quantity>,
+    /// Largest noise of a sample, after filtering: of all forces (empty name) or by joint, sensor column or the beginning of its name.
+    #[serde(deserialize_with = "settings_or_number")]
+    pub noise_bound: Vec<Setting>,
 }
 
 impl Default for Estimate {
@@ -53,6 +63,8 @@ impl Default for Estimate {
             bounds: None,
             essential: false,
             covariance: false,
+            bounds_on: Vec::new(),
+            noise_bound: Vec::new(),
         }
     }
 }
@@ -106,6 +118,16 @@ impl Estimate {
             self.prior_weight.is_none_or(positive),
             "prior-weight",
             "expected a number above zero"
+        );
+        ensure_option!(
+            self.bounds_on.is_empty() || !self.noise_bound.is_empty(),
+            "noise-bound",
+            "intervals need a bound of the noise"
+        );
+        ensure_option!(
+            self.noise_bound.is_empty() || !self.bounds_on.is_empty(),
+            "bounds-on",
+            "a bound of the noise is for intervals: name their quantities"
         );
         let weighted = self.prior_weight.is_some();
         ensure_option!(!weighted || self.prior != "none", "prior-weight", "there is no prior to weigh");
@@ -170,9 +192,14 @@ impl Estimate {
             prior,
             prior_weight: self.prior_weight.unwrap_or(weight),
             prior_kind: self.prior_kind,
+            least_norm: self.prior == "none" && subject == Subject::Robot,
             bounds,
             essential: self.essential,
             covariance: self.covariance,
+            intervals: (!self.bounds_on.is_empty()).then(|| IntervalOptions {
+                quantities: self.bounds_on.clone(),
+                noise: NoiseBounds(self.noise_bound.iter().map(|s| (s.column.clone(), s.value)).collect()),
+            }),
         })
     }
 

@@ -2,11 +2,12 @@
 
 mod lock;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use inertial::dynamics::ClosedMechanism;
 use inertial::mechanism::{
-    Base, BodyKind, BuildOptions, Mechanism, MechanismBuilder, RotorModel, builtin, read,
+    ASSUMED_RATIO, Base, BodyKind, BuildOptions, Mechanism, MechanismBuilder, RotorModel, builtin, read,
 };
 use nalgebra::Vector3;
 use schemars::JsonSchema;
@@ -110,6 +111,26 @@ impl Model {
     /// Whether rotor inertias shall be identified for joints whose rotor the model does not have.
     pub fn wants_rotors(&self) -> bool {
         matches!(self.options.rotors, Some(RotorModel::Symmetric | RotorModel::General))
+    }
+
+    /// Adds the rotors that [`wants_rotors`](Self::wants_rotors) asks for to the driven joints that have none, where the data are not
+    /// there to give joints an inertia.
+    pub fn with_missing_rotors(&self) -> Result<Cow<'_, Self>> {
+        if !self.wants_rotors() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let driven = ClosedMechanism::new(&self.mechanism).at(&self.label)?.independent_names();
+        let mut builder = self.builder.clone();
+        let added = builder.add_missing_rotors(&driven);
+        if added.is_empty() {
+            return Ok(Cow::Borrowed(self));
+        }
+        builder.warnings.push(format!(
+            "the model has no rotor of {}: rotors on the axes of these joints are assumed, with gear ratio {ASSUMED_RATIO}",
+            added.join(", ")
+        ));
+        let mechanism = builder.build(&self.options).at(&self.label)?;
+        Ok(Cow::Owned(Self { builder, mechanism, ..self.clone() }))
     }
 }
 

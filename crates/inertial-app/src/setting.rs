@@ -1,7 +1,7 @@
 //! Numbers for columns of a log and for joints.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A number for a column, a group of columns or a joint: `tau.elbow=0.1`, `base.w=8e-5`, `finger=0.02`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,4 +24,20 @@ impl std::str::FromStr for Setting {
         }
         Ok(Self { column: column.trim().to_owned(), value })
     }
+}
+
+/// Reads settings, or one number for all columns.
+pub(crate) fn settings_or_number<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<Setting>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a number, or numbers by name")]
+    enum Value {
+        Number(f64),
+        Settings(Vec<Setting>),
+    }
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Number(value) => vec![Setting { column: String::new(), value }],
+        Value::Settings(settings) => settings,
+    })
 }

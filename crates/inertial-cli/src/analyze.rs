@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use inertial::identifiability::drng::picture;
-use inertial::identifiability::{Measured, Method};
+use inertial::identifiability::{Measured, Method, TotalMomentum};
 use inertial_app::Model;
 use inertial_app::analyze::{Options, run as analyze};
-use inertial_app::choice::Choice as _;
+use inertial_app::choice::{AnalysisTable, Choice as _};
 use inertial_app::disk::OutputFiles;
 use inertial_report::{analysis as text, page};
 
@@ -21,7 +21,9 @@ Examples:
   inertial analyze builtin:puma560                      the table of a classic
   inertial analyze robot.urdf --base floating --json
   inertial analyze builtin:cheetah-leg --compare floating
+  inertial analyze builtin:puma560 --rotors symmetric   with the inertias of motors
   inertial analyze robot.urdf --measured base-wrench    a robot on a force plate
+  inertial analyze builtin:space-dual-arm --measured momentum
   inertial analyze arm.urdf --choose link7.m,link6.m    prefer these as base parameters";
 
 const DETAILS: &str = "\
@@ -39,6 +41,14 @@ number literally. Where that changes the rank, a warning names the joints.
 world, both, or the momentum. --ballistic is free flight: no external force acts and that is
 known; with --measured base-wrench (which is then zero) only the motion is measured and at least
 the total mass cannot be identified. --joints names the joints that have a torque sensor.
+
+--measured momentum is that of a free-flying robot without its wheels. --total-momentum zero
+(default) means that nothing pushes it and only its wheels take up angular momentum: without
+wheels only ratios of parameters show. With angular, the robot tumbles with a known angular
+momentum; with any, it has thrusters or drifts, and its momentum is known.
+
+--rotors symmetric (or general) also counts a rotor for each driven joint that has none in the
+model: on the joint's axis, carried by the link before it, with gear ratio 100.
 
 --compare floating|fixed|MODEL shows what this set-up cannot identify but the other can, and
 which forces of the other would be predicted wrongly from what is identified here.
@@ -59,6 +69,10 @@ pub struct Args {
     /// Free flight: no external force acts on the floating base
     #[arg(long, hide_short_help = true)]
     ballistic: bool,
+    /// Momentum of a free-flying robot with its wheels, where momentum is measured
+    #[arg(long, value_name = "TOTAL", value_parser = choice::<TotalMomentum>(), hide_short_help = true,
+          default_value = Options::default().total_momentum.word())]
+    total_momentum: TotalMomentum,
     /// Joints that have a torque sensor, by name [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     joints: Option<Vec<String>>,
@@ -87,9 +101,11 @@ pub struct Args {
     /// Print the result as JSON
     #[arg(long, conflicts_with_all = ["csv", "latex"], help_heading = OUTPUT)]
     json: bool,
-    /// Print every parameter with its status and combination as CSV
-    #[arg(long, conflicts_with_all = ["latex", "plot"], help_heading = OUTPUT, hide_short_help = true)]
-    csv: bool,
+    /// Print a table as CSV: every parameter (also --csv alone), or the null space
+    #[arg(long, value_name = "TABLE", value_parser = choice::<AnalysisTable>(), num_args = 0..=1, require_equals = true,
+          default_missing_value = AnalysisTable::Parameters.word(), conflicts_with_all = ["latex", "plot"],
+          help_heading = OUTPUT, hide_short_help = true)]
+    csv: Option<AnalysisTable>,
     /// Print the table as LaTeX
     #[arg(long, conflicts_with = "plot", help_heading = OUTPUT, hide_short_help = true)]
     latex: bool,
@@ -110,6 +126,7 @@ impl Args {
         Options {
             measured: self.measured,
             ballistic: self.ballistic,
+            total_momentum: self.total_momentum,
             joints: self.joints.clone(),
             at_rest: self.at_rest,
             kinetic: self.kinetic,
@@ -132,14 +149,15 @@ impl Args {
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     shell.reserve(args.out.iter().chain(args.pictures.outputs()))?;
     let model = Model::load(&args.model, &args.options.options(), shell.disk())?;
+    let model = model.with_missing_rotors()?;
     let context = shell.context();
     let outcome = analyze(&model, &args.analysis_options(), &context)?;
     let analysis = &outcome.analysis;
     let out = if args.json {
         // Keys in alphabetical order, as every version has written them.
         serde_json::to_string_pretty(&serde_json::to_value(&outcome)?)? + "\n"
-    } else if args.csv {
-        text::csv(analysis)
+    } else if let Some(table) = args.csv {
+        text::csv(analysis, table)
     } else if args.latex {
         text::latex(analysis)
     } else if args.is_picture() {
@@ -147,7 +165,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     } else {
         text::text(&model.mechanism, &outcome, args.explain, shell.style())
     };
-    if args.csv || args.latex {
+    if args.csv.is_some() || args.latex {
         analysis.warnings.iter().for_each(|w| shell.say(&format!("warning: {w}")));
     }
     let mut files = OutputFiles::new(shell.disk());

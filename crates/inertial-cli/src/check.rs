@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use inertial::consistency::DEFAULT_TOLERANCE;
-use inertial_app::check::{Options, Outcome, Several, run as check};
+use inertial_app::check::{Options, Outcome, Several, is_table, run as check, run_table};
 use inertial_app::disk::OutputFiles;
 use inertial_app::{Located as _, Model};
 use inertial_report::{check as text, page};
@@ -18,7 +18,7 @@ Examples:
   inertial check robot.urdf
   inertial check *.urdf --json
   inertial check robot.urdf --fix --out fixed.urdf
-  inertial check table.json --tolerance 1e-2    numbers that were printed with two or three digits";
+  inertial check table.csv                      a printed table, judged by its digits";
 
 const DETAILS: &str = "\
 A body is physically consistent where its 4x4 pseudo-inertia is positive semidefinite within
@@ -30,6 +30,11 @@ A body that can exist is doubtful where an ellipsoid with its inertia has a dens
 25,000 kg/m3, where its centre of mass or its inertia lies beyond the collision shapes of its link
 (boxes, cylinders, spheres), or where its values look filled in (powers of ten, the same about all
 axes). Doubts do not change the exit status.
+
+A CSV file is a printed table of parameters in the frames of the bodies, with the header
+  body,m,hx,hy,hz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz
+Each number stands for all that round to it. A body is consistent where such numbers are; where
+none are, that is proved (a semidefinite program).
 
 --fix keeps mass and centre of mass and moves the inertia to the nearest consistent one: the
 second moments about the centre of mass are projected on the positive semidefinite cone
@@ -48,7 +53,7 @@ of several: \"files\" holds such an object for each, with its name as \"file\".
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = [DETAILS, EXAMPLES].concat())]
 pub struct Args {
-    /// Model files, '-' for standard input, or builtin:NAME
+    /// Model files or printed tables (.csv), '-' for standard input, or builtin:NAME
     #[arg(required = true, value_name = "MODEL")]
     models: Vec<String>,
     /// List links without inertial parameters too
@@ -93,7 +98,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     }
     if !args.json {
         let texts: Vec<_> =
-            judged.iter().map(|(model, outcome)| text::text(outcome, model, shell.style())).collect();
+            judged.iter().map(|j| text::text(&j.outcome, &j.label, &j.name, shell.style())).collect();
         shell.print(&texts.join("\n"))?;
     }
     if let Some(error) = failure {
@@ -101,15 +106,34 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     }
     if args.json {
         match &judged[..] {
-            [(_, outcome)] => shell.print_json(outcome)?,
-            several => shell.print_json(&Several::new(several.iter().map(|(m, o)| (m.label.as_str(), o))))?,
+            [one] => shell.print_json(&one.outcome)?,
+            several => {
+                shell.print_json(&Several::new(several.iter().map(|j| (j.label.as_str(), &j.outcome))))?;
+            }
         }
     }
-    Ok(Answer::of(judged.iter().all(|(_, outcome)| outcome.consistent)))
+    Ok(Answer::of(judged.iter().all(|j| j.outcome.consistent)))
 }
 
-fn judge(name: &str, args: &Args, shell: &Shell) -> Result<(Model, Outcome)> {
+/// Verdicts on one input.
+struct Judged {
+    /// Name of the input for messages.
+    label: String,
+    /// Name of the model; a table has none.
+    name: String,
+    outcome: Outcome,
+}
+
+fn judge(name: &str, args: &Args, shell: &Shell) -> Result<Judged> {
     let options = Options { all: args.all, tolerance: args.tolerance };
+    if is_table(name) {
+        ensure!(
+            !args.fix && args.report.is_none(),
+            "{name}: a table has no model: --fix and --report need one"
+        );
+        let outcome = run_table(name, &options, shell.disk())?;
+        return Ok(Judged { label: name.to_owned(), name: String::new(), outcome });
+    }
     let model = Model::load(name, &args.model.options(), shell.disk())?;
     for warning in &model.builder.warnings {
         shell.say(&format!("{}: {warning}", model.label));
@@ -124,7 +148,7 @@ fn judge(name: &str, args: &Args, shell: &Shell) -> Result<(Model, Outcome)> {
         files.add(path, &page.html()?)?;
     }
     shell.write(files, args.json)?;
-    Ok((model, outcome))
+    Ok(Judged { name: model.builder.name.clone(), label: model.label, outcome })
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

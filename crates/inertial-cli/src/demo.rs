@@ -66,7 +66,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     let closed = ClosedMechanism::new(&model.mechanism)?;
     let mut out = format!("{}\n\n", simulation::model(&Summary::new(&closed)));
     let _ = writeln!(out, "1. Are these bodies physically consistent?  (inertial check {})\n", model.label);
-    out += &check_text::text(&checked, &model, style);
+    out += &check_text::text(&checked, &model.label, &model.builder.name, style);
     out += "\n2. Forces and inertias at the joints\n\n";
     out += &dynamics(&closed, style)?;
     let _ = writeln!(out, "\n3. What can any experiment reveal?  (inertial analyze {})\n", model.label);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use inertial::estimation::Identification;
 use inertial::identifiability::drng::picture;
 use inertial::identifiability::{Measured, Method};
+use inertial_app::choice::{AnalysisTable, Choice as _};
 use inertial_app::disk::Sink;
 use inertial_app::simulate::{Csv, RowSink};
 use inertial_app::{
@@ -75,7 +76,7 @@ enum Form {
     Text,
     Explanation,
     Picture,
-    Csv,
+    Csv(AnalysisTable),
     Latex,
 }
 
@@ -84,10 +85,23 @@ impl Form {
         let mut form = Self::Text;
         let svg = out.iter().any(|path| Path::extension(path).is_some_and(|e| e.eq_ignore_ascii_case("svg")));
         let explanation = if svg { Self::Picture } else { Self::Explanation };
-        for (name, own) in [("csv", Self::Csv), ("latex", Self::Latex), ("explain", explanation)] {
-            if !taken(given, name)?.unwrap_or(false) {
-                continue;
-            }
+        for (name, own) in
+            [("csv", Self::Csv(AnalysisTable::Parameters)), ("latex", Self::Latex), ("explain", explanation)]
+        {
+            let own = match taken::<serde_json::Value>(given, name)? {
+                None | Some(serde_json::Value::Bool(false) | serde_json::Value::Null) => continue,
+                Some(serde_json::Value::Bool(true)) => own,
+                Some(serde_json::Value::String(word)) if name == "csv" => {
+                    Self::Csv(AnalysisTable::from_word(&word).ok_or_else(|| {
+                        OptionError::new_err(format!(
+                            "csv= '{word}': expected True, 'parameters' or 'null-space'"
+                        ))
+                    })?)
+                }
+                Some(other) => {
+                    return Err(OptionError::new_err(format!("{name}= {other}: expected True or False")));
+                }
+            };
             let reason = match form {
                 _ if out.is_empty() => "says what is written: give out= too",
                 Self::Text => {
@@ -113,11 +127,12 @@ pub fn analyze<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>)
     }
     let work = move |job: &mut Job| {
         let model = Arc::clone(&job.model);
+        let model = model.with_missing_rotors()?;
         let outcome = analysis::run(&model, &options, &job.context())?;
         if !job.outputs.out.is_empty() {
             let found = &outcome.analysis;
             let written = match form {
-                Form::Csv => text::csv(found),
+                Form::Csv(table) => text::csv(found, table),
                 Form::Latex => text::latex(found),
                 Form::Picture => picture::svg(&model.mechanism, &found.null_vectors),
                 Form::Text | Form::Explanation => {

@@ -98,7 +98,7 @@ const OTHERS: [(&str, &str); 10] = [
         "explain",
         "Write to out what cannot be identified, joint by joint; as a picture where out ends in .svg",
     ),
-    ("csv", "Write every parameter with its status and combination to out, as CSV"),
+    ("csv", "Write a table to out, as CSV: every parameter (True), or 'null-space'"),
     ("latex", "Write the table to out, as LaTeX"),
 ];
 

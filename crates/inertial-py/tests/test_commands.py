@@ -444,3 +444,24 @@ def test_exports(tmp_path):
     assert "set_payload(1.5, [0.01, 0.0, 0.05])" in inertial.export("builtin:scara", to="ur", values=load).files[0].text
     with pytest.raises(inertial.OptionError, match="link"):
         inertial.export("builtin:scara", to="ur")
+
+
+def test_what_the_papers_ask_for(arm, log):
+    assert inertial.analyze("builtin:puma560", rotors="symmetric").rank == 40
+    flying = inertial.analyze("builtin:space-dual-arm", measured="momentum", total_momentum="zero")
+    assert (flying.rank, flying.total_momentum) == (52, "zero")
+    body = inertial.check("builtin:arm7").bodies[0]
+    assert body.manifold["m"] == body.mass and min(body.manifold["L"]) > 0 and body.rounding is None
+    # The noise of these torques is normal, with 0.01 N m; five times that bounds it.
+    found = inertial.identify(arm, log, friction="viscous", bounds_on=["base"], noise_bound=0.05, cutoff="off", decimate=1)
+    assert len(found.intervals) == found.rank
+    for interval, parameter in zip(found.intervals, found.base_parameters):
+        assert interval["name"] == parameter.name and interval["lower"] < parameter.value < interval["upper"]
+    by_joint = {name: 0.05 for name in arm.coordinate_names}
+    again = inertial.identify(arm, log, friction="viscous", bounds_on=["base"], noise_bound=by_joint, cutoff="off", decimate=1)
+    assert again.intervals == found.intervals
+    plain = inertial.identify(arm, log, friction="viscous", estimator="ols", prior="none", cutoff="off")
+    given = inertial.identify(arm, log, friction="viscous", estimator="ols", cutoff="off")
+    assert sum(b.mass**2 for b in plain.bodies) < sum(b.mass**2 for b in given.bodies)
+    with pytest.raises(inertial.OptionError, match="noise_bound"):
+        inertial.identify(arm, log, bounds_on=["m"])

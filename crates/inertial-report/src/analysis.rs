@@ -9,6 +9,7 @@ use inertial::spatial::{Inertia, PARAMETER_NAMES, Parameters};
 use nalgebra::Vector3;
 
 use inertial_app::analyze::Outcome;
+use inertial_app::choice::AnalysisTable;
 
 use crate::text::{Style, number, plural, symbol_table};
 
@@ -251,8 +252,15 @@ fn comparison(label: &str, comparison: &Comparison) -> String {
     if comparison.lost == 0 {
         out += "nothing is lost; whatever is seen there is seen here too.\n";
     } else {
-        let _ =
-            writeln!(out, "{} not seen here:", plural(comparison.lost, "combination is", "combinations are"));
+        let listed = &comparison.lost_base_parameters;
+        let _ = writeln!(
+            out,
+            "{} of it {} not determined here; {} missing to determine {}:",
+            plural(listed.len(), "base parameter", "base parameters"),
+            if listed.len() == 1 { "is" } else { "are" },
+            plural(comparison.lost, "combination is", "combinations are"),
+            if listed.len() == 1 { "it" } else { "them" },
+        );
         for base in &comparison.lost_base_parameters {
             let _ = writeln!(out, "  {}", formula(&base.combination));
         }
@@ -271,8 +279,27 @@ fn comparison(label: &str, comparison: &Comparison) -> String {
     out
 }
 
+/// A table of an analysis.
+pub fn csv(analysis: &Analysis, table: AnalysisTable) -> String {
+    match table {
+        AnalysisTable::Parameters => parameters_csv(analysis),
+        AnalysisTable::NullSpace => null_space_csv(analysis),
+    }
+}
+
+/// A basis of the changes that no experiment notices: one line for each coefficient that is not zero.
+fn null_space_csv(analysis: &Analysis) -> String {
+    let mut out = String::from("vector,reason,parameter,coefficient\n");
+    for (k, vector) in analysis.null_space.iter().enumerate() {
+        for (name, x) in &vector.combination {
+            let _ = writeln!(out, "{},{},{},{x}", k + 1, quoted(&vector.reason), quoted(name));
+        }
+    }
+    out
+}
+
 /// Every parameter with its status; base parameters with their combination.
-pub fn csv(analysis: &Analysis) -> String {
+fn parameters_csv(analysis: &Analysis) -> String {
     let mut out = String::from("body,parameter,status,base,combination\n");
     for body in &analysis.bodies {
         for &(name, status) in &body.parameters {

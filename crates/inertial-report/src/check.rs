@@ -3,28 +3,29 @@
 use std::fmt::Write as _;
 
 use inertial::consistency::significant;
-use inertial_app::Model;
 use inertial_app::check::Outcome;
 
 use crate::text::{Style, number, plural, table};
 
-/// A table of the bodies, and the reasons below it.
-pub fn text(outcome: &Outcome, model: &Model, style: Style) -> String {
-    let (label, name) = (&model.label, &model.builder.name);
+/// A table of the bodies, and the reasons below it; the title has the input's label and the model's name.
+pub fn text(outcome: &Outcome, label: &str, name: &str, style: Style) -> String {
     let impossible: Vec<_> = outcome.bodies.iter().filter(|b| !b.consistent).collect();
     let title =
-        if name.is_empty() || label.ends_with(name) { label.clone() } else { format!("{label} ({name})") };
+        if name.is_empty() || label.ends_with(name) { label.to_owned() } else { format!("{label} ({name})") };
     if outcome.bodies.is_empty() {
         return format!("{title}: no link has inertial parameters (--all lists them)\n");
     }
     let rows = outcome.bodies.iter().map(|body| {
         let names: Vec<_> = body.violations.iter().map(|v| v.name()).collect();
         let doubts: Vec<_> = body.doubts.iter().map(|d| d.name()).collect();
-        let verdict = match (body.consistent, doubts.is_empty()) {
-            (true, true) => "yes".into(),
-            (true, false) => format!("yes, doubtful: {}", doubts.join(", ")),
+        let mut verdict = match (body.consistent, &body.rounding) {
+            (true, Some(_)) => "yes, within its digits".into(),
+            (true, None) => String::from("yes"),
             (false, _) => format!("no: {}", names.join(", ")),
         };
+        if !doubts.is_empty() {
+            let _ = write!(verdict, ", doubtful: {}", doubts.join(", "));
+        }
         let eigenvalue = format!("{:.3e}", body.pseudo_inertia_min_eigenvalue);
         [body.name.clone(), number(body.mass), eigenvalue, verdict]
     });
@@ -33,6 +34,14 @@ pub fn text(outcome: &Outcome, model: &Model, style: Style) -> String {
     for body in &impossible {
         for reason in &body.reasons {
             let _ = writeln!(out, "{}: {reason}", body.name);
+        }
+        if let Some(rounding) = &body.rounding {
+            let best = significant(rounding.upper_bound, 4);
+            let _ = writeln!(
+                out,
+                "{}: no numbers that round to these have a smallest eigenvalue above {best}",
+                body.name
+            );
         }
         if let Some(n) = &body.nearest {
             let t = &n.inertia;
@@ -64,6 +73,9 @@ pub fn text(outcome: &Outcome, model: &Model, style: Style) -> String {
     let bodies = plural(outcome.bodies.len(), "body", "bodies");
     let _ = match impossible.len() {
         0 => writeln!(out, "{bodies}, all physically consistent{doubtful}"),
+        n if outcome.bodies.iter().any(|b| b.rounding.is_some()) => {
+            writeln!(out, "{bodies}, {n} physically impossible{doubtful}")
+        }
         n => writeln!(
             out,
             "{bodies}, {n} physically impossible{doubtful}: 'inertial check --fix --out FILE' writes the nearest consistent values"

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use inertial::consistency::significant;
-use inertial::estimation::{BodyEstimate, Identification, JointEstimate, Residual, TermChoice};
+use inertial::estimation::{BodyEstimate, Identification, Interval, JointEstimate, Residual, TermChoice};
 
 use crate::text::{self, Style, percent, percent_to, with_error};
 
@@ -24,6 +24,7 @@ pub fn text(result: &Identification, style: Style) -> String {
     });
     out += "\n";
     out += &text::table(style, ["base parameter", "value", "standard error", "relative"], 3, parameters);
+    out += &intervals(&result.intervals, style);
     if let Some(essential) = &result.essential {
         let _ = writeln!(
             out,
@@ -57,6 +58,16 @@ pub fn text(result: &Identification, style: Style) -> String {
         let _ = writeln!(out, "note: {warning}");
     }
     out
+}
+
+/// A table of guaranteed intervals; nothing where there are none.
+fn intervals(intervals: &[Interval], style: Style) -> String {
+    if intervals.is_empty() {
+        return String::new();
+    }
+    let end = |x: Option<f64>| x.map_or_else(|| "unbounded".to_owned(), |x| significant(x, 6));
+    let rows = intervals.iter().map(|i| [i.name.clone(), end(i.lower), end(i.upper)]);
+    format!("\n{}", text::table(style, ["guaranteed interval", "from", "to"], 2, rows))
 }
 
 /// Decisions on joint terms, one line for each kind.

@@ -11,7 +11,9 @@
 //! significant digits can do. The shift from the frame's origin to the centre of mass may in addition lose some
 //! units in the last place of what is subtracted.
 
+mod coordinates;
 mod doubts;
+mod rounding;
 
 use std::fmt;
 
@@ -21,7 +23,9 @@ use crate::Result;
 use crate::linalg::symmetric_eigen;
 use crate::spatial::{Inertia, PseudoInertia};
 
+pub use coordinates::ManifoldCoordinates;
 pub use doubts::{Doubt, Extent, doubts};
+pub use rounding::{RoundingVerdict, judge_printed};
 
 /// Allowed violation relative to the largest principal moment: moments rounded to six significant digits pass.
 pub const DEFAULT_TOLERANCE: f64 = 1e-6;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use inertial::estimation::PriorKind;
+use inertial::estimation::{PriorKind, Quantity};
 use inertial::identifiability::Measured;
 use inertial_app::choice::{Choice, Coupling, Estimator, Friction, Offset, Positions, Solver};
 use inertial_app::estimate::{Estimate, SOLVERS_AS_ESTIMATORS};
@@ -47,8 +47,16 @@ estimator with that solver.
 them from the distances between joints; another model file gives others. --prior-weight 1 means:
 known to about 100 %. A value that the data determine to 10 % moves by a tenth of its standard
 error. none leaves a small weight (0.01), so that undetermined values stay bounded.
+With ols, wls and irls, none gives the parameters of least norm (the pseudo-inverse) instead of
+the model's with their base parameters adjusted.
 --prior-kind euclidean measures the distance to the prior quadratically: bodies may become rods,
 plates or points.
+
+--bounds-on m,com --noise-bound 0.2 adds intervals that contain the true values for certain if
+no sample of a force is wrong by more than 0.2 (N or N m, after the filter): the values of all
+consistent bodies that explain the log within this bound. 'h' are first moments, 'I' inertias
+about the frame's origin, 'base' base parameters. --noise-bound ft.f=0.5,ft.t=0.02 bounds forces
+by the beginning of their names.
 
 --bounds links keeps each link's mass within the box around its collision shapes (boxes,
 cylinders, spheres), or within a ball around its joints where it has none; a TOML file gives
@@ -171,7 +179,7 @@ pub struct Args {
     #[arg(long, value_name = "SOLVER", value_parser = choice::<Solver>(), help_heading = ESTIMATION,
           hide_short_help = true)]
     solver: Option<Solver>,
-    /// Prior of the consistent estimator: model, none, or a model file
+    /// Prior of the consistent estimator: model, none, or a model file; with ols, wls and irls none is the pseudo-inverse
     #[arg(long, value_name = "PATH", default_value_t = Estimate::default().prior, help_heading = ESTIMATION)]
     prior: String,
     /// Weight of the prior [default: 1]
@@ -190,6 +198,14 @@ pub struct Args {
     /// Give the covariance of the base parameters in the JSON
     #[arg(long, help_heading = ESTIMATION, hide_short_help = true)]
     covariance: bool,
+    /// Give intervals that contain these for certain, where no sample has more noise than --noise-bound
+    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', value_parser = choice::<Quantity>(), requires = "noise_bound",
+          help_heading = ESTIMATION, hide_short_help = true)]
+    bounds_on: Vec<Quantity>,
+    /// Largest noise of a sample after filtering: one number for all forces, or by joint or sensor column
+    #[arg(long, value_name = "X|NAME=X,…", value_delimiter = ',', value_parser = noise_bound, requires = "bounds_on",
+          help_heading = ESTIMATION, hide_short_help = true)]
+    noise_bound: Vec<Setting>,
     /// Logs to validate with
     #[arg(long, value_name = "LOG", num_args = 1.., conflicts_with = "holdout", help_heading = VALIDATION)]
     validate: Vec<String>,
@@ -294,6 +310,8 @@ impl Args {
             bounds: self.bounds.clone(),
             essential: self.essential,
             covariance: self.covariance,
+            bounds_on: self.bounds_on.clone(),
+            noise_bound: self.noise_bound.clone(),
             ..Estimate::default()
         };
         out.choose(self.estimator.as_deref(), self.solver)?;
@@ -362,6 +380,18 @@ impl Args {
             loaded: self.loaded.clone(),
             known_payload: self.known_payload.clone(),
         })
+    }
+}
+
+fn noise_bound(text: &str) -> Result<Setting, String> {
+    let setting = match text.parse::<f64>() {
+        Ok(value) => Setting { column: String::new(), value },
+        Err(_) => text.parse()?,
+    };
+    if setting.value > 0.0 && setting.value.is_finite() {
+        Ok(setting)
+    } else {
+        Err("expected a number above zero, or NAME=NUMBER".into())
     }
 }
 

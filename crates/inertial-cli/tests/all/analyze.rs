@@ -83,11 +83,71 @@ fn a_bench_misses_what_a_free_leg_shows() {
 }
 
 #[test]
+fn comparisons_count_what_they_list() {
+    let args = ["analyze", "builtin:cheetah-leg", "--compare", "floating"];
+    let words = run(&args).stdout;
+    let comparison = run(&[&args[..], &["--json"]].concat()).json()["comparison"].clone();
+    let (lost, listed) = (&comparison["lost"], comparison["lost_base_parameters"].as_array().unwrap().len());
+    let told = format!(
+        "{listed} base parameters of it are not determined here; {lost} combinations are missing to determine them:\n"
+    );
+    let lines = words.split_once(&told).unwrap_or_else(|| panic!("{told}{words}")).1;
+    assert_eq!(lines.lines().take_while(|l| l.starts_with("  ")).count(), listed);
+}
+
+/// The rotor columns of tables 2 and 4 of paper 003, for models that describe no rotors; and those of a robot that does.
+#[test]
+fn rotors_are_added_where_a_model_has_none() {
+    let rotors = |args: &[&str]| rank(&[args, &["--rotors", "symmetric"]].concat());
+    assert_eq!(rotors(&["builtin:puma560"]), 40);
+    assert_eq!(rotors(&["builtin:puma560", "--gravity=0,0,0"]), 38);
+    assert_eq!(rotors(&["builtin:scara"]), 11);
+    // The base's own ten parameters count as well.
+    assert_eq!(rotors(&["builtin:puma560", "--base", "floating"]), 48 + 10);
+    assert_eq!(rotors(&["builtin:scara", "--base", "floating"]), 29 + 10);
+    assert_eq!(rotors(&["builtin:cheetah-leg"]), 18);
+    // Only the driven joint of a linkage has a motor; on the ground it counts in its link.
+    assert_eq!(rotors(&["builtin:four-bar"]), rank(&["builtin:four-bar"]));
+    let found = run(&["analyze", "builtin:scara", "--rotors", "symmetric", "--json"]).json();
+    assert_eq!((&found["model"]["rotors"], &found["parameters"]), (&json!(4), &json!(44)));
+    assert!(found["warnings"][0].as_str().unwrap().contains("gear ratio 100"), "{}", found["warnings"]);
+    let general = run(&["analyze", "builtin:scara", "--rotors", "general", "--json"]).json();
+    assert_eq!(general["parameters"], 80);
+    assert!(run(&["analyze", "builtin:scara", "--rotors", "symmetric"]).stdout.contains("joint2.rotor"));
+}
+
+#[test]
+fn momentum_knows_the_wheels() {
+    let robot = ["builtin:space-dual-arm", "--measured", "momentum"];
+    assert_eq!(rank(&robot), 52);
+    let found = run(&[&["analyze", "--json"], &robot[..]].concat()).json();
+    assert_eq!((&found["total_momentum"], &found["certificate"]["exact"]), (&json!("zero"), &json!(true)));
+    let folder = Folder::new();
+    let text = include_str!("../../../inertial/src/mechanism/builtin/space-dual-arm.toml");
+    let bare = folder.file("bare.toml", text.split("[[wheels]]").next().unwrap());
+    let without = [bare.as_str(), "--measured", "momentum"];
+    assert_eq!(rank(&without), 51);
+    assert_eq!(rank(&[&without[..], &["--total-momentum", "angular"]].concat()), 52);
+    assert_eq!(rank(&[&without[..], &["--total-momentum", "any"]].concat()), 52);
+    let words = run(&[&["analyze"], &without[..]].concat()).stdout;
+    assert!(words.contains("only ratios of parameters"), "{words}");
+}
+
+#[test]
 fn other_formats_hold_the_same() {
     let csv = run(&["analyze", "builtin:scara", "--csv"]).stdout;
     assert_eq!(csv.lines().next(), Some("body,parameter,status,base,combination"));
     assert_eq!(csv.lines().count(), 41);
     assert_eq!(csv.lines().filter(|l| l.split(',').nth(3) == Some("1")).count(), 8);
+    // The null space: as many vectors as the nullity, each with its reason.
+    let null = run(&["analyze", "builtin:2prs-1psr", "--csv=null-space"]).stdout;
+    let mut lines = null.lines();
+    assert_eq!(lines.next(), Some("vector,reason,parameter,coefficient"));
+    let last = lines.next_back().unwrap();
+    assert!(last.starts_with("47,") && null.contains("\n1,shared points at joint"), "{null}");
+    let found = run(&["analyze", "builtin:2prs-1psr", "--json"]).json();
+    let counts = found["principles"].as_object().unwrap().values().map(|n| n.as_u64().unwrap());
+    assert_eq!(counts.sum::<u64>(), 47);
     let latex = run(&["analyze", "builtin:scara", "--latex"]).stdout;
     assert!(latex.contains("\\begin{tabular}{lcccc}") && latex.contains("$I_{zz}$ & "));
     let folder = Folder::new();

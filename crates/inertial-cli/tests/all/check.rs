@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::fmt::Write as _;
+
 use crate::common;
 use crate::common::{Folder, inertial, refused, run, run_with_input, urdf};
 use serde_json::{Value, json};
@@ -17,6 +19,12 @@ fn json_has_the_promised_shape() {
     let eigenvalue = body.remove("pseudo_inertia_min_eigenvalue").unwrap().as_f64().unwrap();
     assert!((eigenvalue + 0.05).abs() < 1e-12);
     let nearest = body.remove("nearest").unwrap();
+    // Second moments along x and y are half of what the moments leave: (0.1 + 0.3 - 0.1)/2; along z it is negative.
+    let manifold = body.remove("manifold").unwrap();
+    assert_eq!((&manifold["m"], &manifold["c"]), (&json!(1.2), &json!([0.1, 0.0, 0.0])));
+    let moments: Vec<f64> = manifold["L"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
+    assert!(moments.iter().zip([0.15, 0.15, -0.05]).all(|(x, y)| (x - y).abs() < 1e-12), "{moments:?}");
+    assert_eq!(manifold["Q"].as_array().unwrap().len(), 3);
     assert_eq!((&nearest["mass"], &nearest["com"]), (&json!(1.2), &json!([0.1, 0.0, 0.0])));
     let reason = "Ixx + Iyy = 0.2 < Izz = 0.3 kg m² about the centre of mass: no mass distribution has this";
     let expected = json!({"schema": "inertial/check/1", "consistent": false, "bodies": [
@@ -228,5 +236,51 @@ fn doubtful_bodies_are_named() {
     assert_eq!(
         run(&["check", "builtin:puma560", "--json"]).json()["bodies"][0].get("violations").unwrap(),
         &serde_json::json!([])
+    );
+}
+
+/// Table I of paper 001 as it was printed: which rows can be the rounding of a body.
+#[test]
+fn a_printed_table_is_judged_by_its_digits() {
+    let golden = common::data::golden("consistency/icub_table1.json");
+    let golden: Value = serde_json::from_str(&std::fs::read_to_string(golden).unwrap()).unwrap();
+    let rows = golden["rows"].as_array().unwrap();
+    let mut table = String::from("# as printed\nbody,m,hx,hy,hz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz\n");
+    for (k, row) in rows.iter().enumerate() {
+        let ten: Vec<String> =
+            row["pi"].as_array().unwrap().iter().map(|x| format!("{:.3}", x.as_f64().unwrap())).collect();
+        let _ = writeln!(table, "row{k},{}", ten.join(","));
+    }
+    let folder = Folder::new();
+    let file = folder.file("table.csv", &table);
+    let result = run(&["check", &file, "--json"]);
+    assert_eq!((result.status, result.stderr.as_str()), (1, ""));
+    let found = result.json();
+    for (body, row) in found["bodies"].as_array().unwrap().iter().zip(rows) {
+        assert_eq!(body["consistent"], row["consistent_up_to_rounding"], "{}", body["name"]);
+        assert_eq!(body["rounding"]["consistent"], body["consistent"]);
+        assert_eq!(body["violations"].as_array().unwrap().is_empty(), body["consistent"] == true);
+    }
+    let words = run(&["check", &file]);
+    assert_eq!(words.status, 1);
+    assert!(words.stdout.contains("yes, within its digits"), "{}", words.stdout);
+    assert!(words.stdout.contains("10 bodies, 6 physically impossible\n"), "{}", words.stdout);
+    // With the digits of the consistent rows alone the answer is yes.
+    let good: Vec<&str> =
+        table.lines().enumerate().filter(|(k, _)| [0, 1, 3, 5].contains(k)).map(|(_, l)| l).collect();
+    assert_eq!(run(&["check", &folder.file("good.csv", good.join("\n"))]).status, 0);
+    for (text, said) in [
+        ("", "expected a header"),
+        ("body,m\n", "expected a header"),
+        ("body,m,hx,hy,hz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz\n", "has no bodies"),
+        ("body,m,hx,hy,hz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz\na,1,2\n", "line 2: 3 cells"),
+        ("body,m,hx,hy,hz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz\na,1,0,0,0,x,0,0,0,0,0\n", "'x' is not a number (Ixx)"),
+    ] {
+        let message = refused(&["check", &folder.file("bad.csv", text)]);
+        assert!(message.contains(said), "{message}");
+    }
+    assert!(
+        refused(&["check", &file, "--fix", "--out", &folder.file("o.urdf", "")])
+            .contains("a table has no model")
     );
 }

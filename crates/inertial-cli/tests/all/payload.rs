@@ -436,3 +436,45 @@ fn demo_arm_recovers_the_truth_within_its_errors() {
     assert!(farthest.parse::<f64>().unwrap() < 4.9, "{farthest}");
     assert!(result.stdout.contains("7 of 7 bodies are physically consistent"));
 }
+
+#[test]
+fn intervals_contain_the_payload_for_certain() {
+    let folder = Folder::new();
+    let model = folder.file("arm.urdf", ARM);
+    // Rounded to two decimals: no reading is wrong by more than 0.005.
+    let exact = sensor_log(400, false, false);
+    let mut lines = exact.lines();
+    let mut text = lines.next().unwrap().to_owned() + "\n";
+    for line in lines {
+        let cells = line.split(',').enumerate().map(|(k, cell)| {
+            let value: f64 = cell.parse().unwrap();
+            if (1..7).contains(&k) { format!("{value:.2}") } else { cell.to_owned() }
+        });
+        text += &(cells.collect::<Vec<_>>().join(",") + "\n");
+    }
+    let log = folder.file("ft.csv", text);
+    let call = ["identify", &model, &log, "--payload", "sensor", "--cutoff", "off", "--decimate", "1"];
+    let asked = ["--bounds-on", "m,com", "--noise-bound", "0.005"];
+    let result = run(&[&call[..], &asked, &["--json"]].concat());
+    assert_eq!(result.status, 0, "{}", result.stderr);
+    let found = result.json();
+    let com = tool().com().unwrap();
+    let truth =
+        [("payload.m", tool().mass), ("payload.cx", com.x), ("payload.cy", com.y), ("payload.cz", com.z)];
+    let intervals = found["intervals"].as_array().unwrap();
+    assert_eq!(intervals.len(), 4);
+    for (interval, (name, value)) in intervals.iter().zip(truth) {
+        let (lower, upper) = (interval["lower"].as_f64().unwrap(), interval["upper"].as_f64().unwrap());
+        assert_eq!(interval["name"], name);
+        assert!(lower <= value && value <= upper && upper - lower < 0.1, "{interval} {value}");
+    }
+    let words = run(&[&call[..], &asked].concat()).stdout;
+    assert!(words.contains("guaranteed interval") && words.contains("payload.cz"), "{words}");
+    // By columns, and what is refused.
+    let columns = ["--bounds-on", "m", "--noise-bound", "ft.f=0.005,ft.t=0.005"];
+    assert_eq!(run(&[&call[..], &columns, &["--json"]].concat()).json()["intervals"][0], intervals[0]);
+    let narrow = refused(&[&call[..], &["--bounds-on", "m", "--noise-bound", "1e-5"]].concat());
+    assert!(narrow.contains("times the bound"), "{narrow}");
+    let unknown = refused(&[&call[..], &["--bounds-on", "m", "--noise-bound", "ft=0.1,elbow=1"]].concat());
+    assert!(unknown.contains("elbow"), "{unknown}");
+}

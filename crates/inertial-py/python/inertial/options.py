@@ -60,6 +60,7 @@ class AnalyzeOptions(ModelOptions, total=False):
 
     measured: Measured
     ballistic: bool
+    total_momentum: Literal["zero", "angular", "any"]
     joints: Sequence[str]
     static: bool
     kinetic: bool
@@ -68,7 +69,7 @@ class AnalyzeOptions(ModelOptions, total=False):
     choose: Sequence[str]
     compare: Any
     explain: bool
-    csv: bool
+    csv: Union[bool, Literal["parameters", "null-space"]]
     latex: bool
     out: Path
     report: Path
@@ -166,6 +167,8 @@ class FleetOptions(TypedDict, total=False):
     bounds: Path
     essential: bool
     covariance: bool
+    bounds_on: Sequence[Literal["m", "com", "h", "I", "base"]]
+    noise_bound: Union[float, Mapping[str, float]]
     out: Path
 
 

@@ -32,6 +32,7 @@ mod reduction;
 mod redundant_terms;
 
 pub use consistent::bounds::{BodyBounds, Bounds, Ellipsoid, Span};
+pub use consistent::intervals::{Interval, IntervalOptions, NoiseBounds, Quantity, intervals};
 pub use consistent::prior::Prior;
 pub use consistent::{Consistency, ConsistentFit, PriorKind};
 pub use diagnosis::deviations::{Deviation, DeviationKind, OtherLength};

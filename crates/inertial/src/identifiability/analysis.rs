@@ -1,5 +1,6 @@
 //! The whole answer: what can be known of a mechanism, in which combinations, and why that is certain.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::ser::SerializeMap;
@@ -8,68 +9,16 @@ use serde::{Serialize, Serializer};
 use super::base_parameters::{Regrouping, Status};
 use super::certificate::{Certificate, Finding, JointTransfers, Question};
 use super::closed::{LoopAnswer, Loops};
+use super::conserved;
 use super::drng::{Principle, Reason};
 use super::literal::literal_rank;
-use super::rpna::{Regime, Rpna, Scope};
-use super::sampling::{Experiment, Measured};
-use super::topology::Topology;
+use super::options::{AnalyzeOptions, Method, checked_snap, experiment, order, recursion_applies};
+use super::rpna::{Regime, Rpna};
+use super::sampling::Measured;
 use crate::linalg::First;
-use crate::mechanism::{AssumedRelation, Base, BodyKind, DEFAULT_SNAP, ExactGeometry, LoopJoint, Mechanism};
+use crate::mechanism::{AssumedRelation, Base, BodyKind, ExactGeometry, LoopJoint, Mechanism};
 use crate::spatial::PARAMETER_NAMES;
-use crate::{Error, Place, Result, nearest_hint};
-
-/// How the rank is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Method {
-    /// The recursion where it applies, otherwise exact sampling.
-    #[default]
-    Auto,
-    /// The recursive parameter nullspace algorithm.
-    Rpna,
-    /// Singular values of a sampled regressor.
-    Numeric,
-    /// Exact sampling.
-    Exact,
-    /// The dynamics regressor nullspace generator, verified and completed by exact computation.
-    Drng,
-}
-
-/// What to analyse.
-#[derive(Debug, Clone)]
-pub struct AnalyzeOptions {
-    /// Geometry within this tolerance (radians, and lengths relative to the robot's size) of a special position is taken
-    /// as special; zero takes every number literally.
-    pub snap: f64,
-    /// How.
-    pub method: Method,
-    /// What is measured; by default joint torques, with a floating base both.
-    pub measured: Option<Measured>,
-    /// Names of the joints that have a torque sensor; `None` for all.
-    pub torque_joints: Option<Vec<String>>,
-    /// Which motions count.
-    pub regime: Regime,
-    /// Whether a floating robot flies freely: no external force acts on it.
-    pub ballistic: bool,
-    /// Names of parameters to prefer as base parameters, in order.
-    pub choose: Vec<String>,
-    /// Seed of random configurations.
-    pub seed: u64,
-}
-
-impl Default for AnalyzeOptions {
-    fn default() -> Self {
-        Self {
-            snap: DEFAULT_SNAP,
-            method: Method::Auto,
-            measured: None,
-            torque_joints: None,
-            regime: Regime::Full,
-            ballistic: false,
-            choose: Vec::new(),
-            seed: 1,
-        }
-    }
-}
+use crate::{Error, Result};
 
 /// The mechanism in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -149,6 +98,9 @@ pub struct Analysis {
     pub model: ModelSummary,
     /// What is measured.
     pub measured: &'static str,
+    /// Momentum of the robot with its wheels: `zero`, `angular` or `any`; absent where momentum is not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_momentum: Option<&'static str>,
     /// Which motions count: `any`, `static` or `kinetic`.
     pub motions: &'static str,
     /// How the rank was found.
@@ -168,6 +120,9 @@ pub struct Analysis {
     /// Null vectors with their reasons (mechanisms with loops).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub null_vectors: Vec<Reason>,
+    /// Number of these null vectors by principle.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub principles: BTreeMap<&'static str, usize>,
     /// Changes of parameters that no experiment notices, with their reasons; they span all such changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub null_space: Vec<NullCombination>,
@@ -238,7 +193,7 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
         return analyze_closed(&question, options, &geometry);
     }
     let recursion = recursion_applies(mechanism, &experiment, &geometry);
-    let finding = match (options.method, &recursion) {
+    let mut finding = match (options.method, &recursion) {
         (Method::Auto | Method::Rpna, Ok((topology, scope))) => {
             question.by_recursion(&geometry, topology, *scope)
         }
@@ -255,6 +210,7 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
         (Method::Exact | Method::Drng, _) => question.by_sampling(&geometry)?,
         (Method::Numeric, _) => question.by_singular_values(&geometry)?,
     };
+    finding.warnings.extend(conserved::notes(&question, &geometry, finding.regrouping.rank()));
     let rank = |geometry: &ExactGeometry| match &recursion {
         Ok((topology, scope)) => {
             let found = Rpna::new(&geometry.to::<First>(), topology, *scope);
@@ -298,6 +254,9 @@ fn analyze_closed(
         analysis.null_space =
             reasons.map(|r| NullCombination::named(&names, &r.vector, r.to_string())).collect();
     }
+    for reason in &explanation.reasons {
+        *analysis.principles.entry(reason.principle).or_insert(0) += 1;
+    }
     analysis.null_vectors = explanation.reasons;
     if let Some(moved) = repaired {
         let literal = rank(&ExactGeometry::new(question.mechanism, 0.0));
@@ -311,122 +270,6 @@ fn analyze_closed(
     }
     analysis.warnings.extend(question.on_other_motions(&loops, geometry, analysis.rank)?);
     Ok(analysis)
-}
-
-/// The topology where the recursion answers the question, and what the experiment shows of it; otherwise why not.
-fn recursion_applies(
-    mechanism: &Mechanism,
-    experiment: &Experiment,
-    geometry: &ExactGeometry,
-) -> Result<(Topology, Scope), &'static str> {
-    let scope = scope(mechanism, experiment)
-        .ok_or("not every generalised force is measured, or not every motion is possible")?;
-    Ok((Topology::new(&geometry.to::<First>())?, scope))
-}
-
-/// What an experiment shows, where the recursion covers it.
-///
-/// With `Ic` the inertia of all that a joint carries and `s` its motion, the wrench on the base (or its momentum) shows `Ic s`
-/// of every joint. The joints' own energies are `sᵀ Ic s`: what no momentum shows, no energy shows. One coordinate that
-/// moves several bodies shows sums of such momenta only.
-fn scope(mechanism: &Mechanism, experiment: &Experiment) -> Option<Scope> {
-    let Experiment { regime, measured, ref torques, ballistic } = *experiment;
-    let mut moved = vec![0; mechanism.nv()];
-    mechanism.bodies().iter().for_each(|b| moved[b.drive.v] += 1);
-    let single = moved.iter().all(|&n| n <= 1);
-    let all = torques.iter().all(|&t| t);
-    let moving = regime != Regime::Static;
-    let everything = Some(Scope::from(regime));
-    // Between joints on the ground, parameters could be exchanged that the recursion does not see.
-    let mut roots = mechanism.bodies().iter().filter(|b| b.parent.is_none()).map(|b| b.drive.v);
-    let first = roots.next();
-    let one_root = roots.all(|v| Some(v) == first);
-    if ballistic {
-        return None;
-    }
-    match (measured, mechanism.base()) {
-        (Measured::JointTorques, Base::Fixed) | (Measured::Both, Base::Floating) if all => everything,
-        (Measured::Momentum | Measured::BaseWrench | Measured::Both, Base::Floating) if moving && single => {
-            everything
-        }
-        (Measured::BaseWrench, Base::Fixed) if one_root && single => {
-            Some(Scope { regime, torques: false, wrench: true })
-        }
-        (Measured::Both, Base::Fixed) if all && one_root && single => {
-            Some(Scope { regime, torques: true, wrench: true })
-        }
-        (Measured::Both, Base::Fixed) if moving && single && one_root => {
-            Some(Scope { regime, torques: false, wrench: true })
-        }
-        _ => None,
-    }
-}
-
-fn checked_snap(snap: f64) -> Result<f64> {
-    // At 0.1 rad every robot would be special somewhere.
-    if (0.0..=0.1).contains(&snap) {
-        Ok(snap)
-    } else {
-        Err(Error::Numeric(format!("the snapping tolerance is {snap}, expected a number from 0 to 0.1")))
-    }
-}
-
-fn experiment(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Experiment> {
-    let floating = mechanism.base() == Base::Floating;
-    let mut out = Experiment::complete(floating, options.regime);
-    out.measured = options.measured.unwrap_or(out.measured);
-    out.ballistic = options.ballistic;
-    if options.ballistic && !floating {
-        return Err(Error::Numeric("only a robot with a floating base can fly freely".into()));
-    }
-    if options.ballistic && options.regime == Regime::Static {
-        return Err(Error::Numeric("a robot that flies freely does not stand still".into()));
-    }
-    if let Some(names) = &options.torque_joints {
-        out.torques = vec![false; mechanism.nv()];
-        for name in names {
-            let joint = mechanism.joints().iter().find(|j| j.name == *name).ok_or_else(|| {
-                let names: Vec<_> = mechanism.joints().iter().map(|j| j.name.as_str()).collect();
-                Error::model(
-                    Place::element(format!("joint \"{name}\"")),
-                    format!("there is no moving joint of that name; there are {}", names.join(", ")),
-                )
-            })?;
-            out.torques[joint.v_range()].fill(true);
-        }
-        // The base's own coordinates are the wrench's affair.
-        if floating {
-            out.torques[..6].fill(true);
-        }
-    }
-    Ok(out)
-}
-
-/// The columns, preferred ones first.
-fn order(mechanism: &Mechanism, choose: &[String]) -> Result<Vec<usize>> {
-    let width = mechanism.parameter_count();
-    if choose.is_empty() {
-        return Ok((0..width).collect());
-    }
-    let names = mechanism.parameter_names();
-    let mut order = Vec::with_capacity(width);
-    for wanted in choose {
-        let column = names.iter().position(|n| n == wanted).ok_or_else(|| {
-            let near = nearest_hint(wanted, names.iter().map(String::as_str));
-            let like = names.first().map_or("link1.m", String::as_str);
-            let message = format!("there is no parameter of that name, expected BODY.NAME like {like}{near}");
-            Error::model(Place::element(format!("parameter \"{wanted}\"")), message)
-        })?;
-        if !order.contains(&column) {
-            order.push(column);
-        }
-    }
-    let mut taken = vec![false; width];
-    for &c in &order {
-        taken[c] = true;
-    }
-    order.extend((0..width).filter(|&c| !taken[c]));
-    Ok(order)
 }
 
 fn report(
@@ -508,6 +351,8 @@ fn report(
             rotors,
         },
         measured: question.experiment.measured.name(),
+        total_momentum: (question.experiment.measured == Measured::Momentum)
+            .then(|| question.experiment.conservation.as_ref().map_or("any", |c| c.total.name())),
         motions: match options.regime {
             Regime::Full => "any",
             Regime::Static => "static",
@@ -521,6 +366,7 @@ fn report(
         bodies: bodies.collect(),
         base_parameters: base_parameters.collect(),
         null_vectors: Vec::new(),
+        principles: BTreeMap::new(),
         null_space,
         assumed: geometry.assumed().to_vec(),
         certificate: finding.certificate,

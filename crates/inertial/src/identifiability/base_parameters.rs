@@ -224,7 +224,7 @@ impl Regrouping {
         self.check_listed().map(|()| self)
     }
 
-    pub(super) fn check_listed(&self) -> Result<()> {
+    pub(crate) fn check_listed(&self) -> Result<()> {
         if self.is_listed() {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! What the numbers of a file say where they are taken literally.
 
-use super::analysis::AnalyzeOptions;
 use super::certificate::Question;
+use super::options::AnalyzeOptions;
 use crate::mechanism::ExactGeometry;
 
 /// At most so many joints are tried one by one to find those whose rounding makes a difference.

@@ -9,6 +9,7 @@ pub mod certificate;
 pub mod closed;
 mod compare;
 pub mod configurations;
+mod conserved;
 pub mod drng;
 pub mod extended;
 mod family;
@@ -17,6 +18,7 @@ pub mod lifting;
 mod literal;
 pub mod momentum;
 mod open;
+mod options;
 pub mod probe;
 pub mod rpna;
 pub mod sampling;
@@ -24,12 +26,11 @@ pub mod sections;
 pub mod topology;
 mod walk;
 
-pub use analysis::{
-    Analysis, AnalyzeOptions, BaseParameter, BodyReport, Method, ModelSummary, NullCombination, analyze,
-};
+pub use analysis::{Analysis, BaseParameter, BodyReport, ModelSummary, NullCombination, analyze};
 pub use base_parameters::{Regrouping, Status};
 pub use certificate::{Certificate, JointTransfers};
 pub use compare::{Comparison, Prediction, compare};
+pub use options::{AnalyzeOptions, Method};
 pub use rpna::{Regime, Rpna, Scope};
-pub use sampling::{Experiment, Measured, Sampler};
+pub use sampling::{Conservation, Experiment, Measured, Sampler, TotalMomentum};
 pub use topology::Topology;

@@ -12,7 +12,7 @@ use super::sections::Attained;
 use crate::linalg::{Echelon, Number, Pivot, SplitMix};
 use crate::mechanism::{Base, BodyGeometry, BodyKind, Geometry, Mechanism, Pivoting, Surd, gcd, turn_about};
 use crate::spatial::{
-    Inertia, Motion, Parameters, Pose, body_regressor, inertia_gradient, rotation_from_quaternion,
+    Force, Inertia, Motion, Parameters, Pose, body_regressor, inertia_gradient, rotation_from_quaternion,
 };
 
 /// What the sensors give.
@@ -40,6 +40,40 @@ impl Measured {
     }
 }
 
+/// Momentum that a free-flying robot has with its wheels: what a log of its momentum can contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TotalMomentum {
+    /// Zero: the robot only exchanges angular momentum with its wheels.
+    Zero,
+    /// A known angular momentum (a robot that tumbles): it turns in the frame of the base.
+    Angular,
+    /// Any known momentum: thrusters, or a drift that is measured.
+    #[default]
+    Any,
+}
+
+impl TotalMomentum {
+    /// Name in the program's output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Zero => "zero",
+            Self::Angular => "angular",
+            Self::Any => "any",
+        }
+    }
+}
+
+/// Conservation law that ties the velocity of a floating base to those of the joints.
+#[derive(Debug, Clone)]
+pub struct Conservation {
+    /// Momentum of the robot with its wheels.
+    pub total: TotalMomentum,
+    /// Directions of the angular momentum that the robot without its wheels can have: a body and an axis in its frame, each.
+    pub axes: Vec<(usize, Vector3<f64>)>,
+    /// Whether the robot has the masses of the model; random ones otherwise.
+    pub model_masses: bool,
+}
+
 /// Which experiment is made.
 #[derive(Debug, Clone)]
 pub struct Experiment {
@@ -52,13 +86,15 @@ pub struct Experiment {
     /// Whether nothing pushes the floating base: its acceleration follows from the joints' (gravity cancels), and the base
     /// wrench is known to be zero.
     pub ballistic: bool,
+    /// Law that momentum obeys, where it is measured and cannot have every value. Its linear part is zero then.
+    pub conservation: Option<Conservation>,
 }
 
 impl Experiment {
     /// The one that reveals all that can be: every torque, and with a floating base its wrench.
     pub fn complete(floating: bool, regime: Regime) -> Self {
         let measured = if floating { Measured::Both } else { Measured::JointTorques };
-        Self { regime, measured, torques: Vec::new(), ballistic: false }
+        Self { regime, measured, torques: Vec::new(), ballistic: false, conservation: None }
     }
 
     /// Whether all generalised forces are measured, so that the energy tells it all (section 7.4).
@@ -137,8 +173,13 @@ impl<'a, T: Number> Sampler<'a, T> {
         }
         // Free flight shows the ratios of one robot's parameters, so every sampler must draw the same robot, in any kind of number.
         let mut drawn = SplitMix::new(TRUE_ROBOT);
-        let truth = geometry.bodies.iter().map(|body| {
-            let mut p = Parameters::from_fn(|_, _| short_fraction(&mut drawn));
+        let model_masses = experiment.conservation.as_ref().is_some_and(|c| c.model_masses);
+        let truth = geometry.bodies.iter().zip(mechanism.bodies()).map(|(body, described)| {
+            let mut p = if model_masses {
+                described.inertia.parameters().map(exact)
+            } else {
+                Parameters::from_fn(|_, _| short_fraction(&mut drawn))
+            };
             match body.kind {
                 BodyKind::Massless => p.fill(T::zero()),
                 BodyKind::SymmetricRotor => p.as_mut_slice()[..9].fill(T::zero()),
@@ -146,7 +187,8 @@ impl<'a, T: Number> Sampler<'a, T> {
             }
             Inertia::from_parameters(&p)
         });
-        let truth = if experiment.ballistic { truth.collect() } else { Vec::new() };
+        let moved_by_masses = experiment.ballistic || experiment.conservation.is_some();
+        let truth = if moved_by_masses { truth.collect() } else { Vec::new() };
         let source = SplitMix::new(seed);
         let floating = mechanism.base() == Base::Floating;
         Self {
@@ -172,7 +214,9 @@ impl<'a, T: Number> Sampler<'a, T> {
     /// or shifts.
     pub fn degree(&self) -> f64 {
         let turns: i64 = self.gearing.turns.iter().map(|&(_, times)| 2 * times.abs() + 2).sum();
-        2.0 * turns as f64 + 4.0
+        let free = 2.0 * turns as f64 + 4.0;
+        // What a law adds to the base is a quotient of determinants of six rows.
+        if self.truth.is_empty() { free } else { 8.0 * free }
     }
 
     /// Number of columns.
@@ -345,32 +389,59 @@ impl<'a, T: Number> Sampler<'a, T> {
         if self.experiment.ballistic {
             self.fall_freely();
         }
+        if let Some(law) = &self.experiment.conservation {
+            self.conserve(law);
+        }
     }
 
     /// Gives the base the acceleration at which no wrench acts on it.
     fn fall_freely(&mut self) {
+        let wrenches =
+            self.truth.iter().zip(&self.states).map(|(i, s)| i.wrench(&s.velocity, &s.acceleration));
+        let Some(shift) = self.base_motion(wrenches.collect(), Force::zero()) else { return };
+        for (state, shift) in self.states.iter_mut().zip(shift) {
+            state.acceleration += shift;
+        }
+    }
+
+    /// Gives the base the velocity at which the momentum is one that the law allows.
+    fn conserve(&mut self, law: &Conservation) {
+        let mut angular = Vector3::zeros();
+        for &(body, axis) in &law.axes {
+            let mut axis = axis.map(exact::<T>);
+            let mut at = Some(body);
+            while let Some(i) = at.filter(|&i| self.geometry.bodies[i].parent.is_some()) {
+                axis = self.states[i].pose.rotation * axis;
+                at = self.geometry.bodies[i].parent;
+            }
+            angular += axis * T::random(&mut self.source);
+        }
+        let momenta = self.truth.iter().zip(&self.states).map(|(i, s)| i.apply(&s.velocity));
+        let shift = self.base_motion(momenta.collect(), Force::new(angular, Vector3::zeros()));
+        for (state, shift) in self.states.iter_mut().zip(shift.into_iter().flatten()) {
+            state.velocity += shift;
+        }
+    }
+
+    /// What is added to each body's motion by the motion of the base at which the forces (or momenta) of all bodies together are `wanted`.
+    fn base_motion(&self, mut forces: Vec<Force<T>>, wanted: Force<T>) -> Option<Vec<Motion<T>>> {
         let bodies = &self.geometry.bodies;
-        let mut wrench: Vec<_> = (0..bodies.len())
-            .map(|i| self.truth[i].wrench(&self.states[i].velocity, &self.states[i].acceleration))
-            .collect();
         let mut composite = self.truth.clone();
         for i in (1..bodies.len()).rev() {
             if let Some(p) = bodies[i].parent {
                 let pose = &self.states[i].pose;
-                let (inertia, force) = (composite[i].transformed(pose), pose.push_force(&wrench[i]));
+                let (inertia, force) = (composite[i].transformed(pose), pose.push_force(&forces[i]));
                 composite[p] += inertia;
-                wrench[p] += force;
+                forces[p] += force;
             }
         }
-        let Some(correction) = solve(&composite[0], &-wrench[0].to_vector()) else { return };
+        let correction = solve(&composite[0], &(wanted.to_vector() - forces[0].to_vector()))?;
         let mut shift = vec![Motion::from_vector(&correction)];
         for i in 1..bodies.len() {
             let own = bodies[i].parent.map_or(Motion::zero(), |p| self.states[i].pose.pull_motion(&shift[p]));
             shift.push(own);
         }
-        for (state, shift) in self.states.iter_mut().zip(shift) {
-            state.acceleration += shift;
-        }
+        Some(shift)
     }
 
     /// The space that the rows span, found by adding rows until two fresh configurations add nothing.
@@ -431,6 +502,16 @@ fn probes(experiment: &Experiment, floating: bool, nv: usize) -> Vec<Probe> {
         out.extend(sensed.map(Probe::Coordinate));
     }
     out
+}
+
+/// The number that a double is, in any kind of number.
+fn exact<T: Number>(x: f64) -> T {
+    // A finite double is a whole number of 53 bits times a power of two.
+    let exponent = if x == 0.0 || !x.is_finite() { 0 } else { x.abs().log2().floor() as i32 - 52 };
+    let whole = (x * (-f64::from(exponent)).exp2()) as i64;
+    let base = if exponent < 0 { T::from_decimal(1, 2, 0) } else { T::from_i64(2) };
+    let power = (0..exponent.unsigned_abs()).fold(T::one(), |power, _| power * base);
+    T::from_decimal(whole, 1, 0) * power
 }
 
 /// A random number between −1 and 1 that every kind of number holds exactly.

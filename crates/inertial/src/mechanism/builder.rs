@@ -200,6 +200,9 @@ pub struct WheelSpec {
     pub line: Option<u32>,
 }
 
+/// Gear ratio of rotors that a model does not describe. Ranks are the same for all ratios but 1 and -1, which add nothing.
+pub const ASSUMED_RATIO: f64 = 100.0;
+
 /// How rotors enter the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RotorModel {
@@ -309,6 +312,37 @@ impl MechanismBuilder {
     pub fn rotor(mut self, spec: RotorSpec) -> Self {
         self.rotors.push(spec);
         self
+    }
+
+    /// Adds a rotor of unknown inertia to each of the named joints of one degree of freedom that has none: on the joint's axis, carried
+    /// by the link before it, with the gear ratio [`ASSUMED_RATIO`]. Returns the joints that got one.
+    ///
+    /// Joints that follow others are left out: the rotors of their leaders turn with them.
+    pub fn add_missing_rotors(&mut self, joints: &[String]) -> Vec<String> {
+        let mut added = Vec::new();
+        for joint in self.joints.iter().filter(|j| joints.contains(&j.name)) {
+            let (JointType::Revolute { axis }
+            | JointType::Prismatic { axis }
+            | JointType::Helical { axis, .. }) = joint.joint_type
+            else {
+                continue;
+            };
+            if joint.mimic.is_some() || self.rotors.iter().any(|r| r.joint == joint.name) {
+                continue;
+            }
+            self.rotors.push(RotorSpec {
+                joint: joint.name.clone(),
+                carrier: joint.parent.clone(),
+                ratio: ASSUMED_RATIO,
+                origin: joint.origin,
+                axis,
+                inertia: Inertia::zero(),
+                symmetric: true,
+                line: joint.line,
+            });
+            added.push(joint.name.clone());
+        }
+        added
     }
 
     /// Names of the rotors: `JOINT.rotor`, `JOINT.rotor2` for the second rotor of the same joint, and so on.

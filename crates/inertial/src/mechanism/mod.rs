@@ -25,8 +25,8 @@ use nalgebra::Vector3;
 
 pub use assembled::{Assembled, AssembledBody, AssembledLoop, ExactAssembly};
 pub use builder::{
-    BuildOptions, JointDynamics, JointSpec, Limits, LinkSpec, LoopEnd, LoopSpec, MechanismBuilder, Mimic,
-    RotorModel, RotorSpec, Rounding, WheelSpec,
+    ASSUMED_RATIO, BuildOptions, JointDynamics, JointSpec, Limits, LinkSpec, LoopEnd, LoopSpec,
+    MechanismBuilder, Mimic, RotorModel, RotorSpec, Rounding, WheelSpec,
 };
 pub use closing::{Closing, Equations};
 pub(crate) use exact::gcd;

@@ -4,6 +4,7 @@ pub mod barrier;
 pub mod chart;
 pub mod conic;
 pub mod lbfgs;
+pub mod linear;
 pub mod log_cholesky;
 pub mod manifold;
 mod newton;

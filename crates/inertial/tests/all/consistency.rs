@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::default_trait_access)]
 
-use inertial::consistency::{DEFAULT_TOLERANCE, Violation, judge, nearest};
+use inertial::consistency::{DEFAULT_TOLERANCE, ManifoldCoordinates, Violation, judge, nearest};
 use inertial::linalg::symmetric_eigen;
 use inertial::mechanism::builtin;
 use inertial::spatial::{Inertia, Motion, Parameters, Pose, PseudoInertia};
@@ -51,6 +51,26 @@ fn table_one_of_the_manifold_paper() {
         let printed = 1e-3 / verdict.principal_moments[2];
         assert_eq!(violations(&inertia, printed).is_empty(), method == "P" && row != 5, "row {row}");
     }
+}
+
+#[test]
+fn manifold_coordinates_of_table_one() {
+    let path = crate::common::data::golden("consistency/icub_table1.json");
+    let golden: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    for (row, (_, parameters, _)) in golden["rows"].as_array().unwrap().iter().zip(TABLE) {
+        let inertia = Inertia::from_parameters(&Parameters::from(parameters));
+        let found = ManifoldCoordinates::new(&inertia).unwrap().unwrap();
+        // The other program gives them in ascending order, with ten digits.
+        for (k, moment) in row["central_second_moments_L"].as_array().unwrap().iter().enumerate() {
+            assert!((found.second_moments[2 - k] - moment.as_f64().unwrap()).abs() < 1e-9, "{found:?}");
+        }
+        let q = Matrix3::from_fn(|i, j| found.axes[i][j]);
+        assert!(
+            (q.transpose() * q - Matrix3::identity()).amax() < 1e-14 && (q.determinant() - 1.0).abs() < 1e-14
+        );
+        assert!((found.inertia().parameters() - inertia.parameters()).amax() < 1e-14);
+    }
+    assert!(ManifoldCoordinates::new(&Inertia::zero()).unwrap().is_none());
 }
 
 #[test]

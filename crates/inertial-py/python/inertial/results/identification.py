@@ -41,6 +41,7 @@ class Identification(Result):
     validation_relative_rms_raw: float | None
     validation_left_out: float | None
     duality_gap: float | None
+    intervals: list[dict[str, Any]] | None
     not_shown: list[dict[str, float]] | None
     essential: dict[str, Any] | None
     reduced_chi_squared: float | None

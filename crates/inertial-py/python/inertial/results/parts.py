@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._result import Result
 from .._tables import Table, combination, percent, residual, show, with_error
 
@@ -17,6 +19,7 @@ class Body(Result):
     inertia: dict[str, float]
     consistent: bool
     pseudo_inertia_min_eigenvalue: float
+    manifold: dict[str, Any] | None
 
     def _headline(self) -> str:
         possible = "can exist" if self.consistent else "cannot exist"

@@ -15,6 +15,8 @@ class CheckedBody(Result):
     mass: float
     consistent: bool
     pseudo_inertia_min_eigenvalue: float
+    manifold: dict[str, Any] | None
+    rounding: dict[str, Any] | None
     violations: list[str]
     reasons: list[str] | None
     doubts: list[str] | None
@@ -86,6 +88,7 @@ class Analysis(Result):
 
     model: dict[str, Any]
     measured: str
+    total_momentum: str | None
     motions: str
     method: str
     parameters: int
@@ -95,6 +98,7 @@ class Analysis(Result):
     bodies: list[AnalyzedBody]
     base_parameters: list[BaseParameter]
     null_vectors: list[dict[str, Any]] | None
+    principles: dict[str, int] | None
     null_space: list[dict[str, Any]] | None
     assumed: list[dict[str, Any]] | None
     certificate: dict[str, Any]

@@ -180,7 +180,7 @@ pub struct ConsistentProblem {
     /// A strictly feasible point.
     pub start: DVector<f64>,
     /// From parameters and terms to the unknowns of the equations.
-    to_unknowns: DMatrix<f64>,
+    pub(super) to_unknowns: DMatrix<f64>,
 }
 
 impl ConsistentProblem {

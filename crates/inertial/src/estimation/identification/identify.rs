@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use crate::estimation::consistent::bounds::Bounds;
+use crate::estimation::consistent::intervals::{IntervalOptions, intervals};
 use crate::estimation::consistent::prior::Prior;
 use crate::estimation::consistent::problem::{Consistency, ConsistentFit, PriorKind};
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::{Estimator, Solver};
 use crate::estimation::identification::criticism::Criticism;
 use crate::estimation::identification::excited::Hidden;
+use crate::estimation::identification::least_norm::least_norm;
 use crate::estimation::identification::residuals::validate;
 use crate::estimation::identification::result::{
     Errors, Identification, ModelSize, ParameterEstimate, bodies, joints,
@@ -38,12 +40,17 @@ pub struct IdentifyOptions {
     pub prior_weight: f64,
     /// Distance of a body from its prior.
     pub prior_kind: PriorKind,
+    /// Whether estimators without constraints give the parameters of least norm ([the pseudo-inverse](least_norm)) instead of
+    /// those of the model with their base parameters adjusted.
+    pub least_norm: bool,
     /// Bounds on bodies.
     pub bounds: Option<Bounds>,
     /// Whether to determine the essential unknowns; estimators without constraints then take the others as zero.
     pub essential: bool,
     /// Whether to return the covariance of the base parameters.
     pub covariance: bool,
+    /// Guaranteed intervals to return.
+    pub intervals: Option<IntervalOptions>,
 }
 
 impl IdentifyOptions {
@@ -78,9 +85,11 @@ impl Default for IdentifyOptions {
             prior: None,
             prior_weight: 1.0,
             prior_kind: PriorKind::default(),
+            least_norm: false,
             bounds: None,
             essential: false,
             covariance: false,
+            intervals: None,
         }
     }
 }
@@ -206,6 +215,9 @@ fn estimate(
         warnings.extend(fit.note());
         let gap = fit.cost - fit.lower_bound;
         (fit.parameters, fit.values, Some(gap), fit.covariance, fit.rotors, Some(fit.parameter_covariance))
+    } else if options.least_norm {
+        let (parameters, values) = least_norm(&equations.regrouping, &squares)?;
+        (parameters, values, None, squares.covariance.clone(), Vec::new(), None)
     } else {
         let values = squares.values.as_slice().to_vec();
         // What the model gives of rotors is not the links'.
@@ -215,6 +227,10 @@ fn estimate(
         let given = equations.grounded_rotors().filter(|(_, _, given)| *given > 0.0);
         let rotors = given.map(|(row, _, given)| (row, given)).collect();
         (parameters, values, None, squares.covariance.clone(), rotors, None)
+    };
+    let intervals = match &options.intervals {
+        Some(asked) => intervals(equations, summary, &squares, &options.consistency(&prior), asked)?,
+        None => Vec::new(),
     };
     let std_errors: Vec<f64> = covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect();
     let fit = validate(equations, summary, &values)?;
@@ -254,6 +270,7 @@ fn estimate(
         not_shown: not_shown(equations, &hidden),
         essential,
         covariance: (0..rows).map(row).collect(),
+        intervals,
         duality_gap: gap,
         warnings,
         parameters,

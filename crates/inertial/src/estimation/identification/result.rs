@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Result;
-use crate::consistency::{DEFAULT_TOLERANCE, judge};
+use crate::consistency::{DEFAULT_TOLERANCE, ManifoldCoordinates, judge};
+use crate::estimation::consistent::intervals::Interval;
 use crate::estimation::diagnosis::deviations::Deviation;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::criticism::{Reason, ReasonCode, Verdict};
@@ -69,6 +70,9 @@ pub struct BodyEstimate {
     pub consistent: bool,
     /// Smallest eigenvalue of the pseudo-inertia.
     pub pseudo_inertia_min_eigenvalue: f64,
+    /// Mass, centre of mass, principal axes and second moments; absent without a mass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifold: Option<ManifoldCoordinates>,
 }
 
 impl BodyEstimate {
@@ -92,6 +96,7 @@ impl BodyEstimate {
             },
             consistent: verdict.is_consistent(),
             pseudo_inertia_min_eigenvalue: verdict.pseudo_inertia_min_eigenvalue,
+            manifold: ManifoldCoordinates::new(inertia)?,
         })
     }
 
@@ -251,6 +256,9 @@ pub struct Identification {
     /// Covariance of the base parameters, where asked for; its diagonal has the squares of their standard errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub covariance: Vec<Vec<f64>>,
+    /// Intervals that contain the values of all consistent robots that explain the data within the given noise, where asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<Interval>,
     /// Duality gap of the consistent estimator: cost less proven lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duality_gap: Option<f64>,

@@ -12,6 +12,7 @@ use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator, ParallelSliceMut};
 
 use crate::dynamics::{FrameMotion, InverseDynamics, Samples};
+use crate::estimation::consistent::intervals::NoiseBounds;
 use crate::estimation::consistent::prior::Prior;
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::Estimator;
@@ -248,6 +249,10 @@ impl SingleBody {
             let values: [f64; 10] = std::array::from_fn(|i| sign * squares.values[i]);
             let body = measured_prior(&values, &std::array::from_fn(|i| errors[i]));
             options.prior = Some(Prior { bodies: vec![body], guessed: Vec::new() });
+        }
+        if let Some(asked) = &mut options.intervals {
+            let bounds = asked.noise.of(&WRENCH_NAMES)?;
+            asked.noise = NoiseBounds(equations.row_names().into_iter().zip(bounds).collect());
         }
         let mut out = identify(equations, &summary, validation.as_ref(), &options)?;
         for (joint, name) in out.joints.iter_mut().zip(WRENCH_NAMES) {

@@ -113,6 +113,7 @@ pub fn identify_payload(
         not_shown: fit.not_shown,
         essential: None,
         covariance: Vec::new(),
+        intervals: Vec::new(),
         names: Vec::new(),
         value_covariance: DMatrix::zeros(0, 0),
         schema: "inertial/identification/1",

@@ -1,0 +1,315 @@
+//! Guaranteed intervals: the values of all consistent bodies that explain the data within a bound of the noise.
+//!
+//! Where every sample of a force differs from the model by at most `b`, the squares of `n` samples sum to at most `n b²`. With the
+//! factor of a channel in the summary this is `‖R u − r‖ ≤ b √n` in the unknowns `u`, one norm for each channel. Together with
+//! `P ⪰ 0` of every body and friction that is not negative, these are the constraints of a convex set that contains the true
+//! parameters. Each end of an interval is a linear cost over this set ([`crate::optimize::linear`]), with a proven bound: the intervals
+//! are outer bounds. A centre of mass is a quotient; with `y = x/m` and `s = 1/m` it is linear over a cone (Charnes and Cooper).
+
+use nalgebra::{DMatrix, DVector, Matrix4};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::estimation::consistent::problem::{Consistency, ConsistentProblem};
+use crate::estimation::equations::Equations;
+use crate::estimation::least_squares::fit::LeastSquares;
+use crate::estimation::reduction::summary::Summary;
+use crate::mechanism::{BodyKind, Mechanism};
+use crate::optimize::Inequality;
+use crate::optimize::linear::{LinearConic, NormBound, Semidefinite};
+use crate::spatial::PARAMETER_NAMES;
+use crate::{Error, Result};
+
+/// Bodies so many times as large as the estimate, and terms so many times as large, count as unbounded.
+const UNBOUNDED: f64 = 1e4;
+
+/// Quantities that intervals are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// Masses of the bodies.
+    Mass,
+    /// Centres of mass.
+    Com,
+    /// First moments of mass.
+    FirstMoment,
+    /// Inertias about the origins of the bodies' frames.
+    Inertia,
+    /// Base parameters.
+    Base,
+}
+
+/// Bounds of the noise of forces: a force whose name is one of these, or begins with it, has the bound; an empty name stands for all.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NoiseBounds(pub Vec<(String, f64)>);
+
+impl NoiseBounds {
+    /// The bound of each of some forces; the longest name that fits counts.
+    pub fn of(&self, forces: &[impl AsRef<str>]) -> Result<Vec<f64>> {
+        for (name, bound) in &self.0 {
+            if !(*bound > 0.0 && bound.is_finite()) {
+                return Err(Error::invalid_value("a bound of the noise", *bound, "a number above zero"));
+            }
+            if !forces.iter().any(|f| f.as_ref().starts_with(name.as_str())) {
+                let names: Vec<_> = forces.iter().map(AsRef::as_ref).collect();
+                return Err(Error::UnknownName(format!(
+                    "no force is called {name} in the bounds of the noise; there are {}",
+                    names.join(", ")
+                )));
+            }
+        }
+        let bound = |force: &str| {
+            let fitting = self.0.iter().filter(|(name, _)| force.starts_with(name.as_str()));
+            fitting
+                .max_by_key(|(name, _)| name.len())
+                .map(|(_, bound)| *bound)
+                .ok_or_else(|| Error::UnknownName(format!("the noise of {force} has no bound")))
+        };
+        forces.iter().map(|f| bound(f.as_ref())).collect()
+    }
+}
+
+/// Intervals that are asked for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct IntervalOptions {
+    /// Quantities.
+    pub quantities: Vec<Quantity>,
+    /// Bounds of the noise, after the filter of the log's preparation.
+    pub noise: NoiseBounds,
+}
+
+/// An interval that contains a value for every consistent robot that explains the data within the noise.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Interval {
+    /// `BODY.NAME` of the value; `cx`, `cy`, `cz` are the centre of mass.
+    pub name: String,
+    /// Proven lower end; absent where the data do not bound it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lower: Option<f64>,
+    /// Proven upper end; absent where the data do not bound it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upper: Option<f64>,
+    /// How much wider the interval is than values that are attained prove it to be, at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<f64>,
+}
+
+/// Computes intervals from a summary.
+pub fn intervals(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    squares: &LeastSquares,
+    wanted: &Consistency<'_>,
+    options: &IntervalOptions,
+) -> Result<Vec<Interval>> {
+    let bounds = options.noise.of(&equations.row_names())?;
+    let problem = ConsistentProblem::new(equations, summary, squares, wanted)?;
+    let start = problem.solve(wanted, |_, _| true)?.x;
+    let set = FeasibleSet::new(equations, summary, &problem, &start, &bounds)?;
+    let mut out = Vec::new();
+    for &quantity in &options.quantities {
+        if quantity == Quantity::Base {
+            for (i, combination) in equations.regrouping.combinations.iter().enumerate() {
+                out.push(set.interval(equations.names[i].clone(), combination)?);
+            }
+            continue;
+        }
+        for (name, offset) in bodies(equations.mechanism()) {
+            if quantity == Quantity::Com {
+                for (k, axis) in ["cx", "cy", "cz"].iter().enumerate() {
+                    out.push(set.quotient(format!("{name}.{axis}"), offset + 1 + k, offset)?);
+                }
+                continue;
+            }
+            let places = match quantity {
+                Quantity::Mass => 0..1,
+                Quantity::FirstMoment => 1..4,
+                _ => 4..10,
+            };
+            for k in places {
+                let name = format!("{name}.{}", PARAMETER_NAMES[k]);
+                out.push(set.interval(name, &[(offset + k, 1.0)])?);
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Bodies with ten parameters, and where these stand.
+fn bodies(mechanism: &Mechanism) -> impl Iterator<Item = (&str, usize)> {
+    let blocks = mechanism.parameter_blocks().iter().filter(|b| b.len == 10);
+    let with_mass = |body: usize| mechanism.bodies()[body].kind != BodyKind::Massless;
+    blocks.filter(move |b| with_mass(b.body)).map(|b| (mechanism.bodies()[b.body].name.as_str(), b.offset))
+}
+
+/// All parameters and terms that explain the data within the noise.
+struct FeasibleSet {
+    /// The set, without cost.
+    conic: LinearConic,
+    /// Of the inequalities, those from here on only keep the set bounded.
+    guards: usize,
+    /// A point strictly inside.
+    inside: DVector<f64>,
+}
+
+impl FeasibleSet {
+    fn new(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        problem: &ConsistentProblem,
+        start: &DVector<f64>,
+        bounds: &[f64],
+    ) -> Result<Self> {
+        let (conic, width) = (&problem.conic, start.len());
+        let mut norms = Vec::new();
+        let mut worst = (0.0, 0);
+        for (c, ((channel, factor), bound)) in
+            equations.channels.iter().zip(&summary.factors).zip(bounds).enumerate()
+        {
+            if factor.count == 0 {
+                continue;
+            }
+            let n = factor.unknowns();
+            let triangle = DMatrix::from_fn(n + 1, n + 1, |i, j| factor.triangle.at(i, j));
+            let own = problem.to_unknowns.select_rows(&channel.unknowns);
+            let rows = triangle.columns(0, n) * own;
+            let target = triangle.column(n).into_owned();
+            let radius = bound * (factor.count as f64).sqrt();
+            let ratio = (&rows * start - &target).norm() / radius;
+            if ratio > worst.0 {
+                worst = (ratio, c);
+            }
+            norms.push(NormBound { rows, target, slope: DVector::zeros(width), radius });
+        }
+        let lines =
+            conic.nonnegative.iter().map(|&j| Inequality { coefficients: vec![(j, 1.0)], least: 0.0 });
+        let mut inequalities: Vec<_> = lines.chain(conic.inequalities.iter().cloned()).collect();
+        let guards = inequalities.len();
+        let mut in_body = vec![false; width];
+        for cone in &conic.cones {
+            in_body[cone.offset..cone.offset + 10].fill(true);
+            // The trace of the pseudo-inertia is the mass and half the trace of the inertia.
+            let form = [(0, 1.0), (4, 0.5), (7, 0.5), (9, 0.5)].map(|(k, x)| (cone.offset + k, -x));
+            let size: f64 = form.iter().map(|&(k, x)| -x * start[k]).sum();
+            inequalities.push(Inequality { coefficients: form.to_vec(), least: -UNBOUNDED * size });
+        }
+        for j in (0..width).filter(|&j| !in_body[j]) {
+            let size = UNBOUNDED * (1.0 + start[j].abs());
+            inequalities.push(Inequality { coefficients: vec![(j, -1.0)], least: -size });
+            inequalities.push(Inequality { coefficients: vec![(j, 1.0)], least: -size });
+        }
+        let semidefinite = conic.cones.iter().map(|c| Semidefinite::body(c.offset)).collect();
+        let conic = LinearConic { cost: DVector::zeros(width), semidefinite, norms, inequalities };
+        let inside = conic.feasible(start)?.ok_or_else(|| {
+            Error::Infeasible(format!(
+                "no consistent body explains the data within the bounds of the noise: the best fit has {:.3} times the bound at {}",
+                worst.0,
+                equations.row_names()[worst.1]
+            ))
+        })?;
+        Ok(Self { conic, guards, inside })
+    }
+
+    fn interval(&self, name: String, form: &[(usize, f64)]) -> Result<Interval> {
+        let mut cost = DVector::zeros(self.inside.len());
+        form.iter().for_each(|&(k, x)| cost[k] += x);
+        self.ends(name, &self.conic, &self.inside, &cost, Clone::clone)
+    }
+
+    /// The interval of `x[above]/x[below]`.
+    fn quotient(&self, name: String, above: usize, below: usize) -> Result<Interval> {
+        let conic = homogeneous(&self.conic);
+        let mass = self.inside[below];
+        let inside = (&self.inside / mass).push(mass.recip());
+        let fixed = fix_one(conic, below);
+        let inside = inside.remove_row(below);
+        let mut cost = DVector::zeros(inside.len());
+        cost[if above > below { above - 1 } else { above }] = 1.0;
+        let original = |y: &DVector<f64>| {
+            let all = y.rows(0, y.len() - 1).into_owned().insert_row(below, 1.0);
+            all / y[y.len() - 1]
+        };
+        self.ends(name, &fixed, &inside, &cost, original)
+    }
+
+    /// Both ends of a linear cost over a set whose points `original` takes to points of this one.
+    fn ends(
+        &self,
+        name: String,
+        set: &LinearConic,
+        inside: &DVector<f64>,
+        cost: &DVector<f64>,
+        original: impl Fn(&DVector<f64>) -> DVector<f64>,
+    ) -> Result<Interval> {
+        let mut gap: f64 = 0.0;
+        let mut end = |sign: f64| -> Result<Option<f64>> {
+            let problem = LinearConic { cost: cost * sign, ..set.clone() };
+            let found = problem.minimize(inside)?;
+            // Where a guard binds, the set goes on beyond it.
+            let x = original(&found.x);
+            let binds = |g: &Inequality| g.slack(&x) < -0.5 * g.least;
+            if self.conic.inequalities[self.guards..].iter().any(binds) || !found.lower_bound.is_finite() {
+                return Ok(None);
+            }
+            gap += found.value - found.lower_bound;
+            Ok(Some(sign * found.lower_bound))
+        };
+        let (lower, upper) = (end(1.0)?, end(-1.0)?);
+        let gap = (lower.is_some() && upper.is_some()).then_some(gap);
+        Ok(Interval { name, lower, upper, gap })
+    }
+}
+
+/// The cone over a set: constants multiply one more variable, the last.
+fn homogeneous(set: &LinearConic) -> LinearConic {
+    let last = set.cost.len();
+    let mut out = set.clone();
+    out.cost = out.cost.push(0.0);
+    for m in &mut out.semidefinite {
+        let constant = std::mem::replace(&mut m.constant, Matrix4::zeros());
+        if constant != Matrix4::zeros() {
+            m.terms.push((last, constant));
+        }
+    }
+    for bound in &mut out.norms {
+        let (rows, target) = (bound.rows.clone(), bound.target.clone());
+        bound.rows = rows.insert_column(last, 0.0);
+        bound.rows.set_column(last, &-&target);
+        bound.target.fill(0.0);
+        bound.slope = bound.slope.clone().push(bound.radius);
+        bound.radius = 0.0;
+    }
+    for inequality in &mut out.inequalities {
+        let least = std::mem::replace(&mut inequality.least, 0.0);
+        if least != 0.0 {
+            inequality.coefficients.push((last, -least));
+        }
+    }
+    out
+}
+
+/// The set with one variable fixed at one and left out.
+fn fix_one(mut set: LinearConic, variable: usize) -> LinearConic {
+    let shifted = |k: usize| if k > variable { k - 1 } else { k };
+    set.cost = set.cost.remove_row(variable);
+    for m in &mut set.semidefinite {
+        for (_, matrix) in m.terms.iter().filter(|(k, _)| *k == variable) {
+            m.constant += matrix;
+        }
+        m.terms.retain(|(k, _)| *k != variable);
+        m.terms.iter_mut().for_each(|(k, _)| *k = shifted(*k));
+    }
+    for bound in &mut set.norms {
+        bound.target -= bound.rows.column(variable);
+        bound.radius += bound.slope[variable];
+        bound.rows = bound.rows.clone().remove_column(variable);
+        bound.slope = bound.slope.clone().remove_row(variable);
+    }
+    for inequality in &mut set.inequalities {
+        let own = inequality.coefficients.iter().filter(|(k, _)| *k == variable);
+        inequality.least -= own.map(|(_, a)| a).sum::<f64>();
+        inequality.coefficients.retain(|(k, _)| *k != variable);
+        inequality.coefficients.iter_mut().for_each(|(k, _)| *k = shifted(*k));
+    }
+    set
+}

@@ -1,0 +1,217 @@
+//! Identifiability under conservation laws, against closed forms and against momenta that are written out here.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common::Rng;
+use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, TotalMomentum, analyze};
+use inertial::linalg::rank;
+use inertial::mechanism::{BuildOptions, JointSpec, JointType, Limits, MechanismBuilder, WheelSpec, builtin};
+use inertial::spatial::{Inertia, Pose};
+use nalgebra::{DMatrix, Matrix3, Matrix6, Vector3, Vector6};
+
+/// A free base with so many wheels, and a second body on a joint where there is one.
+fn robot(rng: &mut Rng, joint: Option<JointType>, wheels: &[Vector3<f64>]) -> MechanismBuilder {
+    let mut out = MechanismBuilder::new("satellite", "space")
+        .link("base", rng.inertia())
+        .joint(JointSpec::new("root", JointType::Floating, "space", "base"));
+    out.gravity = Vector3::zeros();
+    if let Some(joint) = joint {
+        out = out
+            .link("arm", rng.inertia())
+            .joint(JointSpec::new("elbow", joint, "base", "arm").at(Pose::from_translation(rng.vector(0.5))));
+    }
+    for (k, axis) in wheels.iter().enumerate() {
+        out.wheels.push(WheelSpec {
+            name: format!("wheel{k}"),
+            carrier: "base".into(),
+            axis: *axis,
+            inertia: 0.1,
+            limits: Limits::default(),
+            line: None,
+        });
+    }
+    out
+}
+
+fn answer(model: &MechanismBuilder, total_momentum: TotalMomentum) -> Analysis {
+    let measured = Some(Measured::Momentum);
+    let options = AnalyzeOptions { measured, total_momentum, ..AnalyzeOptions::default() };
+    let found = analyze(&model.build(&BuildOptions::default()).unwrap(), &options).unwrap();
+    assert!(found.certificate.exact, "{:?}", found.certificate);
+    assert_eq!(found.total_momentum, Some(total_momentum.name()));
+    found
+}
+
+/// One body with parameters `m, h, I` about the origin of its frame, its centre of mass at `c`. At zero linear momentum its
+/// origin moves with `v = -ω × c`. Changes `δ` of the parameters stay unnoticed where, for all `ω` that are reached,
+///
+/// `δm v + ω × δh = ω × (δh - δm c) = 0` and `δI ω + δh × v = 0`.
+///
+/// - No wheel: the body does not turn, nothing shows: 0.
+/// - One wheel: one direction of `ω`. The first condition leaves `δh = δm c + a ω`, two equations; the second is three more: 5.
+/// - Two wheels: a plane of `ω`. The first leaves `δh = δm c`, three equations. With it the second is `J ω = 0` for the plane, where
+///   `J` is `δI` less a point of mass `δm` at `c`: six equations, of which `ω₁·J ω₂ = ω₂·J ω₁` is one twice: 8.
+/// - Three wheels: `δh = δm c` and `J = 0`, nine equations. A point of mass at the centre of mass remains: 9.
+#[test]
+fn one_body_shows_what_its_wheels_let_it() {
+    let mut rng = Rng(1);
+    let axes = [vec![], vec![0], vec![0, 1], vec![0, 1, 2], vec![0, 0, 1, 1]];
+    for (which, expected) in axes.iter().zip([0, 5, 8, 9, 8]) {
+        let drawn: Vec<Vector3<f64>> = (0..3).map(|_| rng.unit::<3>().into()).collect();
+        let wheels: Vec<_> = which.iter().map(|&k: &usize| drawn[k]).collect();
+        let model = robot(&mut rng, None, &wheels);
+        let found = answer(&model, TotalMomentum::Zero);
+        assert_eq!(found.rank, expected, "{which:?}");
+        assert_eq!(found.warnings.iter().any(|w| w.contains("only ratios")), which.is_empty());
+        assert_eq!(answer(&model, TotalMomentum::Angular).rank, 9);
+        assert_eq!(answer(&model, TotalMomentum::Any).rank, 10);
+    }
+}
+
+#[test]
+fn what_three_wheels_do_not_show_of_one_body_is_a_point_at_its_centre() {
+    let mut rng = Rng(2);
+    let wheels = [Vector3::x(), Vector3::y(), Vector3::z()];
+    let model = robot(&mut rng, None, &wheels);
+    let found = answer(&model, TotalMomentum::Zero);
+    let body = model.links[0].inertia.unwrap();
+    let point = Inertia::from_com(1.0, body.com().unwrap(), Matrix3::zeros()).parameters();
+    let base = found.regrouping.regroup(point.as_slice()).unwrap();
+    assert!(base.iter().all(|x| x.abs() < 1e-12), "{base:?}");
+}
+
+/// Momentum about the origin of the base of a body whose frame stands at `p` with axes `r`, for each of its ten parameters: the
+/// base moves with `v, ω`, the body with `v', ω'` beyond that (all in the axes of the base).
+fn momentum_columns(
+    r: &Matrix3<f64>,
+    p: &Vector3<f64>,
+    [v, w]: [&Vector3<f64>; 2],
+    [dv, dw]: [&Vector3<f64>; 2],
+) -> DMatrix<f64> {
+    let (omega, origin) = (w + dw, v + w.cross(p) + dv);
+    let mut out = DMatrix::zeros(6, 10);
+    for k in 0..10 {
+        let mut ten = [0.0; 10];
+        ten[k] = 1.0;
+        let body = Inertia::from_parameters(&ten.into());
+        let h = r * body.first_moment;
+        let linear = origin * body.mass + omega.cross(&h);
+        // About the body's own origin, then about the base's.
+        let own = r * body.rotational * r.transpose() * omega + h.cross(&origin);
+        let angular = own + p.cross(&linear);
+        out.column_mut(k).copy_from_slice(&[linear.as_slice(), angular.as_slice()].concat());
+    }
+    out
+}
+
+/// The rank of two bodies by singular values, from the columns above alone.
+fn two_body_rank(
+    model: &MechanismBuilder,
+    joint: &JointType,
+    wheels: &[Vector3<f64>],
+    rng: &mut Rng,
+) -> usize {
+    let (base, arm) = (model.links[0].inertia.unwrap(), model.links[1].inertia.unwrap());
+    let truth: Vec<f64> = base.parameters().iter().chain(arm.parameters().iter()).copied().collect();
+    let at = model.joints[1].origin.translation;
+    let states = 60;
+    let mut rows = DMatrix::zeros(6 * states, 20);
+    for t in 0..states {
+        let (q, dq) = (rng.range(-3.0, 3.0), rng.range(-1.0, 1.0));
+        let zero = Vector3::zeros();
+        let (r, p, dv, dw) = match joint {
+            JointType::Revolute { axis } => {
+                let turn = nalgebra::Rotation3::from_scaled_axis(axis * q);
+                (turn.into_inner(), at, zero, axis * dq)
+            }
+            JointType::Prismatic { axis } => (Matrix3::identity(), at + axis * q, axis * dq, zero),
+            _ => unreachable!("one degree of freedom"),
+        };
+        let columns = |v: &Vector3<f64>, w: &Vector3<f64>, moving: bool| {
+            let (dv, dw) = if moving { (dv, dw) } else { (zero, zero) };
+            let mut out = DMatrix::zeros(6, 20);
+            let of_base = momentum_columns(&Matrix3::identity(), &zero, [v, w], [&zero, &zero]);
+            out.columns_mut(0, 10).copy_from(&of_base);
+            out.columns_mut(10, 10).copy_from(&momentum_columns(&r, &p, [v, w], [&dv, &dw]));
+            out
+        };
+        let total =
+            |c: &DMatrix<f64>| Vector6::from_fn(|i, _| c.row(i).iter().zip(&truth).map(|(a, b)| a * b).sum());
+        // The momentum is linear in the velocity of the base: what remains is solved for.
+        let free = total(&columns(&zero, &zero, true));
+        let mut inertia = Matrix6::zeros();
+        for k in 0..6 {
+            let mut unit = [0.0; 6];
+            unit[k] = 1.0;
+            let (v, w) = (Vector3::from_column_slice(&unit[..3]), Vector3::from_column_slice(&unit[3..]));
+            inertia.set_column(k, &total(&columns(&v, &w, false)));
+        }
+        let stored: Vector3<f64> = wheels.iter().map(|a| a * rng.range(-1.0, 1.0)).sum();
+        let mut wanted = Vector6::zeros();
+        wanted.fixed_rows_mut::<3>(3).copy_from(&stored);
+        let moved = inertia.lu().solve(&(wanted - free)).unwrap();
+        let (v, w) = (moved.fixed_rows::<3>(0).into_owned(), moved.fixed_rows::<3>(3).into_owned());
+        rows.rows_mut(6 * t, 6).copy_from(&columns(&v, &w, true));
+    }
+    for mut column in rows.column_iter_mut() {
+        let size = column.norm();
+        column.unscale_mut(size);
+    }
+    rank(&rows, 1e-9).unwrap().rank
+}
+
+/// Two bodies on a hinge show 17 combinations of 20 (three move across the hinge unnoticed), on a slide 14.
+///
+/// With three wheels the linear part is `ω × d + d' = 0` for all `ω` and joint speeds, where `d = δh(q) - δm c(q)` of the whole robot: so
+/// `δh = δm c`. The angular part is then that of a point of mass `δm` at the centre of mass `c(q)`, which moves in both bodies, so
+/// that no change of their constant parameters imitates it: `δm = 0`, and nothing else than without the law is lost.
+///
+/// Without wheels every row is orthogonal to the true parameters: one combination less, the scale.
+#[test]
+fn two_bodies_lose_their_scale_without_wheels_and_nothing_with_three() {
+    let mut rng = Rng(3);
+    let three = [Vector3::x(), Vector3::y(), Vector3::z()];
+    for (joint, free) in
+        [(JointType::Revolute { axis: Vector3::z() }, 17), (JointType::Prismatic { axis: Vector3::y() }, 14)]
+    {
+        let model = robot(&mut rng, Some(joint), &three);
+        assert_eq!(answer(&model, TotalMomentum::Any).rank, free);
+        assert_eq!(answer(&model, TotalMomentum::Zero).rank, free);
+        assert_eq!(two_body_rank(&model, &joint, &three, &mut rng), free);
+        let bare = robot(&mut rng, Some(joint), &[]);
+        let found = answer(&bare, TotalMomentum::Zero);
+        assert_eq!(found.rank, two_body_rank(&bare, &joint, &[], &mut rng));
+        assert!(found.rank < free, "{} {free}", found.rank);
+        // The true parameters are among what is not seen.
+        let truth: Vec<f64> =
+            bare.links.iter().flat_map(|l| l.inertia.unwrap().parameters().as_slice().to_vec()).collect();
+        let size = found.regrouping.combinations.iter().flatten().fold(0.0, |m: f64, (_, x)| m.max(x.abs()));
+        let seen = found.regrouping.regroup(&truth).unwrap();
+        assert!(seen.iter().all(|x| x.abs() < 1e-9 * size.max(1.0)), "{seen:?}");
+        for wheels in [&three[..1], &three[..2]] {
+            let model = robot(&mut rng, Some(joint), wheels);
+            let numeric = two_body_rank(&model, &joint, wheels, &mut rng);
+            assert_eq!(answer(&model, TotalMomentum::Zero).rank, numeric, "{} wheels", wheels.len());
+        }
+    }
+    // The hinge alone: only the scale is lost.
+    let bare = robot(&mut rng, Some(JointType::Revolute { axis: Vector3::z() }), &[]);
+    assert_eq!(answer(&bare, TotalMomentum::Zero).rank, 16);
+}
+
+#[test]
+fn the_published_robot_needs_its_wheels_for_its_scale() {
+    let mut model = builtin::get("space-dual-arm").unwrap();
+    assert_eq!(answer(&model, TotalMomentum::Zero).rank, 52);
+    model.wheels.clear();
+    let found = answer(&model, TotalMomentum::Zero);
+    assert_eq!(found.rank, 51);
+    assert_eq!(answer(&model, TotalMomentum::Angular).rank, 52);
+    // A robot whose masses nobody knows: the same rank, with random ones.
+    for link in &mut model.links {
+        link.inertia = None;
+    }
+    let unknown = answer(&model, TotalMomentum::Zero);
+    assert_eq!(unknown.rank, 51);
+    assert!(unknown.warnings.iter().any(|w| w.contains("random masses")), "{:?}", unknown.warnings);
+}

@@ -1,0 +1,76 @@
+"""Intervals of all bodies that explain a sensor's log within its noise, by CVXPY and Clarabel, for tests/intervals.rs.
+
+usage: oracle_intervals.py FILE   reads a JSON list of problems, prints for each the ends of the intervals
+Ends with status 77 where CVXPY or Clarabel is not installed.
+
+A problem has the regressor and the wrenches of all samples (six rows each: force, then moment) and the bound of each component. A
+body with parameters x and constant offsets o of the six components explains them where, for each component, the residuals of
+n samples have a norm of at most bound * sqrt(n), and its pseudo-inertia is positive semidefinite. Ends are those of m, of the
+centre of mass and of the six inertias about the origin. Only the samples are shared with the library.
+"""
+
+import json
+import sys
+
+try:
+    import cvxpy as cp
+    import numpy as np
+
+    assert "CLARABEL" in cp.installed_solvers(), "Clarabel is not installed"
+except (ImportError, AssertionError) as error:
+    print(error, file=sys.stderr)
+    sys.exit(77)
+
+TIGHT = {key: 1e-10 for key in ("tol_gap_abs", "tol_gap_rel", "tol_feas")}
+
+
+def ten(p):
+    """The parameters m, h, Ixx, Ixy, Ixz, Iyy, Iyz, Izz of a pseudo-inertia: I = tr(S) 1 - S."""
+    return [
+        p[3, 3], p[0, 3], p[1, 3], p[2, 3], p[1, 1] + p[2, 2], -p[0, 1], -p[0, 2], p[0, 0] + p[2, 2], -p[1, 2],
+        p[0, 0] + p[1, 1],
+    ]
+
+
+def ends(problem):
+    regressor, wrench = np.array(problem["regressor"]), np.array(problem["wrench"])
+    body = cp.Variable((4, 4), PSD=True)
+    offset, scale = cp.Variable(6), cp.Variable()
+    x = ten(body)
+    parameters = cp.hstack(x)
+
+    def explained(factor):
+        """The constraints; with a factor that is a variable, those of the cone over them."""
+        out = []
+        for k, bound in enumerate(problem["bounds"]):
+            rows, measured = regressor[k::6], wrench[k::6]
+            count = len(measured)
+            residual = rows @ parameters + offset[k] * np.ones(count) - measured * factor
+            out.append(cp.norm(residual) <= bound * np.sqrt(count) * factor)
+        return out
+
+    def interval(form, constraints):
+        found = []
+        for goal in (cp.Minimize(form), cp.Maximize(form)):
+            task = cp.Problem(goal, constraints)
+            task.solve(solver=cp.CLARABEL, **TIGHT)
+            assert task.status in ("optimal", "optimal_inaccurate"), task.status
+            found.append(float(task.value))
+        return found
+
+    plain = explained(1.0)
+    # A centre of mass is h/m: with everything divided by m, and scale = 1/m, it is h.
+    divided = [*explained(scale), x[0] == 1]
+    return [
+        interval(x[0], plain),
+        *(interval(x[k], divided) for k in (1, 2, 3)),
+        *(interval(x[k], plain) for k in range(4, 10)),
+    ]
+
+
+def main(path):
+    with open(path) as file:
+        print(json.dumps([ends(problem) for problem in json.load(file)]))
+
+
+main(sys.argv[1])
