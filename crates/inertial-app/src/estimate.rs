@@ -1,5 +1,7 @@
 //! Estimation: the estimator, its solver and its prior.
 
+use std::time::Duration;
+
 use inertial::estimation::{
     Bounds, Estimator as Library, IdentifyOptions, IntervalOptions, NoiseBounds, Prior, PriorKind, Quantity,
     Solver as LibrarySolver, TRACE_OF_PRIOR,
@@ -50,6 +52,8 @@ pub struct Estimate {
     /// Largest noise of a sample, after filtering: of all forces (empty name) or by joint, sensor column or the beginning of its name.
     #[serde(deserialize_with = "settings_or_number")]
     pub noise_bound: Vec<Setting>,
+    /// Seconds that the solver of the consistent estimator may take; afterwards its best estimate so far is the result.
+    pub time_limit: Option<f64>,
 }
 
 impl Default for Estimate {
@@ -65,6 +69,7 @@ impl Default for Estimate {
             covariance: false,
             bounds_on: Vec::new(),
             noise_bound: Vec::new(),
+            time_limit: None,
         }
     }
 }
@@ -128,6 +133,12 @@ impl Estimate {
             self.noise_bound.is_empty() || !self.bounds_on.is_empty(),
             "bounds-on",
             "a bound of the noise is for intervals: name their quantities"
+        );
+        // A `Duration` counts seconds in 64 bits.
+        ensure_option!(
+            self.time_limit.is_none_or(|t| (0.0..1e9).contains(&t)),
+            "time-limit",
+            "expected seconds, from zero to 1e9"
         );
         let weighted = self.prior_weight.is_some();
         ensure_option!(!weighted || self.prior != "none", "prior-weight", "there is no prior to weigh");
@@ -200,6 +211,7 @@ impl Estimate {
                 quantities: self.bounds_on.clone(),
                 noise: NoiseBounds(self.noise_bound.iter().map(|s| (s.column.clone(), s.value)).collect()),
             }),
+            time_limit: self.time_limit.map(Duration::from_secs_f64),
         })
     }
 

@@ -20,6 +20,7 @@
 //! | [`fleet`] | What do robots of one type have in common? |
 //! | [`columns`] | What does a log hold, and what is each column taken for? |
 //! | [`export`] | Values for controllers, simulators and programs |
+//! | [`studies`] | Experiments of the papers on simulated robots |
 //! | [`validate`] | How well does a model predict what was measured? |
 
 pub mod analyze;
@@ -48,6 +49,7 @@ mod recording;
 pub mod schema;
 pub mod setting;
 pub mod simulate;
+pub mod studies;
 pub mod unknowns;
 pub mod validate;
 

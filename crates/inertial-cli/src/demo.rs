@@ -1,13 +1,17 @@
 //! `inertial demo`: the main job on a model that ships inside the program.
 
 mod arm;
+mod leg_on_bench;
 mod quadruped;
 mod record;
+mod sampled_rank;
+mod slow_motion;
 mod space_robot;
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use inertial::consistency::significant;
 use inertial::dynamics::ClosedMechanism;
 use inertial::mechanism::builtin;
@@ -21,16 +25,20 @@ use crate::shell::Shell;
 
 const HELP: &str = "\
 With the name of a model: are its bodies physically consistent, which forces and inertias act at
-its joints, what can any experiment reveal. Three demos go through the whole loop on robots whose true parameters are known:
+its joints, what can any experiment reveal. Other demos are experiments with robots whose true
+parameters are known, some of them published ones:
   arm           design, simulate and identify a seven-axis arm
   quadruped     a floating base: results of a simulated experiment
   space-robot   two arms in orbit: a published experiment repeated and improved
+  slow-motion   a body behind a force/torque sensor: slow motion shows little of its inertia
+  leg-on-bench  what legs that are identified on a bench do not predict of a running robot
+  sampled-rank  why numerical ranks of mechanisms with loops go wrong
 
 Examples:
   inertial demo
   inertial demo arm
-  inertial demo quadruped
   inertial demo space-robot
+  inertial demo slow-motion --out slow-motion.svg
   inertial demo four-bar
   inertial demo --list";
 
@@ -44,6 +52,9 @@ pub struct Args {
     /// Name the models and stop; each is builtin:NAME for every command
     #[arg(long)]
     list: bool,
+    /// Picture of slow-motion (SVG)
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
@@ -53,11 +64,14 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         shell.print(&builtin::names().map(line).collect::<String>())?;
         return Ok(Answer::Yes);
     }
-    if args.name == "space-robot" {
-        return space_robot::run(shell);
-    }
-    if args.name == "arm" {
-        return arm::run(shell);
+    ensure!(args.out.is_none() || args.name == "slow-motion", "--out: only slow-motion has a picture");
+    match args.name.as_str() {
+        "arm" => return arm::run(shell),
+        "leg-on-bench" => return leg_on_bench::run(shell),
+        "sampled-rank" => return sampled_rank::run(shell),
+        "slow-motion" => return slow_motion::run(shell, args.out.as_deref()),
+        "space-robot" => return space_robot::run(shell),
+        _ => {}
     }
     let model = Model::load(&format!("builtin:{}", args.name), &ModelOptions::default(), shell.disk())?;
     let style = shell.style();

@@ -169,6 +169,7 @@ class FleetOptions(TypedDict, total=False):
     covariance: bool
     bounds_on: Sequence[Literal["m", "com", "h", "I", "base"]]
     noise_bound: Union[float, Mapping[str, float]]
+    time_limit: float
     out: Path
 
 

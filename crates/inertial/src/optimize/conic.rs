@@ -9,6 +9,8 @@
 //! feasible, because `−log det` lies above its tangents. It is quadratic: its least value, wherever that is taken, is a
 //! lower bound of the optimum.
 
+use std::time::{Duration, Instant};
+
 use nalgebra::{Cholesky, Const, DMatrix, DVector, Matrix4};
 
 use super::pseudo;
@@ -91,11 +93,21 @@ pub struct Options {
     pub relative_gap: f64,
     /// Most steps.
     pub max_steps: usize,
+    /// Time after which the solver returns its best point so far; no clock is read without one.
+    pub time_limit: Option<Duration>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { relative_gap: 1e-9, max_steps: 400 }
+        Self { relative_gap: 1e-9, max_steps: 400, time_limit: None }
+    }
+}
+
+impl Options {
+    /// Starts the clock; the function returns whether there is time left.
+    pub fn start(&self) -> impl Fn() -> bool + use<> {
+        let clock = self.time_limit.map(|limit| (Instant::now(), limit));
+        move || clock.is_none_or(|(start, limit)| start.elapsed() < limit)
     }
 }
 

@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../../examples/icub_like/study.rs"]
-mod study;
-
 use crate::common;
 use crate::common::{Rng, reference_rnea};
 use inertial::consistency::{DEFAULT_TOLERANCE, judge};
@@ -204,36 +201,6 @@ fn what_is_held_still_or_too_short_is_told() {
     assert!(error.contains("12 measured forces are fewer than the 16 unknowns"), "{error}");
     assert!(SensorMotion::from_imu(acc, still.clone(), vec![0.0]).is_err());
     assert!(single.summary(&equations, &motion, &Wrenches::new(&wrench[1..])).is_err());
-}
-
-#[test]
-#[ignore = "long: repeated experiments"]
-fn slow_motion_has_impossible_least_squares_and_possible_bodies() {
-    const DRAWS: usize = 6;
-    let truth = study::truth();
-    let mut impossible = [0; study::TIMES.len()];
-    for seed in 0..DRAWS as u64 {
-        for (k, &time) in study::TIMES.iter().enumerate() {
-            let row = study::run(time, 100 + seed).unwrap();
-            assert_eq!(row.time, time);
-            impossible[k] += usize::from(!row.plain.bodies[0].consistent);
-            assert!(row.possible.bodies[0].consistent, "{time} s");
-            // Mass and centre are known from gravity, however slow; 1 % is several of their standard errors.
-            assert!((row.possible.bodies[0].mass / truth.mass - 1.0).abs() < 0.01);
-            let distance = (study::tensor(&row.plain) - study::tensor(&row.possible)).norm();
-            if time <= 1.0 {
-                // Both are the same estimate, as far as the solver's gap and the trace of a prior go.
-                assert!(distance < 1e-4 * truth.rotational.norm(), "{time} s: {distance:e}");
-                assert!(
-                    (study::tensor(&row.plain) - truth.rotational).norm() < 0.1 * truth.rotational.norm()
-                );
-            }
-        }
-    }
-    // At ten seconds the error of each second moment is several times the moment itself: all three come out positive, and
-    // fit with the centre, in well under half of the draws.
-    assert!(impossible[0] > DRAWS / 2, "{impossible:?}");
-    assert_eq!(impossible[3..], [0, 0]);
 }
 
 /// Robot logs of random states; a payload on the link's body where given.

@@ -75,11 +75,13 @@ pub(crate) fn possible_body(
     let mut conic = ConicLeastSquares::of_rows(rows.columns(0, 10).into_owned(), identity, forces);
     conic.cones = vec![Cone { offset: 0, prior_weight: weight, prior: inverse.inverse() }];
     let start = DVector::from_column_slice(prior.parameters().as_slice());
-    let limits = Options::default();
+    let limits = Options { time_limit: options.time_limit, ..Options::default() };
+    let has_time = limits.start();
+    let watch = |_: &DVector<f64>, _| has_time();
     let solution = match options.solver {
-        Solver::Manifold => chart::solve::<Principal>(&conic, &start, &limits, |_, _| true),
-        Solver::LogCholesky => chart::solve::<LogCholesky>(&conic, &start, &limits, |_, _| true),
-        Solver::Barrier => conic.solve(&start, &limits, |_, _| true),
+        Solver::Manifold => chart::solve::<Principal>(&conic, &start, &limits, watch),
+        Solver::LogCholesky => chart::solve::<LogCholesky>(&conic, &start, &limits, watch),
+        Solver::Barrier => conic.solve(&start, &limits, watch),
     }?;
     Ok(PossibleBody {
         parameters: Parameters::from_column_slice(solution.x.as_slice()),

@@ -306,9 +306,11 @@ impl ConsistentProblem {
     pub fn solve(
         &self,
         wanted: &Consistency<'_>,
-        watch: impl FnMut(&DVector<f64>, f64) -> bool,
+        mut watch: impl FnMut(&DVector<f64>, f64) -> bool,
     ) -> Result<Solution> {
         let (problem, start, options) = (&self.conic, &self.start, &wanted.options);
+        let has_time = options.start();
+        let watch = |x: &DVector<f64>, cost| watch(x, cost) && has_time();
         match wanted.solver {
             Solver::Barrier => problem.solve(start, options, watch),
             Solver::Manifold => chart::solve::<Principal>(problem, start, options, watch),

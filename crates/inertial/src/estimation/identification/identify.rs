@@ -1,6 +1,7 @@
 //! Identification: from a summary to the result.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::estimation::consistent::bounds::Bounds;
 use crate::estimation::consistent::intervals::{IntervalOptions, intervals};
@@ -24,6 +25,7 @@ use crate::estimation::reduction::measurements::Huber;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::{Triangle, singular_values};
 use crate::mechanism::{Body, BodyKind, Mechanism};
+use crate::optimize::Options;
 use crate::spatial::Inertia;
 use crate::{Error, Result};
 
@@ -51,6 +53,8 @@ pub struct IdentifyOptions {
     pub covariance: bool,
     /// Guaranteed intervals to return.
     pub intervals: Option<IntervalOptions>,
+    /// Time of the consistent estimator's solver: afterwards it returns its best estimate so far, with its duality gap.
+    pub time_limit: Option<Duration>,
 }
 
 impl IdentifyOptions {
@@ -65,6 +69,7 @@ impl IdentifyOptions {
             solver: self.solver,
             prior_kind: self.prior_kind,
             bounds: self.bounds.as_ref(),
+            options: Options { time_limit: self.time_limit, ..Options::default() },
             ..Consistency::new(prior, self.prior_weight)
         }
     }
@@ -90,6 +95,7 @@ impl Default for IdentifyOptions {
             essential: false,
             covariance: false,
             intervals: None,
+            time_limit: None,
         }
     }
 }

@@ -18,24 +18,27 @@ struct Model {
     text: &'static str,
 }
 
+/// Models, each with the files that its text is joined from.
 macro_rules! models {
-    ($($name:literal: $about:literal,)*) => {
-        [$(Model { name: $name, about: $about, text: include_str!(concat!($name, ".toml")) },)*]
+    ($($name:literal: $about:literal $(+ $file:literal)+,)*) => {
+        [$(Model { name: $name, about: $about, text: concat!($(include_str!($file)),+) },)*]
     };
 }
 
-static MODELS: [Model; 11] = models! {
-    "puma560": "six-axis arm with a spherical wrist",
-    "scara": "four-axis SCARA arm",
-    "cheetah-leg": "three-joint leg with geared rotors",
-    "quadruped": "floating torso, four legs, twelve geared rotors",
-    "arm7": "seven-axis arm with limits and friction",
-    "planar-2r": "double pendulum",
-    "four-bar": "planar linkage with one loop",
-    "2rru-1rrs": "parallel mechanism with two universal loop joints",
-    "2prs-1psr": "parallel mechanism driven by slides",
-    "space-dual-arm": "free-flying robot with two arms, published inertias",
-    "space-dual-arm-offset": "the same as its designers believed it to be",
+static MODELS: [Model; 13] = models! {
+    "puma560": "six-axis arm with a spherical wrist" + "puma560.toml",
+    "puma560-rotors": "the same with its geared rotors" + "puma560.toml" + "puma560-rotors.toml",
+    "scara": "four-axis SCARA arm" + "scara.toml",
+    "scara-rotors": "the same with its geared rotors" + "scara.toml" + "scara-rotors.toml",
+    "cheetah-leg": "three-joint leg with geared rotors" + "cheetah-leg.toml",
+    "quadruped": "floating torso, four legs, twelve geared rotors" + "quadruped.toml",
+    "arm7": "seven-axis arm with limits and friction" + "arm7.toml",
+    "planar-2r": "double pendulum" + "planar-2r.toml",
+    "four-bar": "planar linkage with one loop" + "four-bar.toml",
+    "2rru-1rrs": "parallel mechanism with two universal loop joints" + "2rru-1rrs.toml",
+    "2prs-1psr": "parallel mechanism driven by slides" + "2prs-1psr.toml",
+    "space-dual-arm": "free-flying robot with two arms, published inertias" + "space-dual-arm.toml",
+    "space-dual-arm-offset": "the same as its designers believed it to be" + "space-dual-arm-offset.toml",
 };
 
 /// Names of all models.

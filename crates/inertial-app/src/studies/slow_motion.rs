@@ -1,16 +1,18 @@
-//! The experiment of paper 001, section IV, with a body whose truth is known: an arm with three shoulder joints moves
-//! from point to point, a force/torque sensor in the upper arm carries what lies beyond, and the slower the motion the
-//! less it shows of the inertia.
+//! Slow motion reveals little of a body's inertia (paper 001, section IV, table I).
+//!
+//! An arm with three shoulder joints moves from point to point, a force/torque sensor in the upper arm carries what lies
+//! beyond, and the slower the motion the less it shows of the inertia.
 
-use inertial::Result;
 use inertial::dynamics::{Workspace, body_accelerations};
 use inertial::estimation::{
-    Estimator, Identification, IdentifyOptions, SensorMotion, SingleBody, TRACE_OF_PRIOR, Wrenches,
+    Estimator, Identification, IdentifyOptions, SensorMotion, SingleBody, Solver, TRACE_OF_PRIOR, Wrenches,
 };
 use inertial::linalg::SplitMix;
 use inertial::mechanism::{BuildOptions, JointSpec, JointType, Mechanism, MechanismBuilder};
 use inertial::spatial::{Inertia, Motion, Pose};
 use nalgebra::{DMatrix, Matrix3, Vector3, matrix, vector};
+
+use crate::{Error, Result};
 
 /// Times from point to point (s), as in the paper.
 pub const TIMES: [f64; 5] = [10.0, 5.0, 2.0, 1.0, 0.5];
@@ -50,6 +52,7 @@ fn arm() -> Result<Mechanism> {
                 .at(Pose::from_xyz_rpy([0.0, 0.0, -0.1], [std::f64::consts::PI, 0.0, 0.2])),
         )
         .build(&BuildOptions::default())
+        .map_err(Error::from)
 }
 
 /// Uniform and normal numbers from a seed.
@@ -66,14 +69,17 @@ impl Random {
     }
 }
 
-/// Both estimates from one log.
+/// Solvers that are compared: interior point, coordinates `(m, c, Q, L)` of the paper, Cholesky factors.
+pub const SOLVERS: [Solver; 3] = [Solver::Barrier, Solver::Manifold, Solver::LogCholesky];
+
+/// Estimates from one log.
 pub struct Row {
     /// Time from point to point.
     pub time: f64,
     /// Least squares (the paper's problem 17).
     pub plain: Identification,
-    /// Over bodies that can exist (its problem 22), without a prior.
-    pub possible: Identification,
+    /// Over consistent bodies (its problem 22), without a prior, by [`SOLVERS`].
+    pub consistent: Vec<Identification>,
 }
 
 /// Simulates a log and identifies the body from it.
@@ -93,7 +99,7 @@ pub fn run(time: f64, seed: u64) -> Result<Row> {
         .links()
         .iter()
         .find_map(|l| (l.name == "sensor").then_some((l.pose, l.body?)))
-        .expect("the arm has a sensor");
+        .ok_or_else(|| Error::Input("the arm has no sensor".into()))?;
     for k in 0..count {
         let (from, to) = (points[k / per_move], points[k / per_move + 1]);
         let [mut q, mut v, mut a] = [[0.0; 3]; 3];
@@ -114,7 +120,7 @@ pub fn run(time: f64, seed: u64) -> Result<Row> {
     }
     // Local polynomials of fourth order, a quarter of a move wide; the ends, where they do not fit, are left out.
     let half = (per_move / 8).max(3);
-    let filter = local_polynomials(half);
+    let filter = local_polynomials(half)?;
     let mut states = [vec![], vec![], vec![]];
     for k in half..count - half {
         for angle in &angles {
@@ -129,10 +135,17 @@ pub fn run(time: f64, seed: u64) -> Result<Row> {
     let equations = single.equations()?;
     let used = &wrench[6 * half..6 * (count - half)];
     let summary = single.summary(&equations, &motion, &Wrenches::new(used))?;
-    let options =
-        |estimator| IdentifyOptions { estimator, prior_weight: TRACE_OF_PRIOR, ..Default::default() };
-    let identify = |estimator| single.identify(&equations, &summary, None, &options(estimator));
-    Ok(Row { time, plain: identify(Estimator::Wls)?, possible: identify(Estimator::Consistent)? })
+    let identify = |estimator, solver| {
+        let options =
+            IdentifyOptions { estimator, solver, prior_weight: TRACE_OF_PRIOR, ..IdentifyOptions::default() };
+        single.identify(&equations, &summary, None, &options)
+    };
+    let consistent = SOLVERS.iter().map(|&solver| identify(Estimator::Consistent, solver));
+    Ok(Row {
+        time,
+        plain: identify(Estimator::Wls, Solver::default())?,
+        consistent: consistent.collect::<inertial::Result<_>>()?,
+    })
 }
 
 /// The fifth-order polynomial from 0 to 1 in unit time without speed and acceleration at its ends, and its derivatives.
@@ -144,15 +157,17 @@ fn minimum_jerk(s: f64) -> [f64; 3] {
 
 /// Savitzky and Golay's filter of fourth order over `2 half + 1` samples: rows that give value, first and second
 /// derivative in the middle.
-fn local_polynomials(half: usize) -> [Vec<f64>; 3] {
+fn local_polynomials(half: usize) -> Result<[Vec<f64>; 3]> {
     let step = 1.0 / RATE;
     let scale = half as f64 * step;
     let powers =
         DMatrix::from_fn(2 * half + 1, 5, |i, j| ((i as f64 - half as f64) / half as f64).powf(j as f64));
-    let normal = (powers.transpose() * &powers).cholesky().expect("five different times at least");
+    let normal = (powers.transpose() * &powers)
+        .cholesky()
+        .ok_or_else(|| Error::Input("a polynomial of fourth order needs five samples".into()))?;
     let rows = normal.solve(&powers.transpose());
     let row = |j: usize, factor: f64| rows.row(j).iter().map(|x| factor * x).collect();
-    [row(0, 1.0), row(1, 1.0 / scale), row(2, 2.0 / (scale * scale))]
+    Ok([row(0, 1.0), row(1, 1.0 / scale), row(2, 2.0 / (scale * scale))])
 }
 
 /// The tensor about the sensor's origin.

@@ -1,57 +1,61 @@
-//! What a leg identified on a bench does not tell (paper 003, section 9.3, table 6).
+//! What a leg identified on a bench does not reveal (paper 003, section 9.3, table 6).
 //!
 //! A quadruped's legs are identified twice from the same leg motion, free of noise: with the torso free and the wrench
-//! on it measured, and with the torso bolted down. Both estimates explain bench data exactly. Only the first explains a
+//! on it measured, and with the torso fixed. Both estimates explain bench data exactly. Only the first explains a
 //! running robot: the second misses combinations that only a moving torso excites, so torques of the inner joints and
 //! the wrench on the torso are wrong, while the outermost joints, whose links move freely either way, are right.
-//!
-//! Run with `cargo run --release -p inertial --example leg_on_a_bench`.
 
-use inertial::Result;
 use inertial::dynamics::InverseDynamics;
 use inertial::identifiability::{AnalyzeOptions, analyze};
 use inertial::linalg::Svd;
 use inertial::mechanism::{Base, BuildOptions, Mechanism, builtin};
 use nalgebra::{DMatrix, DVector};
 
+use crate::Result;
+
+/// Number of samples, 50 ms apart.
 const SAMPLES: usize = 240;
 
-fn main() -> Result<()> {
+/// Errors of the predictions of one estimate (rms).
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Whether the torso was free when the legs were identified.
+    pub free: bool,
+    /// Base parameters found.
+    pub rank: usize,
+    /// Torques of a leg on the bench (N m): abduction, hip, knee.
+    pub bench: [f64; 3],
+    /// The same with a moving torso.
+    pub moving: [f64; 3],
+    /// Moment on the torso (N m).
+    pub moment: [f64; 3],
+    /// Force on the torso (N).
+    pub force: [f64; 3],
+}
+
+/// Identifies the quadruped with a free and a fixed torso, and predicts both experiments with either estimate.
+pub fn run() -> Result<[Row; 2]> {
     let model = builtin::get("quadruped")?;
     let build = |base| model.build(&BuildOptions { base: Some(base), ..BuildOptions::default() });
     let (free, bench) = (build(Base::Floating)?, build(Base::Fixed)?);
-
-    let truth = free.parameters();
-    let seen_free = Experiment::new(&free)?;
-    let seen_bench = Experiment::new(&bench)?;
-    let from_free = seen_free.identify()?;
-    let from_bench = into_names_of(&free, &truth, &bench, &seen_bench.identify()?);
-
-    println!("Combinations found: torso free {}, torso fixed {}", seen_free.rank, seen_bench.rank);
-    println!("RMS validation errors:\n");
-    println!(
-        "{:14} {:>20} {:>36} {:>24} {:>24}",
-        "", "bench: leg (N m)", "free: leg (N m)", "torso moment (N m)", "torso force (N)"
-    );
-    for (name, estimate) in [("torso free", &from_free), ("torso fixed", &from_bench)] {
-        let on_bench = seen_bench.errors(&into_names_of(&bench, &bench.parameters(), &free, estimate));
-        let on_free = seen_free.errors(estimate);
+    let (on_free, on_bench) = (Experiment::new(&free)?, Experiment::new(&bench)?);
+    let from_free = on_free.identify()?;
+    let from_bench = into_names_of(&free, &free.parameters(), &bench, &on_bench.identify()?);
+    let row = |is_free: bool, rank: usize, estimate: &[f64]| {
+        let fixed = on_bench.errors(&into_names_of(&bench, &bench.parameters(), &free, estimate));
+        let moving = on_free.errors(estimate);
         // One leg: hip abduction, hip, knee; the floating base comes first, force then moment.
-        println!(
-            "{name:14} {:>20} {:>36} {:>24} {:>24}",
-            show(&on_bench[..3]),
-            show(&on_free[6..9]),
-            show(&on_free[3..6]),
-            show(&on_free[..3])
-        );
-    }
-    Ok(())
-}
-
-fn show(values: &[f64]) -> String {
-    let parts: Vec<String> =
-        values.iter().map(|x| if *x < 1e-8 { "0".into() } else { format!("{x:.2}") }).collect();
-    format!("[{}]", parts.join(", "))
+        let three = |errors: &[f64], first: usize| std::array::from_fn(|k| errors[first + k]);
+        Row {
+            free: is_free,
+            rank,
+            bench: three(&fixed, 0),
+            moving: three(&moving, 6),
+            moment: three(&moving, 3),
+            force: three(&moving, 0),
+        }
+    };
+    Ok([row(true, on_free.rank, &from_free), row(false, on_bench.rank, &from_bench)])
 }
 
 /// Values by name: `values` of one mechanism where it has them, else the defaults of the other.
@@ -103,7 +107,7 @@ impl Experiment {
 
     /// The shortest parameter vector that explains the measurements; the structural rank says what is noise.
     fn identify(&self) -> Result<Vec<f64>> {
-        let svd = Svd::new(&self.regressor)?;
+        let svd = Svd::new(&self.regressor).map_err(inertial::Error::from)?;
         Ok(svd.solve(&self.measured, self.rank, 0.0).as_slice().to_vec())
     }
 

@@ -1,0 +1,5 @@
+//! Experiments of the papers, repeated on simulated robots whose truth is known.
+
+pub mod leg_on_bench;
+pub mod sampled_rank;
+pub mod slow_motion;
