@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use inertial::estimation::{
-    Bounds, Estimator as Library, IdentifyOptions, IntervalOptions, NoiseBounds, Prior, PriorKind, Quantity,
-    Solver as LibrarySolver, TRACE_OF_PRIOR,
+    Bounds, Estimator as Library, IdentifyOptions, IntervalOptions, NoiseBounds, PosteriorOptions, Prior,
+    PriorKind, Quantity, Solver as LibrarySolver, TRACE_OF_PRIOR,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,8 @@ pub struct Estimate {
     /// Largest noise of a sample, after filtering: of all forces (empty name) or by joint, sensor column or the beginning of its name.
     #[serde(deserialize_with = "settings_or_number")]
     pub noise_bound: Vec<Setting>,
+    /// Whether 95 % credible intervals of the posterior of consistent bodies are sampled.
+    pub posterior: bool,
     /// Seconds that the solver of the consistent estimator may take; afterwards its best estimate so far is the result.
     pub time_limit: Option<f64>,
 }
@@ -69,6 +71,7 @@ impl Default for Estimate {
             covariance: false,
             bounds_on: Vec::new(),
             noise_bound: Vec::new(),
+            posterior: false,
             time_limit: None,
         }
     }
@@ -133,6 +136,11 @@ impl Estimate {
             self.noise_bound.is_empty() || !self.bounds_on.is_empty(),
             "bounds-on",
             "a bound of the noise is for intervals: name their quantities"
+        );
+        ensure_option!(
+            !self.posterior || matches!(self.estimator, None | Some(Estimator::Consistent)),
+            "posterior",
+            "only the estimator consistent has a posterior of consistent bodies"
         );
         // A `Duration` counts seconds in 64 bits.
         ensure_option!(
@@ -211,6 +219,7 @@ impl Estimate {
                 quantities: self.bounds_on.clone(),
                 noise: NoiseBounds(self.noise_bound.iter().map(|s| (s.column.clone(), s.value)).collect()),
             }),
+            posterior: self.posterior.then(PosteriorOptions::default),
             time_limit: self.time_limit.map(Duration::from_secs_f64),
         })
     }

@@ -78,6 +78,16 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let mechanism = &model.mechanism;
     check_holdout(options.holdout, &options.validate)?;
     options.estimate.check()?;
+    ensure_option!(
+        options.estimate.bounds_on.is_empty(),
+        "bounds-on",
+        "guaranteed intervals need forces: momentum has none"
+    );
+    ensure_option!(
+        !options.estimate.posterior,
+        "posterior",
+        "credible intervals need forces: momentum has none"
+    );
     if options.write {
         check_writable(model)?;
     }

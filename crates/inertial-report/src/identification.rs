@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use inertial::consistency::significant;
-use inertial::estimation::{BodyEstimate, Identification, Interval, JointEstimate, Residual, TermChoice};
+use inertial::estimation::{
+    BodyEstimate, Identification, Interval, JointEstimate, Posterior, Residual, TermChoice,
+};
 
 use crate::text::{self, Style, percent, percent_to, with_error};
 
@@ -25,6 +27,7 @@ pub fn text(result: &Identification, style: Style) -> String {
     out += "\n";
     out += &text::table(style, ["base parameter", "value", "standard error", "relative"], 3, parameters);
     out += &intervals(&result.intervals, style);
+    out += &result.posterior.as_ref().map_or_else(String::new, |p| posterior(p, &result.bodies, style));
     if let Some(essential) = &result.essential {
         let _ = writeln!(
             out,
@@ -68,6 +71,22 @@ fn intervals(intervals: &[Interval], style: Style) -> String {
     let end = |x: Option<f64>| x.map_or_else(|| "unbounded".to_owned(), |x| significant(x, 6));
     let rows = intervals.iter().map(|i| [i.name.clone(), end(i.lower), end(i.upper)]);
     format!("\n{}", text::table(style, ["guaranteed interval", "from", "to"], 2, rows))
+}
+
+/// A table of credible intervals of masses and centres of mass; the others stand in the JSON.
+fn posterior(posterior: &Posterior, bodies: &[BodyEstimate], style: Style) -> String {
+    let own = |name: &str| {
+        let parts = name.rsplit_once('.');
+        parts.is_some_and(|(body, part)| {
+            matches!(part, "m" | "cx" | "cy" | "cz") && bodies.iter().any(|b| b.name == body)
+        })
+    };
+    let rows = posterior.intervals.iter().filter(|i| own(&i.name)).map(|i| {
+        let [lower, median, upper] = [i.lower, i.median, i.upper].map(|x| significant(x, 4));
+        [i.name.clone(), lower, median, upper]
+    });
+    let header = format!("{:.0} % credible interval", 100.0 * posterior.level);
+    format!("\n{}", text::table(style, [header.as_str(), "from", "median", "to"], 3, rows))
 }
 
 /// Decisions on joint terms, one line for each kind.

@@ -206,6 +206,9 @@ pub struct Args {
     #[arg(long, value_name = "X|NAME=X,…", value_delimiter = ',', value_parser = noise_bound, requires = "bounds_on",
           help_heading = ESTIMATION, hide_short_help = true)]
     noise_bound: Vec<Setting>,
+    /// Give 95 % credible intervals of the posterior of consistent bodies, by sampling
+    #[arg(long, help_heading = ESTIMATION, hide_short_help = true)]
+    posterior: bool,
     /// Time of the consistent estimator's solver [s]; afterwards the result is its best estimate so far, with its gap
     #[arg(long, value_name = "SECONDS", help_heading = ESTIMATION, hide_short_help = true)]
     time_limit: Option<f64>,
@@ -315,6 +318,7 @@ impl Args {
             covariance: self.covariance,
             bounds_on: self.bounds_on.clone(),
             noise_bound: self.noise_bound.clone(),
+            posterior: self.posterior,
             time_limit: self.time_limit,
             ..Estimate::default()
         };

@@ -108,6 +108,7 @@ class DesignOptions(ModelOptions, total=False):
     robust_by: Literal["mean", "worst"]
     starts: int
     iterations: int
+    posterior: bool
     time_limit: float
     seed: int
     out: Union[Path, Iterable[Path]]

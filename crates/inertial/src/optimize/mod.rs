@@ -10,6 +10,7 @@ pub mod manifold;
 mod newton;
 pub mod pseudo;
 pub mod rows;
+pub mod sampling;
 pub mod sqp;
 mod status;
 

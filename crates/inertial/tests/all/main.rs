@@ -43,6 +43,7 @@ mod payload;
 mod pga;
 mod pinocchio;
 mod poor_data;
+mod posterior;
 mod readers_survive_mutations;
 mod regressor;
 mod rpna;

@@ -42,6 +42,7 @@ class Identification(Result):
     validation_left_out: float | None
     duality_gap: float | None
     intervals: list[dict[str, Any]] | None
+    posterior: dict[str, Any] | None
     not_shown: list[dict[str, float]] | None
     essential: dict[str, Any] | None
     reduced_chi_squared: float | None

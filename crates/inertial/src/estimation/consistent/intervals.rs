@@ -136,7 +136,7 @@ pub fn intervals(
 }
 
 /// Bodies with ten parameters, and where these stand.
-fn bodies(mechanism: &Mechanism) -> impl Iterator<Item = (&str, usize)> {
+pub(crate) fn bodies(mechanism: &Mechanism) -> impl Iterator<Item = (&str, usize)> {
     let blocks = mechanism.parameter_blocks().iter().filter(|b| b.len == 10);
     let with_mass = |body: usize| mechanism.bodies()[body].kind != BodyKind::Massless;
     blocks.filter(move |b| with_mass(b.body)).map(|b| (mechanism.bodies()[b.body].name.as_str(), b.offset))

@@ -191,8 +191,18 @@ impl ConsistentProblem {
         noise: &LeastSquares,
         wanted: &Consistency<'_>,
     ) -> Result<Self> {
+        Self::with_factor(equations, summary, noise, wanted, &data_factor(equations, summary, noise)?)
+    }
+
+    /// Creates the problem with other rows `[A | b]` of the data, in the unknowns of the equations.
+    pub(crate) fn with_factor(
+        equations: &Equations<'_>,
+        summary: &Summary,
+        noise: &LeastSquares,
+        wanted: &Consistency<'_>,
+        factor: &DMatrix<f64>,
+    ) -> Result<Self> {
         let (n, rank) = (equations.regrouping.parameters, equations.rank());
-        let factor = stacked(equations, summary, &bounded_weights(summary, noise), true)?.matrix();
         let terms = equations.terms.len();
         let grounded = grounded_rotor_widths(equations, wanted.prior)?;
         let rotors: Vec<_> = equations
@@ -201,7 +211,7 @@ impl ConsistentProblem {
             .map(|((_, effect, given), width)| GroundedRotor { effect, given, width })
             .collect();
         let Self { mut conic, mut start, to_unknowns } =
-            Self::of_bodies(equations.mechanism(), &equations.regrouping, terms, &rotors, &factor, wanted)?;
+            Self::of_bodies(equations.mechanism(), &equations.regrouping, terms, &rotors, factor, wanted)?;
         let widths = widths(equations, summary, noise, wanted.prior)?;
         let model = &equations.model_values()?[rank..];
         for (i, &(_, term)) in equations.terms.iter().enumerate() {
@@ -429,6 +439,15 @@ pub(crate) fn unproven(status: SolverStatus, cost: f64, lower_bound: f64) -> Opt
     };
     let said = format!("the optimization stopped {how} at cost {cost:.6e}: better bodies may exist");
     (!status.is_converged()).then_some(said)
+}
+
+/// Rows `[A | b]` of the data in the unknowns of the equations, in units of their noise.
+pub(crate) fn data_factor(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    noise: &LeastSquares,
+) -> Result<DMatrix<f64>> {
+    Ok(stacked(equations, summary, &bounded_weights(summary, noise), true)?.matrix())
 }
 
 fn bounded_weights(summary: &Summary, noise: &LeastSquares) -> Vec<f64> {

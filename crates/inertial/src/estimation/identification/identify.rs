@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::estimation::consistent::bounds::Bounds;
 use crate::estimation::consistent::intervals::{IntervalOptions, intervals};
+use crate::estimation::consistent::posterior::{PosteriorOptions, posterior};
 use crate::estimation::consistent::prior::Prior;
 use crate::estimation::consistent::problem::{Consistency, ConsistentFit, PriorKind};
 use crate::estimation::equations::Equations;
@@ -53,6 +54,8 @@ pub struct IdentifyOptions {
     pub covariance: bool,
     /// Guaranteed intervals to return.
     pub intervals: Option<IntervalOptions>,
+    /// Posterior of the consistent estimator to sample.
+    pub posterior: Option<PosteriorOptions>,
     /// Time of the consistent estimator's solver: afterwards it returns its best estimate so far, with its duality gap.
     pub time_limit: Option<Duration>,
 }
@@ -95,6 +98,7 @@ impl Default for IdentifyOptions {
             essential: false,
             covariance: false,
             intervals: None,
+            posterior: None,
             time_limit: None,
         }
     }
@@ -214,11 +218,18 @@ fn estimate(
     if let Some(essential) = essential.as_ref().filter(|_| options.estimator != Estimator::Consistent) {
         squares = essential.fit.clone();
     }
+    let mut credible = None;
     let (parameters, values, gap, covariance, rotors, spread) = if options.estimator == Estimator::Consistent
     {
         warnings.extend(prior.note());
         let fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
         warnings.extend(fit.note());
+        if let Some(asked) = options.posterior {
+            let wanted = options.consistency(&prior);
+            let found = posterior(equations, summary, &squares, &wanted, &fit, asked)?;
+            warnings.extend(found.note());
+            credible = Some(found);
+        }
         let gap = fit.cost - fit.lower_bound;
         (fit.parameters, fit.values, Some(gap), fit.covariance, fit.rotors, Some(fit.parameter_covariance))
     } else if options.least_norm {
@@ -277,6 +288,7 @@ fn estimate(
         essential,
         covariance: (0..rows).map(row).collect(),
         intervals,
+        posterior: credible,
         duality_gap: gap,
         warnings,
         parameters,

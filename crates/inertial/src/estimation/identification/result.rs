@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::consistency::{DEFAULT_TOLERANCE, ManifoldCoordinates, judge};
 use crate::estimation::consistent::intervals::Interval;
+use crate::estimation::consistent::posterior::Posterior;
 use crate::estimation::diagnosis::deviations::Deviation;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::criticism::{Reason, ReasonCode, Verdict};
@@ -259,6 +260,9 @@ pub struct Identification {
     /// Intervals that contain the values of all consistent robots that explain the data within the given noise, where asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<Interval>,
+    /// Posterior of consistent bodies, where asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub posterior: Option<Posterior>,
     /// Duality gap of the consistent estimator: cost less proven lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duality_gap: Option<f64>,

@@ -64,6 +64,12 @@ pub fn identify_payload(
     unloaded: Unloaded<'_>,
     options: &IdentifyOptions,
 ) -> Result<Identification> {
+    if options.intervals.is_some() || options.posterior.is_some() {
+        return Err(Error::Incompatible(
+            "guaranteed and credible intervals of a payload need a force/torque sensor, not torques of joints"
+                .into(),
+        ));
+    }
     loaded.check(equations)?;
     let mut problem = Problem::new(equations, link, loaded, unloaded)?;
     let fit = problem.fit(options.estimator == Estimator::Ols)?;
@@ -114,6 +120,7 @@ pub fn identify_payload(
         essential: None,
         covariance: Vec::new(),
         intervals: Vec::new(),
+        posterior: None,
         names: Vec::new(),
         value_covariance: DMatrix::zeros(0, 0),
         schema: "inertial/identification/1",

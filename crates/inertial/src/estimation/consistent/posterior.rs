@@ -1,0 +1,243 @@
+//! Posterior of consistent bodies: credible intervals that respect the boundary of what is possible.
+//!
+//! The posterior is `exp(−cost)` of the consistent estimator over the parameters of consistent bodies: Gaussian data and the prior
+//! `det(P)^w exp(−w tr(P₀⁻¹ P))` of each body (a Wishart distribution, for `w = 1` with 7 degrees of freedom and its mode at the
+//! prior body). Standard errors describe a Gaussian that ignores the boundary; near it, intervals of the posterior are right where
+//! those are not. Correlated residuals count as in the standard errors: along each axis of the data's information, variances are
+//! those of the jackknife over blocks of the logs.
+
+use nalgebra::{DMatrix, DVector};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Result;
+use crate::estimation::consistent::intervals::bodies;
+use crate::estimation::consistent::problem::{Consistency, ConsistentFit, ConsistentProblem, data_factor};
+use crate::estimation::equations::Equations;
+use crate::estimation::estimator::Solver;
+use crate::estimation::least_squares::fit::LeastSquares;
+use crate::estimation::reduction::summary::Summary;
+use crate::linalg::Svd;
+use crate::optimize::sampling::Sampler;
+use crate::spatial::{Inertia, PARAMETER_NAMES, Parameters};
+
+/// Steps before points are kept.
+const BURN_IN: usize = 1000;
+
+/// Points that are kept; where they are too dependent, every second is dropped and the chain goes on with longer intervals.
+const KEPT: usize = 4000;
+
+/// Independent points that the ends of intervals need: the probability beyond an end of a 95 % interval is then 2.5 % ± 0.8 %.
+const ENOUGH: f64 = 400.0;
+
+/// Most steps between two points that are kept.
+const MOST_THINNED: usize = 64;
+
+/// Directions with less information than this share of the largest, in columns of unit length, are not seen.
+const SEEN: f64 = 1e-12;
+
+/// Posterior that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PosteriorOptions {
+    /// Probability within an interval.
+    pub level: f64,
+    /// Seed of the random numbers.
+    pub seed: u64,
+}
+
+impl Default for PosteriorOptions {
+    fn default() -> Self {
+        Self { level: 0.95, seed: 1 }
+    }
+}
+
+/// A credible interval.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct CredibleInterval {
+    /// Base parameter, joint term, or `BODY.NAME`; `cx`, `cy`, `cz` are the centre of mass, inertias are about it.
+    pub name: String,
+    /// Lower end: the value is below it with half of the remaining probability.
+    pub lower: f64,
+    /// Median.
+    pub median: f64,
+    /// Upper end.
+    pub upper: f64,
+}
+
+/// Posterior of consistent bodies.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Posterior {
+    /// Probability within each interval.
+    pub level: f64,
+    /// Points of the chain that the intervals come from.
+    pub points: usize,
+    /// Independent points that they are worth, for the worst of the intervals.
+    pub effective_points: f64,
+    /// Intervals.
+    pub intervals: Vec<CredibleInterval>,
+}
+
+impl Posterior {
+    /// Warning about intervals that are not settled.
+    pub(crate) fn note(&self) -> Option<String> {
+        (self.effective_points < ENOUGH).then(|| {
+            format!(
+                "the credible intervals come from about {:.0} independent points and are rough: a stronger prior or more data settle them",
+                self.effective_points
+            )
+        })
+    }
+}
+
+/// Samples the posterior of a consistent fit.
+pub fn posterior(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    squares: &LeastSquares,
+    wanted: &Consistency<'_>,
+    fit: &ConsistentFit,
+    options: PosteriorOptions,
+) -> Result<Posterior> {
+    let wanted = Consistency { solver: Solver::Barrier, ..wanted.clone() };
+    let problem = ConsistentProblem::new(equations, summary, squares, &wanted)?;
+    let mode = problem.solve(&wanted, |_, _| true)?.x;
+    let independent = problem.covariance(&mode)?;
+    let rows = data_factor(equations, summary, squares)?;
+    let factor = calibrated(&rows, squares, &independent, &fit.covariance)?;
+    let problem = ConsistentProblem::with_factor(equations, summary, squares, &wanted, &factor)?;
+    let start = problem.solve(&wanted, |_, _| true)?.x;
+    let bodies: Vec<_> = bodies(equations.mechanism()).collect();
+    let mut names = equations.names.clone();
+    for (name, _) in &bodies {
+        let own = ["m", "cx", "cy", "cz"].into_iter().chain(PARAMETER_NAMES[4..].iter().copied());
+        names.extend(own.map(|part| format!("{name}.{part}")));
+    }
+    let chain = sample(&mut Sampler::new(&problem.conic, &start, options.seed)?, names.len(), |x, out| {
+        out.extend(problem.unknowns(x).iter());
+        for (_, offset) in &bodies {
+            let ten = Parameters::from_column_slice(&x.as_slice()[*offset..offset + 10]);
+            let body = Inertia::from_parameters(&ten);
+            let about = body.about_com();
+            out.push(body.mass);
+            out.extend(body.com().unwrap_or_default().iter());
+            out.extend([(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].map(|place| about[place]));
+        }
+    });
+    let effective_points = chain.effective();
+    let tail = 0.5 * (1.0 - options.level);
+    let points = chain.points();
+    let intervals = names.into_iter().zip(chain.values).map(|(name, mut values)| {
+        values.sort_by(f64::total_cmp);
+        let [lower, median, upper] = [tail, 0.5, 1.0 - tail].map(|p| quantile(&values, p));
+        CredibleInterval { name, lower, median, upper }
+    });
+    Ok(Posterior { level: options.level, points, effective_points, intervals: intervals.collect() })
+}
+
+/// Rows `[A | b]` of the data whose information has the variances of the jackknife along its own axes.
+///
+/// `independent` and `covariance` are covariances of the unknowns, with independent residuals and by the jackknife.
+fn calibrated(
+    rows: &DMatrix<f64>,
+    squares: &LeastSquares,
+    independent: &DMatrix<f64>,
+    covariance: &DMatrix<f64>,
+) -> Result<DMatrix<f64>> {
+    let n = rows.ncols() - 1;
+    let size = DVector::from_iterator(n, rows.column_iter().take(n).map(|c| c.norm()));
+    let unit =
+        DMatrix::from_fn(rows.nrows(), n, |i, j| if size[j] > 0.0 { rows[(i, j)] / size[j] } else { 0.0 });
+    let svd = Svd::new(&unit)?;
+    let seen = svd.values.iter().take_while(|s| **s * **s > SEEN * svd.values[0] * svd.values[0]).count();
+    let mut out = DMatrix::zeros(seen, n + 1);
+    for k in 0..seen {
+        // The unknowns move along this axis by `v/size`; `size v` reads how far.
+        let axis = DVector::from_fn(n, |j, _| svd.v[(j, k)] * size[j]);
+        let [own, counted] = [independent, covariance].map(|c| axis.dot(&(c * &axis)));
+        let ratio = if own > 0.0 && counted > 0.0 { own / counted } else { 1.0 };
+        let row = axis * (svd.values[k] * ratio.sqrt());
+        out[(k, n)] = row.dot(&squares.values);
+        out.view_mut((k, 0), (1, n)).copy_from(&row.transpose());
+    }
+    Ok(out)
+}
+
+/// Values along a chain, one list for each quantity.
+struct Chain {
+    values: Vec<Vec<f64>>,
+}
+
+impl Chain {
+    fn points(&self) -> usize {
+        self.values.first().map_or(0, Vec::len)
+    }
+
+    /// Independent points that the worst of the lists is worth.
+    fn effective(&self) -> f64 {
+        self.values.iter().map(|values| effective(values)).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// Runs the chain until its points are worth enough independent ones, or long enough.
+fn sample(
+    sampler: &mut Sampler<'_>,
+    quantities: usize,
+    read: impl Fn(&DVector<f64>, &mut Vec<f64>),
+) -> Chain {
+    (0..BURN_IN).for_each(|_| sampler.step());
+    let mut chain = Chain { values: vec![Vec::with_capacity(KEPT); quantities] };
+    let mut row = Vec::with_capacity(quantities);
+    let mut thinned = 1;
+    loop {
+        while chain.points() < KEPT {
+            (0..thinned).for_each(|_| sampler.step());
+            row.clear();
+            read(sampler.point(), &mut row);
+            chain.values.iter_mut().zip(&row).for_each(|(values, x)| values.push(*x));
+        }
+        if thinned >= MOST_THINNED || chain.effective() >= ENOUGH {
+            return chain;
+        }
+        thinned *= 2;
+        for values in &mut chain.values {
+            let mut place = 0;
+            values.retain(|_| {
+                place += 1;
+                place % 2 == 0
+            });
+        }
+    }
+}
+
+/// Value below which this share of sorted values lies.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let (below, part) = (place.floor(), place.fract());
+    let [low, high] = [below, place.ceil()].map(|k| sorted[k as usize]);
+    low + part * (high - low)
+}
+
+/// Independent points that a stationary sequence is worth for its mean (Geyer's initial positive sequence).
+fn effective(values: &[f64]) -> f64 {
+    let n = values.len();
+    let mean = values.iter().sum::<f64>() / n as f64;
+    let at = |lag: usize| -> f64 {
+        values[lag..].iter().zip(values).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / n as f64
+    };
+    let variance = at(0);
+    // A quantity that is constant up to rounding has no error.
+    if variance <= (1e-12 * mean).powi(2) {
+        return n as f64;
+    }
+    let mut sum = -variance;
+    for pair in 0..n / 4 {
+        let both = at(2 * pair) + at(2 * pair + 1);
+        if both <= 0.0 {
+            break;
+        }
+        sum += 2.0 * both;
+    }
+    n as f64 * (variance / sum.max(variance / n as f64)).min(1.0)
+}

@@ -1,0 +1,150 @@
+//! Samples of the density `exp(−cost)` over the feasible set of a conic least-squares problem.
+//!
+//! The cost is quadratic but for the prior `w (tr(C P) − log det P)` of each body. A Gaussian with the curvature of the quadratic
+//! part, and of the priors at their own bodies, is the reference of elliptical slice sampling (Murray, Adams and MacKay 2010): a
+//! step draws a point of the reference, and moves on the ellipse through it and the present point to where the density over the
+//! reference exceeds a random level. What data determine well is drawn independently at each step, whatever the number of
+//! variables; constraints only shorten the way on the ellipse.
+
+use std::f64::consts::TAU;
+
+use nalgebra::{DMatrix, DVector, Matrix4};
+
+use super::conic::ConicLeastSquares;
+use super::pseudo::{self, Ten, TenByTen};
+use crate::linalg::SplitMix;
+use crate::{Error, Result};
+
+/// Most points that one step tries; the interval shrinks to the present point long before.
+const MOST_TRIALS: usize = 1000;
+
+/// A body's prior, and the quadratic form that the reference has in its place.
+struct BodyPrior {
+    offset: usize,
+    weight: f64,
+    matrix: Matrix4<f64>,
+    curvature: TenByTen,
+    body: Ten,
+}
+
+/// Markov chain whose points have the density `exp(−cost)` in the long run.
+pub struct Sampler<'p> {
+    problem: &'p ConicLeastSquares,
+    priors: Vec<BodyPrior>,
+    /// Lower factor of the reference's precision in scaled variables, and the scales.
+    factor: DMatrix<f64>,
+    scale: DVector<f64>,
+    centre: DVector<f64>,
+    /// The present point, and its difference from the centre.
+    x: DVector<f64>,
+    offset: DVector<f64>,
+    /// Memory of a step.
+    draw: DVector<f64>,
+    trial: DVector<f64>,
+    source: SplitMix,
+}
+
+impl<'p> Sampler<'p> {
+    /// Creates a chain from a strictly feasible start.
+    pub fn new(problem: &'p ConicLeastSquares, start: &DVector<f64>, seed: u64) -> Result<Self> {
+        problem.expect_size(start)?;
+        let (mut precision, mut slope) = (problem.gram.clone(), problem.rhs.clone());
+        let mut priors = Vec::new();
+        for cone in problem.cones.iter().filter(|c| c.prior_weight > 0.0) {
+            let own = cone.prior.try_inverse().map(|p| pseudo::parameters(&p));
+            let body = own.ok_or_else(|| Error::Infeasible("a prior body is singular".into()))?;
+            let curvature = pseudo::curvature(&cone.prior) * cone.prior_weight;
+            let mut block = precision.fixed_view_mut::<10, 10>(cone.offset, cone.offset);
+            block += curvature;
+            let mut part = slope.fixed_rows_mut::<10>(cone.offset);
+            part += curvature * body;
+            let (offset, weight) = (cone.offset, cone.prior_weight);
+            priors.push(BodyPrior { offset, weight, matrix: cone.prior, curvature, body });
+        }
+        // Variables differ in scale by many orders.
+        let scale = precision.diagonal().map(|d| if d > 0.0 { d.sqrt().recip() } else { 1.0 });
+        let scaled =
+            DMatrix::from_fn(scale.len(), scale.len(), |i, j| precision[(i, j)] * scale[i] * scale[j]);
+        let factor = scaled.cholesky().ok_or_else(|| {
+            Error::Unobservable("neither data nor prior determine all parameters: give a prior".into())
+        })?;
+        let centre = factor.solve(&slope.component_mul(&scale)).component_mul(&scale);
+        let out = Self {
+            problem,
+            priors,
+            factor: factor.unpack(),
+            scale,
+            offset: start - &centre,
+            centre,
+            x: start.clone(),
+            draw: DVector::zeros(start.len()),
+            trial: DVector::zeros(start.len()),
+            source: SplitMix::new(seed),
+        };
+        if out.log_ratio(start).is_none() {
+            return Err(Error::Infeasible("sampling must start strictly inside the cones".into()));
+        }
+        Ok(out)
+    }
+
+    /// The present point.
+    pub fn point(&self) -> &DVector<f64> {
+        &self.x
+    }
+
+    /// Moves to the next point.
+    pub fn step(&mut self) {
+        for k in 0..self.draw.len() {
+            // Box and Muller.
+            let (radius, angle) = ((-2.0 * self.uniform().ln()).sqrt(), TAU * self.uniform());
+            self.draw[k] = radius * angle.cos();
+        }
+        // The diagonal of a Cholesky factor is positive: there is a solution.
+        self.factor.tr_solve_lower_triangular_mut(&mut self.draw);
+        self.draw.component_mul_assign(&self.scale);
+        let Some(here) = self.log_ratio(&self.x) else { return };
+        let level = here + self.uniform().ln();
+        let mut angle = TAU * self.uniform();
+        let (mut low, mut high) = (angle - TAU, angle);
+        for _ in 0..MOST_TRIALS {
+            let (sin, cos) = angle.sin_cos();
+            let points = self.centre.iter().zip(&self.offset).zip(&self.draw);
+            for (trial, ((centre, offset), draw)) in self.trial.iter_mut().zip(points) {
+                *trial = centre + cos * offset + sin * draw;
+            }
+            if self.log_ratio(&self.trial).is_some_and(|ratio| ratio > level) {
+                std::mem::swap(&mut self.x, &mut self.trial);
+                self.x.sub_to(&self.centre, &mut self.offset);
+                return;
+            }
+            *(if angle < 0.0 { &mut low } else { &mut high }) = angle;
+            angle = low + (high - low) * self.uniform();
+        }
+    }
+
+    /// A number between zero and one, neither of them.
+    fn uniform(&mut self) -> f64 {
+        ((self.source.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    /// Logarithm of the density over that of the reference, but for a constant; none outside the feasible set.
+    fn log_ratio(&self, x: &DVector<f64>) -> Option<f64> {
+        let feasible = self.problem.nonnegative.iter().all(|&j| x[j] >= 0.0)
+            && self.problem.inequalities.iter().all(|i| i.slack(x) >= 0.0);
+        if !feasible {
+            return None;
+        }
+        let mut priors = self.priors.iter().peekable();
+        let mut sum = 0.0;
+        for cone in &self.problem.cones {
+            let matrix = cone.matrix(x);
+            let factor = matrix.cholesky()?;
+            if let Some(prior) = priors.next_if(|p| p.offset == cone.offset) {
+                let away = x.fixed_rows::<10>(prior.offset) - prior.body;
+                let quadratic = 0.5 * away.dot(&(prior.curvature * away));
+                sum += quadratic + prior.weight * (pseudo::log_det(&factor) - prior.matrix.dot(&matrix));
+            }
+        }
+        Some(sum)
+    }
+}
