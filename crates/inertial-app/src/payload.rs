@@ -1,8 +1,9 @@
 //! Identification of a payload: only what one link carries.
 
 use inertial::estimation::{
-    Equations, Identification, PayloadLink, SensorMotion, SingleBody, Summary, Term, Unloaded, WRENCH_NAMES,
-    Wrenches, identify_payload, validate,
+    Equations, Estimator, Identification, IdentifyOptions, IntervalOptions, NoiseBounds, PayloadLink,
+    Quantity, SensorMotion, SingleBody, Summary, Term, Unloaded, WRENCH_NAMES, Wrenches, identify_payload,
+    validate,
 };
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism, write};
 use inertial::spatial::{Inertia, Parameters};
@@ -146,6 +147,24 @@ fn has_sensor(context: &Context<'_>, name: &str) -> Result<bool> {
     Ok(has("ft."))
 }
 
+/// Bound of the noise of guaranteed intervals that nobody asked for, in units of the rms residual.
+const NOISE_BOUND: f64 = 3.0;
+
+/// Options that add the intervals that a payload has by default: of its mass and its centre of mass.
+fn usual_intervals(options: &IdentifyOptions, result: &Identification) -> Option<IdentifyOptions> {
+    let wanted = options.estimator == Estimator::Consistent
+        && options.intervals.is_none()
+        && !result.fit.is_empty()
+        && result.fit.iter().all(|r| r.rms > 0.0);
+    wanted.then(|| IdentifyOptions {
+        intervals: Some(IntervalOptions {
+            quantities: vec![Quantity::Mass, Quantity::Com],
+            noise: NoiseBounds(result.fit.iter().map(|r| (r.joint.clone(), NOISE_BOUND * r.rms)).collect()),
+        }),
+        ..options.clone()
+    })
+}
+
 /// The body beyond a force/torque sensor.
 fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<(Identification, Curves)> {
     let mechanism = &model.mechanism;
@@ -191,7 +210,16 @@ fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<
     let options = own.estimate.options(model, Subject::Body, context)?;
     let validation = (kept.samples > 0).then_some(&kept);
     let logs = own.logs.join(", ");
-    let result = single.identify(&equations, &all, validation, &options).at(&logs)?;
+    let mut result = single.identify(&equations, &all, validation, &options).at(&logs)?;
+    if let Some(asked) = usual_intervals(&options, &result) {
+        // Where no body explains the data so well, there are no intervals.
+        if let Ok(more) = single.identify(&equations, &all, validation, &asked) {
+            result = more;
+            result.warnings.push(format!(
+                "guaranteed intervals assume that no reading of the sensor is wrong by more than {NOISE_BOUND} times its rms residual"
+            ));
+        }
+    }
     ensure!(
         result.excited > 0,
         "{logs}: the sensor never turns, so its offsets cannot be told from the payload: hold it in several orientations"

@@ -73,6 +73,9 @@ pub struct Args {
     /// Joints that have a torque sensor, by name [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = SENSORS, hide_short_help = true)]
     joints: Vec<String>,
+    /// Force/torque sensor in the frame of this link, which carries it and all that is attached to it (ft.fx … ft.tz)
+    #[arg(long, value_name = "LINK", help_heading = SENSORS, hide_short_help = true)]
+    force_sensor: Option<String>,
     /// Samples per second [default: the trajectory's rows, else 100]
     #[arg(long, value_name = "HZ", value_parser = positive)]
     rate: Option<f64>,
@@ -121,6 +124,7 @@ impl Args {
             waypoints: self.waypoints,
             measured: self.measured,
             joints: self.joints.clone(),
+            force_sensor: self.force_sensor.clone(),
             rate: self.rate,
             noise: self.noise.clone(),
             bias: self.bias.clone(),

@@ -9,7 +9,7 @@ mod trajectory;
 use inertial::dynamics::ClosedMechanism;
 use inertial::identifiability::Measured;
 use inertial::mechanism::{Base, Mechanism};
-use inertial::simulation::{JointForces, PoseRule, Sensors};
+use inertial::simulation::{ForceSensor, JointForces, PoseRule, Sensors};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,8 @@ pub struct Options {
     pub measured: Option<Measured>,
     /// Joints that have a torque sensor; empty for all.
     pub joints: Vec<String>,
+    /// Link in whose frame a force/torque sensor carries the link and all that is attached to it.
+    pub force_sensor: Option<String>,
     /// Samples per second; by default the rows of the trajectory, else 100.
     pub rate: Option<f64>,
     /// Standard deviation of noise by column.
@@ -167,7 +169,14 @@ pub fn run(
     let source = Source::load(context, &options.trajectory, options.waypoints, mechanism)?;
     let mut course = source.course(&closed, mode, &mut notes).at(&place)?;
     let times = run::Times::new(&course, options.rate).at(&place)?;
-    let table = Table::new(&closed, measured, mode, &options.joints)?;
+    ensure_option!(
+        options.force_sensor.is_none() || mode == Mode::InverseDynamics,
+        "force-sensor",
+        "is read where the motion is given and forces follow"
+    );
+    let sensor = options.force_sensor.as_deref();
+    let sensor = sensor.map(|link| ForceSensor::new(&model.builder, mechanism, link)).transpose()?;
+    let table = Table::new(&closed, measured, mode, &options.joints, sensor.is_some())?;
     let pairs = |list: &[Setting]| list.iter().map(|s| (s.column.clone(), s.value)).collect::<Vec<_>>();
     let (noise, bias, quantum) = (pairs(&options.noise), pairs(&options.bias), pairs(&options.quantum));
     let sensors = Sensors::new(table.names(), &noise, &bias, &quantum, options.seed)?;
@@ -177,7 +186,8 @@ pub fn run(
     let mut output = run::Output::new(table, sensors, out)?;
     let drift = match mode {
         Mode::InverseDynamics => {
-            run::inverse(context, &closed, forces, &mut course, &times, limits.as_ref(), &mut output)
+            let plant = run::Inverse { closed: &closed, forces, sensor };
+            run::inverse(context, plant, &mut course, &times, limits.as_ref(), &mut output)
         }
         Mode::ForwardDynamics => run::forward(context, &closed, forces, &mut course, &times, &mut output),
         Mode::FreeFlight => {

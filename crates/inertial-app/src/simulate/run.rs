@@ -3,7 +3,7 @@
 use inertial::dynamics::ClosedMechanism;
 use inertial::mechanism::Mechanism;
 use inertial::simulation::{
-    Forward, FreeFlyer, JointForces, PoseRule, Prescribed, PrescribedMotion, Reading, Sensors,
+    ForceSensor, Forward, FreeFlyer, JointForces, PoseRule, Prescribed, PrescribedMotion, Reading, Sensors,
 };
 use inertial::spatial::Force;
 use nalgebra::{Matrix3, Vector3};
@@ -154,16 +154,23 @@ fn largest(most: &mut Option<f64>, value: f64) {
     *most = Some(most.map_or(value, |m| m.max(value)));
 }
 
+/// A robot whose motion is given.
+pub struct Inverse<'r> {
+    pub closed: &'r ClosedMechanism<'r>,
+    pub forces: JointForces,
+    pub sensor: Option<ForceSensor<'r>>,
+}
+
 /// The motion is given, the forces follow.
 pub fn inverse(
     context: &Context<'_>,
-    closed: &ClosedMechanism<'_>,
-    forces: JointForces,
+    robot: Inverse<'_>,
     course: &mut PrescribedMotion<'_, '_>,
     times: &Times,
     limits: Option<&Limits>,
     output: &mut Output<'_>,
 ) -> Result<Drift> {
+    let Inverse { closed, forces, mut sensor } = robot;
     let mut sensors = Prescribed::new(closed, forces)?;
     let mut workspace = closed.workspace();
     let mut reading = Reading::new(closed);
@@ -177,6 +184,9 @@ pub fn inverse(
         sensors.complete(&mut reading).at(here())?;
         if let Some(limits) = limits {
             limits.check(&reading).at(here())?;
+        }
+        if let Some(sensor) = &mut sensor {
+            reading.sensor = sensor.read(&reading).at(here())?;
         }
         if !closed.mechanism().loops().is_empty() {
             largest(&mut drift.closure, closed.residual(&mut workspace, &reading.q)?);

@@ -25,6 +25,7 @@ enum Field {
     A(usize),
     Tau(usize),
     Wrench(usize),
+    Sensor(usize),
     Momentum(usize),
     Wheel(usize),
 }
@@ -42,6 +43,7 @@ impl Table {
         measured: Measured,
         mode: Mode,
         joints: &[String],
+        force_sensor: bool,
     ) -> Result<Self> {
         let mechanism = closed.mechanism();
         let floating = mechanism.base() == Base::Floating;
@@ -84,6 +86,11 @@ impl Table {
                 add(format!("wrench.{part}"), Field::Wrench(k));
             }
         }
+        if force_sensor {
+            for (k, part) in WRENCH.iter().enumerate() {
+                add(format!("ft.{part}"), Field::Sensor(k));
+            }
+        }
         Ok(table)
     }
 
@@ -102,6 +109,7 @@ impl Table {
             Field::A(k) => reading.a[k],
             Field::Tau(k) => reading.tau[k],
             Field::Wrench(k) => reading.wrench[k],
+            Field::Sensor(k) => reading.sensor[k],
             Field::Momentum(k) => reading.momentum[k],
             Field::Wheel(k) => reading.wheels[k],
         }));

@@ -135,6 +135,7 @@ class SimulateOptions(ModelOptions, total=False):
     waypoints: bool
     measured: Measured
     joints: Sequence[str]
+    force_sensor: str
     rate: float
     noise: Mapping[str, float]
     bias: Mapping[str, float]

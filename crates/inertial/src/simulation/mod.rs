@@ -7,6 +7,7 @@
 mod curve;
 mod extrapolation;
 mod flight_samples;
+mod force_sensor;
 mod forward;
 mod free_flying;
 mod joint_forces;
@@ -18,6 +19,7 @@ mod sensors;
 pub use curve::Curve;
 pub use extrapolation::Extrapolation;
 pub use flight_samples::{FlightSamples, PredictionErrors, prediction_errors};
+pub use force_sensor::ForceSensor;
 pub use forward::{Balance, Forward};
 pub use free_flying::{FreeFlyer, PoseRule};
 pub use joint_forces::{JointForces, Standstill};

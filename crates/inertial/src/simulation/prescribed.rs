@@ -19,6 +19,8 @@ pub struct Reading {
     pub tau: Vec<f64>,
     /// Wrench between robot and world: force, then moment.
     pub wrench: [f64; 6],
+    /// Wrench of a force/torque sensor: force, then moment.
+    pub sensor: [f64; 6],
     /// Momentum of the robot without its wheels in the base's frame: linear, then angular.
     pub momentum: [f64; 6],
     /// Rates of the wheels.
@@ -36,6 +38,7 @@ impl Reading {
             a: zeros.clone(),
             tau: zeros,
             wrench: [0.0; 6],
+            sensor: [0.0; 6],
             momentum: [0.0; 6],
             wheels: vec![0.0; mechanism.wheels().len()],
         }
