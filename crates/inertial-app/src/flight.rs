@@ -5,11 +5,11 @@ use std::ops::Range;
 use inertial::dynamics::{Frame, Workspace, momentum};
 use inertial::estimation::momentum::{MomentumEquations, MomentumSamples, RateNoise};
 use inertial::estimation::momentum_identification::{
-    MomentumIdentification, MomentumResidual, identify_momentum, integrate_rates,
+    MomentumIdentification, MomentumResidual, identify_momentum, integrate_rates, validate_momentum,
 };
-use inertial::estimation::{Estimator as Library, IdentifyOptions};
+use inertial::estimation::{Estimator as Library, IdentifyOptions, Validation};
 use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, analyze};
-use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
+use inertial::mechanism::{Base, DEFAULT_SNAP, Mechanism};
 use inertial_data::{Cutoff, Log, Need, Options as DataOptions, prepare};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,8 +129,9 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         let estimated = mechanism.clone().with_parameters(&result.parameters)?;
         let mut tracks = Vec::new();
         for (log, cut) in &logs {
-            tracks.push(log.track(&estimated, 0..*cut, "fit", &result.fit)?);
-            tracks.push(log.track(&estimated, *cut..log.len(), "validation", &result.validation)?);
+            let told = |residuals: &[MomentumResidual]| residuals.iter().map(Told::from).collect();
+            tracks.push(log.track(&estimated, 0..*cut, "fit", told(&result.fit))?);
+            tracks.push(log.track(&estimated, *cut..log.len(), "validation", told(&result.validation))?);
         }
         let wanted = AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() };
         Some((Curves::of_tracks(tracks), analyze(mechanism, &wanted)?))
@@ -138,6 +139,43 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         None
     };
     Ok(Outcome { result, model: text, drawing })
+}
+
+/// Validates a model with measured momenta; with `draw` also curves.
+pub(crate) fn validate(
+    model: &Model,
+    logs: &[String],
+    log: &LogOptions,
+    draw: bool,
+    context: &Context<'_>,
+) -> Result<(Validation, Option<Curves>)> {
+    let mechanism = &model.mechanism;
+    ensure_option!(
+        mechanism.base() == Base::Floating,
+        "measured",
+        "momentum needs a robot that flies: make its base floating"
+    );
+    let options = Options { log: log.clone(), ..Options::default() };
+    let mut all = Stack::default();
+    let mut read = Vec::new();
+    let work = context.work_on(logs);
+    for name in logs {
+        context.file(name);
+        let log = Data::read(mechanism, name, &options, context)?;
+        all.append(&log, 0..log.len(), mechanism);
+        read.push(log);
+        context.progress.share(1.0);
+    }
+    drop(work);
+    let result = validate_momentum(mechanism, &all.samples()).at(logs.join(", "))?;
+    let curves = if draw {
+        let told: Vec<Told> = result.joints.iter().map(Told::from).collect();
+        let tracks = read.iter().map(|log| log.track(mechanism, 0..log.len(), "validation", told.clone()));
+        Some(Curves::of_tracks(tracks.collect::<Result<_>>()?))
+    } else {
+        None
+    };
+    Ok((result, curves))
 }
 
 /// One log.
@@ -214,7 +252,7 @@ impl Data {
         estimated: &Mechanism,
         range: Range<usize>,
         part: &'static str,
-        residuals: &[MomentumResidual],
+        told: Vec<Told>,
     ) -> Result<Track> {
         let (nq, nv) = (estimated.nq(), estimated.nv());
         let mut workspace = Workspace::new(estimated);
@@ -230,7 +268,7 @@ impl Data {
             quantity: "momentum",
             start: self.start + range.start as f64 / self.rate,
             rate: self.rate,
-            told: residuals.iter().map(Told::from).collect(),
+            told,
             units: [["N s"; 3], ["N m s"; 3]].concat(),
             measured: self.momentum[6 * range.start..6 * range.end].to_vec(),
             predicted,

@@ -1,14 +1,16 @@
 //! Validation: how well does a model predict what was measured?
 
 use inertial::estimation::{Equations, JointTerms, Summary, Validation, validate};
+use inertial::identifiability::Measured;
 use inertial::mechanism::DEFAULT_SNAP;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::choice;
 use crate::curves::{Curves, Piece};
 use crate::logs::{LogOptions, saved_summary};
 use crate::recording::Recording;
-use crate::{Context, Located, Model, Note, Result, ensure, ensure_option};
+use crate::{Context, Located, Model, Note, Result, ensure, ensure_option, flight};
 
 /// Options of a validation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -16,6 +18,10 @@ use crate::{Context, Located, Model, Note, Result, ensure, ensure_option};
 pub struct Options {
     /// Logs to predict.
     pub logs: Vec<String>,
+    /// What the logs measure: `momentum` of a free-flying robot, else forces.
+    #[serde(with = "choice::optional")]
+    #[schemars(with = "Option<choice::Words<Measured>>")]
+    pub measured: Option<Measured>,
     /// Largest relative residual of all joints together that passes.
     pub threshold: Option<f64>,
     /// How logs are prepared.
@@ -55,6 +61,11 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         "threshold",
         "expected a number not below zero"
     );
+    if options.measured == Some(Measured::Momentum) {
+        let (result, curves) = flight::validate(model, &options.logs, &options.log, options.draw, context)?;
+        let passed = options.threshold.is_none_or(|most| result.is_within(most));
+        return Ok(Outcome { result, passed, threshold: options.threshold, curves });
+    }
     let terms = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
     let equations = Equations::with_all_terms(&model.mechanism, terms, DEFAULT_SNAP).at(&model.label)?;
     let mut summary = Summary::empty(&equations);

@@ -1,13 +1,14 @@
 //! `inertial validate`: how well does this model predict what was measured?
 
 use anyhow::Result;
+use inertial::identifiability::Measured;
 use inertial_app::Model;
 use inertial_app::disk::OutputFiles;
 use inertial_app::validate::{Options, run as validate};
 use inertial_report::identification::{Together, residuals};
 use inertial_report::page;
 
-use crate::options::{LogArgs, ModelArgs, OUTPUT};
+use crate::options::{LogArgs, ModelArgs, OUTPUT, choice};
 use crate::output::Answer;
 use crate::pictures::Pictures;
 use crate::shell::Shell;
@@ -21,6 +22,8 @@ const DETAILS: &str = "\
 The model's inertias, joint damping and friction (and rotors, armature) predict the torques. The
 residual is measured minus predicted torque, in the band of the filter, relative to the measured
 torque. An offset of the measured torque is not part of a model file.
+
+With --measured momentum the model of a free-flying robot predicts its momentum from its rates.
 
 A yes to --threshold needs at least 16 samples of every joint that count.
 
@@ -38,6 +41,9 @@ pub struct Args {
     /// Logs
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<String>,
+    /// What the logs measure: momentum of a free-flying robot, else forces
+    #[arg(long, value_name = "WHAT", value_parser = choice::<Measured>())]
+    measured: Option<Measured>,
     /// Largest relative residual of all joints together that counts as yes
     #[arg(long, value_name = "REL")]
     threshold: Option<f64>,
@@ -58,6 +64,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     let model = model.hold_unlogged(&args.logs, &args.log.options(), &shell.context())?;
     let options = Options {
         logs: args.logs.clone(),
+        measured: args.measured,
         threshold: args.threshold,
         log: args.log.options(),
         draw: args.pictures.wanted(),

@@ -201,6 +201,7 @@ class IdentifyOptions(UnknownsOptions, EstimateOptions, total=False):
 class ValidateOptions(ModelOptions, LogOptions, total=False):
     """Of :func:`inertial.validate`."""
 
+    measured: Measured
     threshold: float
     report: Path
     plots: Path

@@ -35,6 +35,15 @@ pub(crate) enum Reading {
     Gravity(Vector3<f64>),
 }
 
+/// Readings that are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tried {
+    /// All.
+    All,
+    /// The opposite direction of gravity.
+    Gravity,
+}
+
 /// A reading with the relative residual that it leaves, and that of the log as it is.
 pub(crate) struct Better {
     pub reading: Reading,
@@ -47,10 +56,16 @@ pub(crate) fn better_reading(
     equations: &Equations<'_>,
     excerpt: &Excerpt,
     wanted: &Consistency<'_>,
+    tried: Tried,
 ) -> Result<Option<Better>> {
     let mechanism = equations.mechanism();
     let nv = mechanism.nv();
-    if nv > MOST {
+    let readings = match tried {
+        Tried::All => readings(mechanism.gravity(), nv),
+        Tried::Gravity if mechanism.gravity().norm() > 0.0 => vec![Reading::Gravity(-mechanism.gravity())],
+        Tried::Gravity => Vec::new(),
+    };
+    if nv > MOST || readings.is_empty() {
         return Ok(None);
     }
     let excerpt = excerpt.thinned((excerpt.len() / SAMPLES).max(1));
@@ -59,7 +74,7 @@ pub(crate) fn better_reading(
     let plain = Equations::new(mechanism, terms, equations.snap())?;
     let as_it_is = residual(&plain, &excerpt, wanted, f64::INFINITY)?.unwrap_or(f64::INFINITY);
     let mut best: Option<Better> = None;
-    for reading in readings(mechanism.gravity(), nv) {
+    for reading in readings {
         let most = best.as_ref().map_or(FALL * as_it_is, |b| b.left);
         let left = match reading {
             Reading::Gravity(gravity) => {

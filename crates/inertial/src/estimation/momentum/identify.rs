@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::dynamics::{Frame, Workspace, momentum};
 use crate::estimation::estimator::Estimator;
 use crate::estimation::identification::identify::IdentifyOptions;
+use crate::estimation::identification::residuals::{Residual, Validation};
 use crate::estimation::identification::result::{BodyEstimate, ModelSize, bodies};
 use crate::estimation::momentum::equations::{MomentumEquations, MomentumFit, MomentumSamples, RateNoise};
 use crate::mechanism::{BodyKind, Mechanism};
@@ -76,7 +77,8 @@ pub struct MomentumResidual {
     pub joint: String,
     /// Root mean square of given less predicted momentum.
     pub rms: f64,
-    /// Residual relative to the root mean square of the given momentum; zero where that is zero.
+    /// Residual relative to the root mean square of the given momentum. Where that is zero, relative to the momenta of the bodies, which
+    /// then cancel: the root mean square of the sum of their sizes.
     pub relative_rms: f64,
 }
 
@@ -259,25 +261,92 @@ fn warnings(
     out
 }
 
+/// Validates a model of a free-flying robot with momenta that were measured.
+pub fn validate_momentum(mechanism: &Mechanism, samples: &MomentumSamples<'_>) -> Result<Validation> {
+    let sums = MomentumSums::new(mechanism, samples)?;
+    let joints: Vec<Residual> = sums
+        .residuals()
+        .into_iter()
+        .map(|r| Residual {
+            joint: r.joint,
+            samples: sums.count,
+            rms: r.rms,
+            relative_rms: r.relative_rms,
+            rms_raw: r.rms,
+            relative_rms_raw: r.relative_rms,
+            left_out: 0.0,
+            durbin_watson: None,
+            white: None,
+            ljung_box: None,
+            ljung_box_p: None,
+        })
+        .collect();
+    let few = sums.count < Validation::ENOUGH;
+    let all: f64 = (0..6).map(|k| sums.reference(k)).sum();
+    let left: f64 = sums.error.iter().sum();
+    let relative_rms = if left == 0.0 { 0.0 } else { (left / all).sqrt() };
+    Ok(Validation {
+        schema: "inertial/validation/1",
+        samples: sums.count,
+        unjudged: if few { joints.iter().map(|r| r.joint.clone()).collect() } else { Vec::new() },
+        joints,
+        relative_rms,
+        relative_rms_raw: relative_rms,
+        left_out: 0.0,
+    })
+}
+
 fn residuals(mechanism: &Mechanism, samples: &MomentumSamples<'_>) -> Result<Vec<MomentumResidual>> {
-    let (nq, nv) = (mechanism.nq(), mechanism.nv());
-    let count = samples.momentum.len() / 6;
-    let mut workspace = Workspace::new(mechanism);
-    let mut sums = [[0.0; 2]; 6];
-    for t in 0..count {
-        let (q, v) = (&samples.q[t * nq..(t + 1) * nq], &samples.v[t * nv..(t + 1) * nv]);
-        let found = momentum(mechanism, &mut workspace, q, v, Frame::Base)?;
-        let given = &samples.momentum[6 * t..6 * t + 6];
-        for (k, found) in found.linear.iter().chain(&found.angular).enumerate() {
-            sums[k][0] += (given[k] - found).powi(2);
-            sums[k][1] += given[k].powi(2);
+    Ok(MomentumSums::new(mechanism, samples)?.residuals())
+}
+
+/// Squared sums over samples, by component of the momentum.
+struct MomentumSums {
+    count: usize,
+    error: [f64; 6],
+    given: [f64; 6],
+    /// Of the sizes of the bodies' momenta together: linear, angular about their centres of mass.
+    of_bodies: [f64; 2],
+}
+
+impl MomentumSums {
+    fn new(mechanism: &Mechanism, samples: &MomentumSamples<'_>) -> Result<Self> {
+        let (nq, nv) = (mechanism.nq(), mechanism.nv());
+        let count = samples.momentum.len() / 6;
+        let mut workspace = Workspace::new(mechanism);
+        let mut out = Self { count, error: [0.0; 6], given: [0.0; 6], of_bodies: [0.0; 2] };
+        for t in 0..count {
+            let (q, v) = (&samples.q[t * nq..(t + 1) * nq], &samples.v[t * nv..(t + 1) * nv]);
+            let found = momentum(mechanism, &mut workspace, q, v, Frame::Base)?;
+            let given = &samples.momentum[6 * t..6 * t + 6];
+            for (k, found) in found.linear.iter().chain(&found.angular).enumerate() {
+                out.error[k] += (given[k] - found).powi(2);
+                out.given[k] += given[k].powi(2);
+            }
+            let mut sizes = [0.0; 2];
+            for (body, velocity) in mechanism.bodies().iter().zip(workspace.velocities()) {
+                let own = body.inertia.apply(velocity);
+                let com = body.inertia.com().unwrap_or_default();
+                sizes[0] += own.linear.norm();
+                sizes[1] += (own.angular - com.cross(&own.linear)).norm();
+            }
+            out.of_bodies.iter_mut().zip(sizes).for_each(|(sum, size)| *sum += size * size);
         }
+        Ok(out)
     }
-    let names = ["px", "py", "pz", "lx", "ly", "lz"];
-    let residual = |(name, [error, given]): (&str, [f64; 2])| MomentumResidual {
-        joint: format!("momentum.{name}"),
-        rms: (error / count.max(1) as f64).sqrt(),
-        relative_rms: if given > 0.0 { (error / given).sqrt() } else { 0.0 },
-    };
-    Ok(names.into_iter().zip(sums).map(residual).collect())
+
+    /// Squared sum that residuals of a component are relative to.
+    fn reference(&self, k: usize) -> f64 {
+        if self.given[k] > 0.0 { self.given[k] } else { self.of_bodies[k / 3] }
+    }
+
+    fn residuals(&self) -> Vec<MomentumResidual> {
+        let names = ["px", "py", "pz", "lx", "ly", "lz"].into_iter().enumerate();
+        let residual = |(k, name): (usize, &str)| MomentumResidual {
+            joint: format!("momentum.{name}"),
+            rms: (self.error[k] / self.count.max(1) as f64).sqrt(),
+            relative_rms: if self.error[k] == 0.0 { 0.0 } else { (self.error[k] / self.reference(k)).sqrt() },
+        };
+        names.map(residual).collect()
+    }
 }
