@@ -91,6 +91,33 @@ fn log(robot: &Mechanism, seconds: f64, linear: bool) -> String {
     text
 }
 
+/// The true model predicts its momentum; one with a body twice as heavy does not. The total linear momentum is zero, so residuals are
+/// relative to the momenta of the bodies.
+#[test]
+fn a_flight_validates_a_model() {
+    let folder = Folder::new();
+    let right = without_limits(model());
+    let flight = folder.file("flight.csv", log(&built(&right), 20.0, true));
+    let validate = |model: &Value, threshold: &str| {
+        let file = folder.file("robot.json", model.to_string());
+        run(&["validate", &file, &flight, "--measured", "momentum", "--threshold", threshold, "--json"])
+    };
+    let exact = validate(&right, "1e-9");
+    assert_eq!(exact.status, 0, "{}{}", exact.stderr, exact.stdout);
+    assert_eq!(exact.json()["joints"].as_array().unwrap().len(), 6);
+    let mut wrong = right.clone();
+    wrong["bodies"][1]["inertial"]["mass"] = json!(24);
+    let found = validate(&wrong, "0.01");
+    assert_eq!(found.status, 1, "{}{}", found.stderr, found.stdout);
+    for component in found.json()["joints"].as_array().unwrap() {
+        // A tenth of the robot's moving mass is doubled.
+        let relative = component["relative_rms"].as_f64().unwrap();
+        assert!((1e-3..10.0).contains(&relative), "{component}");
+    }
+    let fixed = refused(&["validate", "builtin:puma560", &flight, "--measured", "momentum"]);
+    assert!(fixed.contains("base floating"), "{fixed}");
+}
+
 /// Largest relative error against the model, and root mean square of differences in standard errors.
 fn judged(result: &Value) -> (f64, f64) {
     let parameters = result["base_parameters"].as_array().unwrap();
