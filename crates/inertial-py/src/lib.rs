@@ -15,6 +15,7 @@ mod jobs;
 mod mechanism;
 mod options;
 mod outcomes;
+mod pga;
 mod pool;
 mod prepare;
 mod summary;
@@ -32,6 +33,10 @@ fn _inertial(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LogError", py.get_type::<errors::LogError>())?;
     module.add_class::<inputs::Inputs>()?;
     module.add_class::<mechanism::Mechanism>()?;
+    module.add_class::<pga::PyPoint>()?;
+    module.add_class::<pga::PyLine>()?;
+    module.add_class::<pga::PyPlane>()?;
+    module.add_class::<pga::PyMotor>()?;
     module.add_class::<summary::Summary>()?;
     module.add_class::<summary::Online>()?;
     module.add_function(wrap_pyfunction!(jobs::check, module)?)?;

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inertial::dynamics::{
     ClosedMechanism, Frame, InverseDynamics, Samples, Scratch, Workspace, gravity_regressor,
-    kinetic_energy_regressor, momentum_regressor, potential_energy_regressor,
+    kinetic_energy_regressor, momentum_regressor, potential_energy_regressor, pseudo_inertia_entries,
+    tetrahedral_regressor,
 };
 use inertial::mechanism as model;
+use inertial::spatial::PseudoInertia;
 use inertial_app::{Model, ModelOptions};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayDyn, PyArrayMethods, PyReadonlyArray1,
@@ -267,6 +269,30 @@ impl Mechanism {
         })
         .map_err(wrong)?;
         out.into_pyarray(py).reshape([count, height, columns])
+    }
+
+    /// Regressor of one configuration in the entries of the pseudo-inertias: coordinates by ten for each body (rotors included).
+    fn tetrahedral_regressor<'py>(
+        &self,
+        py: Python<'py>,
+        q: Vec<f64>,
+        v: Vec<f64>,
+        a: Vec<f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let mut workspace = Workspace::new(self.built());
+        let found = tetrahedral_regressor(self.built(), &mut workspace, &q, &v, &a).map_err(wrong)?;
+        let rows: Vec<Vec<f64>> = found.row_iter().map(|r| r.iter().copied().collect()).collect();
+        Ok(PyArray2::from_vec2(py, &rows)?)
+    }
+
+    /// Entries of the pseudo-inertias of the model that [`tetrahedral_regressor`] multiplies.
+    fn pseudo_inertia_entries<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let bodies = self.built().bodies().iter();
+        let entries = bodies.flat_map(|b| {
+            let ten = pseudo_inertia_entries(&PseudoInertia::from(&b.inertia));
+            ten.iter().copied().collect::<Vec<_>>()
+        });
+        entries.collect::<Vec<f64>>().into_pyarray(py)
     }
 
     /// Regressors of samples: `count` by coordinates by parameters, into `out` where it is given.

@@ -19,7 +19,7 @@ What is wrong with an input is said by :class:`Error` and its subclasses in :mod
 
 from __future__ import annotations
 
-from . import errors
+from . import errors, pga
 from ._inertial import Error, __version__
 from ._result import Result
 from .commands import analyze, check, columns, design, export, identify, simulate, validate

@@ -260,6 +260,19 @@ class Mechanism:
         """Y with ``tau = Y @ parameters`` at rest."""
         return self._quantity("gravity", q)
 
+    def tetrahedral_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Floats:
+        """Y with ``tau = Y @ pseudo_inertia_entries()`` of one sample of a tree, from the lines and points of the robot.
+
+        Ten columns for each body, rotors included: the entries xx, xy, xz, yy, yz, zz, xw, yw, zw, ww of its pseudo-inertia. A
+        coefficient vanishes where the line of a joint meets the line along which a point of the body is accelerated.
+        """
+        motion = [floats(name, x).tolist() for name, x in (("q", q), ("v", v), ("a", a))]
+        return self.native.tetrahedral_regressor(*motion)
+
+    def pseudo_inertia_entries(self) -> Floats:
+        """The entries of the bodies' pseudo-inertias that :meth:`tetrahedral_regressor` multiplies."""
+        return self.native.pseudo_inertia_entries()
+
     def _quantity(self, name: str, q: ArrayLike, v: ArrayLike | None = None) -> Floats:
         import numpy as np
 
