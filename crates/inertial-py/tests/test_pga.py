@@ -43,8 +43,8 @@ def test_incidence():
 
 
 def test_the_tetrahedral_model_is_inverse_dynamics():
-    for name in ("builtin:puma560", "builtin:cheetah-leg"):
-        robot = inertial.Mechanism(name)
+    for name in ("puma560", "cheetah-leg"):
+        robot = inertial.Mechanism.builtin(name)
         q, v, a = np.random.default_rng(3).normal(size=(3, robot.nv))
         torque = robot.tetrahedral_regressor(q, v, a) @ robot.pseudo_inertia_entries()
         assert torque == pytest.approx(robot.regressor(q, v, a) @ robot.parameters, rel=1e-12, abs=1e-12)

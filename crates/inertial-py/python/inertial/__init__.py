@@ -63,6 +63,7 @@ __all__ = [
     "identify",
     "identify_fleet",
     "load",
+    "pga",
     "prepare",
     "simulate",
     "validate",
