@@ -155,7 +155,9 @@ impl BodyVerdict {
             violations.clear();
         }
         let nearest_inertia = if violations.is_empty() { None } else { Some(consistency::nearest(inertia)?) };
-        let doubts = if violations.is_empty() { consistency::doubts(inertia, extent) } else { Vec::new() };
+        // Digits say too little of the thickness of a body for its density.
+        let doubted = violations.is_empty() && half_units.is_none();
+        let doubts = if doubted { consistency::doubts(inertia, extent) } else { Vec::new() };
         let (doubts, doubt_reasons) = doubts.into_iter().unzip();
         let (violations, reasons): (Vec<_>, Vec<_>) = violations.into_iter().unzip();
         Ok(Self {

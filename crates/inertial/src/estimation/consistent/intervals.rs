@@ -23,6 +23,12 @@ use crate::{Error, Result};
 /// Bodies so many times as large as the estimate, and terms so many times as large, count as unbounded.
 const UNBOUNDED: f64 = 1e4;
 
+/// Where an end depends on that limit, it moves with it: so many times the limit decides.
+const WIDER: f64 = 100.0;
+
+/// Share of an end that it may move without counting as unbounded.
+const SETTLED: f64 = 1e-3;
+
 /// Quantities that intervals are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
@@ -105,19 +111,20 @@ pub fn intervals(
     let bounds = options.noise.of(&equations.row_names())?;
     let problem = ConsistentProblem::new(equations, summary, squares, wanted)?;
     let start = problem.solve(wanted, |_, _| true)?.x;
-    let set = FeasibleSet::new(equations, summary, &problem, &start, &bounds)?;
+    let set = |reach| FeasibleSet::new(equations, summary, &problem, &start, &bounds, reach);
+    let sets = FeasibleSets { usual: set(UNBOUNDED)?, wide: set(WIDER * UNBOUNDED)? };
     let mut out = Vec::new();
     for &quantity in &options.quantities {
         if quantity == Quantity::Base {
             for (i, combination) in equations.regrouping.combinations.iter().enumerate() {
-                out.push(set.interval(equations.names[i].clone(), combination)?);
+                out.push(sets.interval(equations.names[i].clone(), combination)?);
             }
             continue;
         }
         for (name, offset) in bodies(equations.mechanism()) {
             if quantity == Quantity::Com {
                 for (k, axis) in ["cx", "cy", "cz"].iter().enumerate() {
-                    out.push(set.quotient(format!("{name}.{axis}"), offset + 1 + k, offset)?);
+                    out.push(sets.quotient(format!("{name}.{axis}"), offset + 1 + k, offset)?);
                 }
                 continue;
             }
@@ -128,7 +135,7 @@ pub fn intervals(
             };
             for k in places {
                 let name = format!("{name}.{}", PARAMETER_NAMES[k]);
-                out.push(set.interval(name, &[(offset + k, 1.0)])?);
+                out.push(sets.interval(name, &[(offset + k, 1.0)])?);
             }
         }
     }
@@ -159,6 +166,7 @@ impl FeasibleSet {
         problem: &ConsistentProblem,
         start: &DVector<f64>,
         bounds: &[f64],
+        reach: f64,
     ) -> Result<Self> {
         let (conic, width) = (&problem.conic, start.len());
         let mut norms = Vec::new();
@@ -191,10 +199,10 @@ impl FeasibleSet {
             // The trace of the pseudo-inertia is the mass and half the trace of the inertia.
             let form = [(0, 1.0), (4, 0.5), (7, 0.5), (9, 0.5)].map(|(k, x)| (cone.offset + k, -x));
             let size: f64 = form.iter().map(|&(k, x)| -x * start[k]).sum();
-            inequalities.push(Inequality { coefficients: form.to_vec(), least: -UNBOUNDED * size });
+            inequalities.push(Inequality { coefficients: form.to_vec(), least: -reach * size });
         }
         for j in (0..width).filter(|&j| !in_body[j]) {
-            let size = UNBOUNDED * (1.0 + start[j].abs());
+            let size = reach * (1.0 + start[j].abs());
             inequalities.push(Inequality { coefficients: vec![(j, -1.0)], least: -size });
             inequalities.push(Inequality { coefficients: vec![(j, 1.0)], least: -size });
         }
@@ -210,53 +218,100 @@ impl FeasibleSet {
         Ok(Self { conic, guards, inside })
     }
 
-    fn interval(&self, name: String, form: &[(usize, f64)]) -> Result<Interval> {
+    /// The least value of a linear form times `sign`.
+    fn least(&self, form: &[(usize, f64)], sign: f64) -> Result<End> {
         let mut cost = DVector::zeros(self.inside.len());
-        form.iter().for_each(|&(k, x)| cost[k] += x);
-        self.ends(name, &self.conic, &self.inside, &cost, Clone::clone)
+        form.iter().for_each(|&(k, x)| cost[k] += sign * x);
+        self.end(&self.conic, &self.inside, cost, Clone::clone)
     }
 
-    /// The interval of `x[above]/x[below]`.
-    fn quotient(&self, name: String, above: usize, below: usize) -> Result<Interval> {
-        let conic = homogeneous(&self.conic);
+    /// The least value of `sign x[above]/x[below]`.
+    fn least_quotient(&self, above: usize, below: usize, sign: f64) -> Result<End> {
+        let fixed = fix_one(homogeneous(&self.conic), below);
         let mass = self.inside[below];
-        let inside = (&self.inside / mass).push(mass.recip());
-        let fixed = fix_one(conic, below);
-        let inside = inside.remove_row(below);
+        let inside = (&self.inside / mass).push(mass.recip()).remove_row(below);
         let mut cost = DVector::zeros(inside.len());
-        cost[if above > below { above - 1 } else { above }] = 1.0;
+        cost[if above > below { above - 1 } else { above }] = sign;
         let original = |y: &DVector<f64>| {
             let all = y.rows(0, y.len() - 1).into_owned().insert_row(below, 1.0);
             all / y[y.len() - 1]
         };
-        self.ends(name, &fixed, &inside, &cost, original)
+        self.end(&fixed, &inside, cost, original)
     }
 
-    /// Both ends of a linear cost over a set whose points `original` takes to points of this one.
-    fn ends(
+    /// The least value of a linear cost over a set whose points `original` takes to points of this one.
+    fn end(
         &self,
-        name: String,
         set: &LinearConic,
         inside: &DVector<f64>,
-        cost: &DVector<f64>,
+        cost: DVector<f64>,
         original: impl Fn(&DVector<f64>) -> DVector<f64>,
+    ) -> Result<End> {
+        let problem = LinearConic { cost, ..set.clone() };
+        let found = problem.minimize(inside)?;
+        let x = original(&found.x);
+        let binds = |g: &Inequality| g.slack(&x) < -0.5 * g.least;
+        Ok(End {
+            bound: found.lower_bound,
+            gap: found.value - found.lower_bound,
+            at_guard: self.conic.inequalities[self.guards..].iter().any(binds),
+        })
+    }
+}
+
+/// One end of an interval.
+#[derive(Clone, Copy)]
+struct End {
+    /// Proven bound.
+    bound: f64,
+    /// Distance to a value that is attained.
+    gap: f64,
+    /// Whether the optimum lies near a limit that only keeps the set bounded.
+    at_guard: bool,
+}
+
+/// The same set with two limits that keep it bounded.
+struct FeasibleSets {
+    usual: FeasibleSet,
+    wide: FeasibleSet,
+}
+
+impl FeasibleSets {
+    fn interval(&self, name: String, form: &[(usize, f64)]) -> Result<Interval> {
+        Self::ends(name, |sign| self.usual.least(form, sign), |sign| self.wide.least(form, sign))
+    }
+
+    /// The interval of `x[above]/x[below]`.
+    fn quotient(&self, name: String, above: usize, below: usize) -> Result<Interval> {
+        Self::ends(
+            name,
+            |sign| self.usual.least_quotient(above, below, sign),
+            |sign| self.wide.least_quotient(above, below, sign),
+        )
+    }
+
+    /// Both ends of an interval.
+    fn ends(
+        name: String,
+        usual: impl Fn(f64) -> Result<End>,
+        wide: impl Fn(f64) -> Result<End>,
     ) -> Result<Interval> {
-        let mut gap: f64 = 0.0;
-        let mut end = |sign: f64| -> Result<Option<f64>> {
-            let problem = LinearConic { cost: cost * sign, ..set.clone() };
-            let found = problem.minimize(inside)?;
-            // Where a guard binds, the set goes on beyond it.
-            let x = original(&found.x);
-            let binds = |g: &Inequality| g.slack(&x) < -0.5 * g.least;
-            if self.conic.inequalities[self.guards..].iter().any(binds) || !found.lower_bound.is_finite() {
-                return Ok(None);
+        let settled = |sign: f64| -> Result<Option<End>> {
+            let mut end = usual(sign)?;
+            if end.at_guard {
+                // What the cost does not depend on may lie anywhere; where the cost does, its end moves with the limit.
+                let other = wide(sign)?;
+                let allowed = SETTLED * end.bound.abs().max(1.0) + end.gap + other.gap;
+                if (other.bound - end.bound).abs() > allowed {
+                    return Ok(None);
+                }
+                end = other;
             }
-            gap += found.value - found.lower_bound;
-            Ok(Some(sign * found.lower_bound))
+            Ok(Some(end).filter(|e| e.bound.is_finite()))
         };
-        let (lower, upper) = (end(1.0)?, end(-1.0)?);
-        let gap = (lower.is_some() && upper.is_some()).then_some(gap);
-        Ok(Interval { name, lower, upper, gap })
+        let (lower, upper) = (settled(1.0)?, settled(-1.0)?);
+        let gap = lower.zip(upper).map(|(l, u)| l.gap + u.gap);
+        Ok(Interval { name, lower: lower.map(|e| e.bound), upper: upper.map(|e| -e.bound), gap })
     }
 }
 
