@@ -1,9 +1,9 @@
 //! Identification of a payload: only what one link carries.
 
 use inertial::estimation::{
-    Equations, Estimator, Identification, IdentifyOptions, IntervalOptions, NoiseBounds, PayloadLink,
-    Quantity, SensorMotion, SingleBody, Summary, Term, Unloaded, WRENCH_NAMES, Wrenches, identify_payload,
-    validate,
+    Compensated, Equations, Estimator, Identification, IdentifyOptions, ImuNoise, IntervalOptions,
+    NoiseBounds, PayloadLink, Quantity, SensorMotion, SingleBody, Summary, Term, Unloaded, WRENCH_NAMES,
+    Wrenches, identify_payload, validate,
 };
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism, write};
 use inertial::spatial::{Inertia, Parameters};
@@ -179,10 +179,13 @@ fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<
         context.file(path);
         let log = read(context, path)?;
         let options = own.log.options(&[]);
-        let (prepared, motion) = if log.column("acc.x").is_some() {
-            from_imu(&log, options)?
+        let (prepared, motion, noise) = if log.column("acc.x").is_some() {
+            let (prepared, motion) = from_imu(&log, options)?;
+            let noise = imu_noise(&log, &prepared);
+            (prepared, motion, Some(noise))
         } else {
-            from_joints(&log, options, mechanism, &own.link).at(path)?
+            let (prepared, motion) = from_joints(&log, options, mechanism, &own.link).at(path)?;
+            (prepared, motion, None)
         };
         notes.extend(prepared.notes.iter().map(|text| Note::Log { log: path.clone(), text: text.clone() }));
         let width = prepared.extra.len() / prepared.len().max(1);
@@ -198,8 +201,18 @@ fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<
                 independent: prepared.independent(),
                 ..Wrenches::new(&filtered[six])
             };
-            let part = motion.part(range);
-            to.merge(&single.summary(&equations, &part, &measured).at(path)?)?;
+            let part = motion.part(range.clone());
+            let mut summary = single.summary(&equations, &part, &measured).at(path)?;
+            if let Some(noise) = noise.filter(|_| range.start == 0 && share < 1.0) {
+                let (without, taken) = noise.compensate(&equations, summary);
+                summary = without;
+                if taken == Compensated::Nothing && !range.is_empty() {
+                    let text = "the noise of the inertial measurement unit is as large as the motion: estimates are too small; \
+                                use a lower cut-off or the motion of the joints";
+                    notes.push(Note::Log { log: path.clone(), text: text.into() });
+                }
+            }
+            to.merge(&summary)?;
         }
         if own.draw {
             shown.push((path, cut, prepared, motion, filtered));
@@ -264,6 +277,35 @@ fn from_imu(log: &Log, mut options: DataOptions) -> Result<(Prepared, SensorMoti
     let n = prepared.sound.len();
     (0..n).filter(|&i| i < 2 || i + 2 >= n).for_each(|i| prepared.sound[i] = false);
     Ok((prepared, motion))
+}
+
+/// Noise equivalent bandwidth of the low-pass, forwards and backwards, in units of its cut-off: `∫ du/(1 + u⁸)²`.
+const NOISE_BAND: f64 = 0.898;
+
+/// The same of its derivative: `∫ u² du/(1 + u⁸)²`.
+const NOISE_BAND_OF_DERIVATIVE: f64 = 0.266;
+
+/// Variances of the noise of accelerations and angular accelerations in the band of the equations. White noise is told from
+/// motion by third differences, which hardly show what is slow; their variance is twenty times that of the noise.
+fn imu_noise(log: &Log, prepared: &Prepared) -> ImuNoise {
+    let variance = |name: &str| {
+        let x = log.column(name).unwrap_or_default();
+        let thirds = x.windows(4).map(|w| w[3] - 3.0 * w[2] + 3.0 * w[1] - w[0]).filter(|d| d.is_finite());
+        let (sum, count) = thirds.fold((0.0, 0usize), |(s, n), d| (s + d * d, n + 1));
+        sum / (20.0 * count.max(1) as f64)
+    };
+    let of =
+        |sensor: &str, share: f64| ["x", "y", "z"].map(|axis| share * variance(&format!("{sensor}.{axis}")));
+    let nyquist = 0.5 * prepared.log_rate_hz;
+    let in_band = prepared.cutoff_hz.map_or(1.0, |f| (NOISE_BAND * f / nyquist).min(1.0));
+    let angular_acceleration = if log.column("alpha.x").is_some() {
+        of("alpha", in_band)
+    } else {
+        // Differences of the filtered angular velocity.
+        let f = prepared.cutoff_hz.unwrap_or(nyquist).min(nyquist);
+        of("gyro", NOISE_BAND_OF_DERIVATIVE * (std::f64::consts::TAU * f).powi(2) * f / nyquist)
+    };
+    ImuNoise { acceleration: of("acc", in_band), angular_acceleration }
 }
 
 /// Central differences of fourth order of three numbers per sample; zero at the two ends.

@@ -95,6 +95,43 @@ fn sensor_log(rows: usize, imu: bool, alpha: bool) -> String {
     text
 }
 
+/// Noise of an inertial measurement unit does not make the payload lighter: errors are as large as they are said to be.
+#[test]
+fn noise_of_an_imu_does_not_bias_the_payload() {
+    const DRAWS: u64 = 8;
+    let folder = Folder::new();
+    let model = folder.file("arm.urdf", ARM);
+    let exact = sensor_log(6000, true, false);
+    let mut squares = [0.0; 2];
+    for seed in 0..DRAWS {
+        let mut source = inertial::linalg::SplitMix::new(seed);
+        let mut uniform = || ((source.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+        let mut normal = || (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
+        // Of forces, moments, accelerations (a fifth of gravity) and angular velocities.
+        let sizes = [0.0, 0.3, 0.3, 0.3, 0.02, 0.02, 0.02, 2.0, 2.0, 2.0, 0.05, 0.05, 0.05];
+        let mut lines = exact.lines();
+        let mut text = lines.next().unwrap().to_owned() + "\n";
+        for line in lines {
+            let cells =
+                line.split(',').zip(sizes).map(|(x, size)| x.parse::<f64>().unwrap() + size * normal());
+            text += &(numbers(cells)[1..].to_owned() + "\n");
+        }
+        let log = folder.file("noisy.csv", text);
+        let found = run(&["identify", &model, &log, "--payload", "sensor", "--json"]);
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        let body = found.json()["bodies"][0].clone();
+        let pull = |value: &Value, error: &Value, truth: f64| {
+            ((value.as_f64().unwrap() - truth) / error.as_f64().unwrap()).powi(2)
+        };
+        squares[0] += pull(&body["mass"], &body["mass_std_error"], tool().mass);
+        squares[1] += pull(&body["com"][2], &body["com_std_error"][2], tool().com().unwrap().z);
+    }
+    // A chi-square with eight degrees of freedom over eight exceeds 3.3 once in a thousand; without compensation it is some hundred.
+    for sum in squares {
+        assert!(sum / (DRAWS as f64) < 3.3, "{squares:?}");
+    }
+}
+
 /// A log of the joints' torques, with a tool on the sensor link where asked, friction, and an offset on the last joint.
 fn torque_log(rows: usize, with_tool: bool, start: f64) -> String {
     let arm = arm();

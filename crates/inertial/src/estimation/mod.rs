@@ -63,6 +63,7 @@ pub use momentum::consistent::ConsistentMomentum;
 pub use momentum::identify as momentum_identification;
 pub use payload::force_sensor::{SensorMotion, SingleBody, WRENCH_NAMES, Wrenches, measured_prior};
 pub use payload::identify::{TRACE_OF_PRIOR, Unloaded, identify_payload};
+pub use payload::imu_noise::{Compensated, ImuNoise};
 pub use payload::link::PayloadLink;
 pub use reduction::blocks::{BLOCKS, BlockPlan};
 pub use reduction::measurements::{Huber, Measurements};

@@ -2,4 +2,5 @@
 
 pub(crate) mod force_sensor;
 pub(crate) mod identify;
+pub(crate) mod imu_noise;
 pub(crate) mod link;

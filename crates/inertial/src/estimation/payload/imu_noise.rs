@@ -1,0 +1,121 @@
+//! Noise of an inertial measurement unit in the equations of a body behind a force/torque sensor.
+//!
+//! Noise in the regressor adds to its squares and makes estimates too small (attenuation). Where its variance is known, the
+//! expected squares are taken out of the normal equations: bias-compensated least squares.
+
+use nalgebra::{DMatrix, Vector3};
+
+use crate::estimation::equations::Equations;
+use crate::estimation::reduction::blocks::Gram;
+use crate::estimation::reduction::factor::Factor;
+use crate::estimation::reduction::summary::Summary;
+use crate::linalg::Triangle;
+use crate::spatial::{Motion, body_regressor};
+
+/// Pivots below this share of their column are rounding.
+const ROUNDING: f64 = 1e-10;
+
+/// Variances of what an inertial measurement unit reads, in the band of the equations, by axis.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ImuNoise {
+    /// Of the accelerations (m²/s⁴).
+    pub acceleration: [f64; 3],
+    /// Of the angular accelerations (rad²/s⁴).
+    pub angular_acceleration: [f64; 3],
+}
+
+/// Part of the noise that was taken out of a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compensated {
+    /// Noise of accelerations and angular accelerations.
+    All,
+    /// Noise of accelerations: that of angular accelerations is as large as the motion.
+    Acceleration,
+    /// Nothing: the noise is as large as the motion.
+    Nothing,
+}
+
+impl ImuNoise {
+    /// Takes the expected squares of the noise out of a summary of [`SingleBody`](super::force_sensor::SingleBody).
+    pub fn compensate(&self, equations: &Equations<'_>, summary: Summary) -> (Summary, Compensated) {
+        let only = Self { angular_acceleration: [0.0; 3], ..*self };
+        for (noise, done) in [(self, Compensated::All), (&only, Compensated::Acceleration)] {
+            if let Some(out) = noise.taken_out(equations, &summary) {
+                return (out, done);
+            }
+        }
+        (summary, Compensated::Nothing)
+    }
+
+    /// Expected products of the noise in the rows of each channel, in the ten parameters.
+    fn products(&self) -> Vec<DMatrix<f64>> {
+        let mut out = vec![DMatrix::zeros(10, 10); 6];
+        let still = Motion::new(Vector3::zeros(), Vector3::zeros());
+        let unit = |k: usize| Vector3::from_fn(|i, _| if i == k { 1.0 } else { 0.0 });
+        let acceleration = (0..3).map(|k| (Motion::new(Vector3::zeros(), unit(k)), self.acceleration[k]));
+        let angular = (0..3).map(|k| (Motion::new(unit(k), Vector3::zeros()), self.angular_acceleration[k]));
+        for (direction, variance) in acceleration.chain(angular) {
+            let y = body_regressor(&still, &direction);
+            for (channel, out) in out.iter_mut().enumerate() {
+                // Moments come first in spatial vectors, forces in the channels.
+                let row = y.row((channel + 3) % 6);
+                *out += row.transpose() * row * variance;
+            }
+        }
+        out
+    }
+
+    fn taken_out(&self, equations: &Equations<'_>, summary: &Summary) -> Option<Summary> {
+        let plain = |(i, c): (usize, &Vec<(usize, f64)>)| *c == [(i, 1.0)];
+        let is_one_body = equations.channels.len() == 6
+            && equations.rank() == 10
+            && equations.regrouping.combinations.iter().enumerate().all(plain);
+        if !is_one_body {
+            return None;
+        }
+        let mut out = summary.clone();
+        let channels = out.factors.iter_mut().zip(&equations.channels).zip(self.products());
+        for ((factor, channel), products) in channels {
+            let noise = |i: usize, j: usize| match [i, j].map(|k| channel.unknowns.get(k).copied()) {
+                [Some(a), Some(b)] if a < 10 && b < 10 => products[(a, b)],
+                _ => 0.0,
+            };
+            take_out(factor, noise)?;
+        }
+        Some(out)
+    }
+}
+
+/// Takes `noise` for each row out of the squares of a channel; `None` where more is asked for than there is.
+fn take_out(factor: &mut Factor, noise: impl Fn(usize, usize) -> f64) -> Option<()> {
+    let (width, n) = (factor.triangle.width(), factor.unknowns());
+    let r = factor.triangle.matrix();
+    let mut squares = r.tr_mul(&r);
+    let before = squares.diagonal();
+    for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+        squares[(i, j)] -= factor.count as f64 * noise(i, j);
+    }
+    for i in 0..width {
+        let least = ROUNDING * before[i];
+        let pivot = squares[(i, i)];
+        if pivot < -least {
+            return None;
+        }
+        let scale = if pivot > least { pivot.sqrt().recip() } else { 0.0 };
+        (i..width).for_each(|j| squares[(i, j)] *= scale);
+        for k in i + 1..width {
+            let x = squares[(i, k)];
+            (k..width).for_each(|j| squares[(k, j)] -= x * squares[(i, j)]);
+        }
+    }
+    let upper: Vec<f64> =
+        (0..width).flat_map(|i| (i..width).map(move |j| (i, j))).map(|p| squares[p]).collect();
+    factor.triangle = Triangle::from_upper(width, &upper).ok()?;
+    for Gram { rows, upper } in factor.blocks.iter_mut().filter(|b| !b.upper.is_empty()) {
+        let places = (0..=n).flat_map(|i| (i..=n).map(move |j| (i, j)));
+        for (entry, (i, j)) in upper.iter_mut().zip(places).filter(|(_, (i, j))| *i < n && *j < n) {
+            *entry -= *rows as f64 * noise(i, j);
+        }
+    }
+    Some(())
+}
