@@ -10,6 +10,7 @@ use inertial::dynamics::{InverseDynamics, Workspace, body_accelerations};
 use inertial::mechanism::{BuildOptions, Mechanism, read};
 use inertial::spatial::{Inertia, Motion, PARAMETER_NAMES, Parameters};
 use nalgebra::{Matrix3, Vector3, vector};
+use serde_json::Value;
 
 /// An arm of three joints whose last link carries a sensor frame; friction as a model file gives it.
 const ARM: &str = r#"<robot name="wrist">
