@@ -328,14 +328,16 @@ fn uploads_are_for_one_user_alone() {
 }
 
 #[test]
-fn sigterm_leaves_nothing_behind() {
-    let place = Folder::new();
-    let mut server = Server::start(&place, &[]);
-    server.job(&robot(), r#"{"command": "check"}"#);
-    let told = std::process::Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status();
-    assert!(told.unwrap().success());
-    assert_eq!(server.child.wait().unwrap().code(), Some(0));
-    assert!(place.names().is_empty(), "{:?}", place.names());
+fn sigterm_and_sighup_leave_nothing_behind() {
+    for signal in ["-TERM", "-HUP", "-INT"] {
+        let place = Folder::new();
+        let mut server = Server::start(&place, &[]);
+        server.job(&robot(), r#"{"command": "check"}"#);
+        let told = std::process::Command::new("kill").args([signal, &server.child.id().to_string()]).status();
+        assert!(told.unwrap().success());
+        assert_eq!(server.child.wait().unwrap().code(), Some(0), "{signal}");
+        assert!(place.names().is_empty(), "{signal}: {:?}", place.names());
+    }
 }
 
 #[test]
