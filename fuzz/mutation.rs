@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-/// Source of random numbers (SplitMix64).
+/// Source of random numbers (`SplitMix64`).
 pub struct Random(pub u64);
 
 impl Random {

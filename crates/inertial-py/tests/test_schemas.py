@@ -255,7 +255,8 @@ def test_results_of_hostile_logs(tmp_path, value):
                 if done.stdout:
                     follows(strict(done.stdout))
                     answered += 1
-    assert answered > 0 or value in ("1e300", "")
+    # Others leave nothing to answer: the log is refused.
+    assert answered > 0 or value not in ("0", "1e-320", "1e-9")
 
 
 @pytest.mark.parametrize("value", HOSTILE)

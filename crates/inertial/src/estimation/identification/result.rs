@@ -176,7 +176,7 @@ pub struct ParameterEstimate {
     pub value: f64,
     /// Standard error; of consistent estimators with the prior's part, see `ConsistentFit::covariance`.
     pub std_error: f64,
-    /// Standard error over the value; absent where that is zero.
+    /// Standard error over the value; absent where that is zero or next to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relative_std_error: Option<f64>,
 }
@@ -190,7 +190,8 @@ impl ParameterEstimate {
 
     pub(crate) fn set_std_error(&mut self, std_error: f64) {
         self.std_error = std_error;
-        self.relative_std_error = (self.value != 0.0).then(|| (std_error / self.value).abs());
+        // Of a value near the smallest double it is more than any number.
+        self.relative_std_error = Some((std_error / self.value).abs()).filter(|relative| relative.is_finite());
     }
 }
 
