@@ -172,8 +172,8 @@ class Call:
         for name in self.outputs if old else ():
             (folder / name).write_bytes(b"old")
 
-    def judge(self, folder: pathlib.Path, old: bool, status: int, left: bool = False) -> None:
-        """Checks what a run left: all outputs are old, or all are new and complete."""
+    def judge(self, folder: pathlib.Path, old: bool, status: int, left: bool = False, mixed: bool = False) -> None:
+        """Checks what a run left: all outputs are old, or all are new and complete; `left` allows hidden files, `mixed` some new."""
         found = parts(folder)
         for name, data in self.inputs.items():
             if found.pop(name, None) != data:
@@ -194,7 +194,7 @@ class Call:
         if status == 0 and False in states:
             raise Finding("status 0 without an output")
         # A call that was stopped between two renames has some of its outputs, each of them whole.
-        if status in (1, 2) and len(states) > 1:
+        if status in (1, 2) and len(states) > 1 and not mixed:
             raise Finding("some outputs of a failed call are new")
 
 
@@ -289,8 +289,9 @@ class Audit:
             trace.unlink()
         # Without memory or files the loader ends the program (127) or the allocator does (abort).
         judge(done, (0, 1, 2, 127, -signal.SIGABRT, 128 + signal.SIGABRT) if injected else (0,), silent=system == "write")
-        # A repeated fault may forbid to remove a file, too; a later run does.
-        call.judge(folder, old, done.returncode, left=when.endswith("+"))
+        # A fault that stays may forbid to remove a file, too, which a later run does; or to rename an old output back.
+        stays = when.endswith("+")
+        call.judge(folder, old, done.returncode, left=stays, mixed=stays and system.startswith("rename"))
         return {"faults injected": injected, "runs with faults": 1 if injected else 0}
 
     def limits(self, rng: random.Random, folder: pathlib.Path) -> dict[str, int]:
