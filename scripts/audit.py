@@ -287,8 +287,9 @@ class Audit:
             injected = trace.read_text(errors="replace").count("(INJECTED)")
         finally:
             trace.unlink()
-        # Without memory or files the loader ends the program (127) or the allocator does (abort).
-        judge(done, (0, 1, 2, 127, -signal.SIGABRT, 128 + signal.SIGABRT) if injected else (0,), silent=system == "write")
+        # Without memory or files the loader ends the program (127, or SIGSEGV of its own), or the allocator does (abort).
+        ends = (127, -signal.SIGABRT) + ((-signal.SIGSEGV,) if system == "mmap" else ())
+        judge(done, (0, 1, 2, *ends) if injected else (0,), silent=system == "write")
         # A fault that stays may forbid to remove a file, too, which a later run does; or to rename an old output back.
         stays = when.endswith("+")
         call.judge(folder, old, done.returncode, left=stays, mixed=stays and system.startswith("rename"))
@@ -457,6 +458,8 @@ def main() -> None:
     parser.add_argument("--parts", default="inputs,faults,limits,signals,served", help="parts to run, separated by commas")
     parser.add_argument("--out", type=pathlib.Path)
     options = parser.parse_args()
+    # With nohup the program would rightly ignore a signal that is sent here.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     audit = Audit(options)
     audit.references()
     shares = {"inputs": 0.5, "faults": 0.2, "limits": 0.08, "signals": 0.17, "served": 0.05}

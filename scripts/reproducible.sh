@@ -72,16 +72,21 @@ def numbers(value, path=""):
 first, second = (numbers(json.load(open(name))) for name in sys.argv[1:3])
 if [p for p, _ in first] != [p for p, _ in second]:
     sys.exit("other fields")
-scale, worst = {}, (0.0, "")
+scale, worst, texts = {}, (0.0, ""), set()
+parent = lambda path: path.rpartition(".")[0]
 for path, x in first:
     if isinstance(x, float):
-        scale[path] = max(scale.get(path, 0.0), abs(x))
+        scale[parent(path)] = max(scale.get(parent(path), 0.0), abs(x))
 for (path, x), (_, y) in zip(first, second):
-    if x != y:
-        if not (isinstance(x, float) and isinstance(y, float)):
-            sys.exit(f"{path}: {x} and {y}")
-        worst = max(worst, (abs(x - y) / scale[path], path))
-print(f"{worst[0]:.0e} ({worst[1]})")
+    if x == y:
+        continue
+    if isinstance(x, float) and isinstance(y, float):
+        worst = max(worst, (abs(x - y) / scale[parent(path)], path))
+    elif isinstance(x, str) and isinstance(y, str):
+        texts.add(path)
+    else:
+        sys.exit(f"{path}: {x} and {y}")
+print(f"{worst[0]:.0e} ({worst[1]})", *(f"and the text {path}" for path in sorted(texts)))
 END
 for k in "${!commands[@]}"; do
   for machine in "${!machines[@]}"; do
