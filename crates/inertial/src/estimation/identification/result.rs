@@ -191,7 +191,8 @@ impl ParameterEstimate {
     pub(crate) fn set_std_error(&mut self, std_error: f64) {
         self.std_error = std_error;
         // Of a value near the smallest double it is more than any number.
-        self.relative_std_error = Some((std_error / self.value).abs()).filter(|relative| relative.is_finite());
+        self.relative_std_error =
+            Some((std_error / self.value).abs()).filter(|relative| relative.is_finite());
     }
 }
 
@@ -408,4 +409,16 @@ pub(crate) fn joints(
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// They were infinite, which JSON has not: null where the schema promised a number.
+    #[test]
+    fn relative_errors_of_values_next_to_zero_are_absent() {
+        let relative = |value| ParameterEstimate::new("a.m".into(), value, 0.5).relative_std_error;
+        assert_eq!([relative(-2.0), relative(0.0), relative(1e-320)], [Some(0.25), None, None]);
+    }
 }
