@@ -157,7 +157,8 @@ fn judged<T>(outcome: Result<T, Error>) -> bool {
 /// Checks the reason of a refusal.
 fn refused(error: &Error) -> bool {
     let reason = error.to_string();
-    assert!(!reason.is_empty() && !reason.contains(['\n', '\r']), "{reason:?}");
+    // Other control characters of inputs are replaced where a reason is printed.
+    assert!(!reason.is_empty() && !reason.contains('\n'), "{reason:?}");
     false
 }
 
