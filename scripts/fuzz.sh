@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# Fuzzes the readers with cargo-fuzz from the seeds in fuzz/seeds: fixed seed, bounded number of runs.
-# usage: scripts/fuzz.sh [RUNS]     (needs a nightly toolchain and `cargo install cargo-fuzz`)
-# The ordinary tests do the same in small, without either: crates/inertial/tests/readers_survive_mutations.rs
+# Fuzzes everything that reads a user's bytes with cargo-fuzz, from the seeds in fuzz/seeds: fixed seed, bounded number of runs.
+# usage: scripts/fuzz.sh [RUNS [TARGET…]]     (needs a nightly toolchain and `cargo install cargo-fuzz`)
+# The ordinary tests do the same in small, without either: crates/inertial-app/tests/all/damaged_inputs.rs
 set -eu
 cd "$(dirname "$0")/.."
 runs=${1:-20000}
+[ $# -gt 0 ] && shift
 if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
   echo "skipped: fuzzing needs a nightly toolchain and cargo-fuzz" >&2
   exit 0
 fi
-for target in urdf mjcf mechanism; do
+[ $# -gt 0 ] || set -- urdf mjcf mechanism csv gzip parquet numpy matlab mcap sqlite map joint-model bounds trajectory stream
+for target in "$@"; do
   mkdir -p "fuzz/corpus/$target"
   # The readers have no unsafe code: coverage is what counts, and sanitizers would only slow the build.
-  cargo +nightly fuzz run --sanitizer none "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- \
-    -seed=1 -runs="$runs" -max_len=8192 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1
+  INERTIAL_FUZZ_TARGET=$target cargo +nightly fuzz run --sanitizer none input "fuzz/corpus/$target" "fuzz/seeds/$target" -- \
+    -seed=1 -runs="$runs" -max_len=40000 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1
 done

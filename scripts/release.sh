@@ -1,24 +1,70 @@
 #!/usr/bin/env bash
-# Builds what is released, the same bytes from the same commit on the same toolchain: the program, the wheel, completions,
-# manual pages and the bill of materials, into target/dist.
-set -eu
+# Builds what is released, the same bytes from the same commit on the same toolchain, into target/dist:
+# the program as an archive (completions, manual pages, licences) and as a Debian package, the wheel and the source
+# distribution of the Python package, the crates, the bill of materials, and the checksums of all.
+#
+#   scripts/release.sh [TARGET]      [default: x86_64-unknown-linux-gnu]
+#
+# Program and wheel are linked by zig against glibc 2.28 (manylinux_2_28), whatever this system has. The Debian package needs
+# `cargo install cargo-deb`; without it that file is left out, and said so. Publish with `cargo publish --workspace`
+# and `twine upload target/dist/*.whl target/dist/*.tar.gz`.
+set -euo pipefail
 cd "$(dirname "$0")/.."
+target=${1:-x86_64-unknown-linux-gnu}
+glibc=2.28
 # No dates and no paths of this machine in what is built.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 export RUSTFLAGS="--remap-path-prefix=$PWD=inertial --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
 grep -q "^## \[$version\] - " CHANGELOG.md || { echo "CHANGELOG.md has no dated section for $version" >&2; exit 1; }
-dist=target/dist
-rm -rf $dist && mkdir -p $dist/completions $dist/man
-cargo build --release --locked -p inertial-cli
-strip -o $dist/inertial target/release/inertial
-for shell in bash zsh fish; do $dist/inertial completions $shell > $dist/completions/inertial.$shell; done
-$dist/inertial man $dist/man
-python=$(scripts/python-env.sh)
-$python -m pip install --quiet 'maturin>=1.9,<2'
-scripts/wheel-program.sh $dist/inertial
-$python -m maturin build --quiet --release --locked --manifest-path crates/inertial-py/Cargo.toml --out $dist
-scripts/sbom.py --out $dist/inertial.cdx.json
-(cd $dist && find . -type f ! -name SHA256SUMS -print0 | sort -z | xargs -0 sha256sum > SHA256SUMS)
-cat $dist/SHA256SUMS
+
+dist=$PWD/target/dist
+rm -rf "$dist" && mkdir -p "$dist/completions" "$dist/man"
+environment=$PWD/target/release-environment
+[ -x "$environment/bin/python" ] || python3 -m venv "$environment"
+"$environment/bin/python" -m pip install --quiet 'maturin>=1.9,<2' 'cargo-zigbuild>=0.20,<1' 'ziglang>=0.13,<0.15'
+export PATH="$environment/bin:$PATH"
+
+# The sources first: the program is not among them.
+rm -rf crates/inertial-py/inertial._inertial.data
+maturin sdist --manifest-path crates/inertial-py/Cargo.toml --out "$dist"
+cargo package --quiet --workspace --no-verify --exclude inertial-py --exclude inertial-bench-pinocchio
+cp target/package/inertial*-"$version".crate "$dist"
+
+cargo zigbuild --release --locked --package inertial-cli --target "$target.$glibc"
+program=target/$target/release/inertial
+# The newest version of glibc that the program asks for.
+newest=$(objdump -T "$program" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1)
+[ "$(printf '%s\n' "GLIBC_$glibc" "$newest" | sort -V | tail -1)" = "GLIBC_$glibc" ] || {
+  echo "the program needs $newest, more than $glibc" >&2
+  exit 1
+}
+for shell in bash zsh fish; do "$program" completions $shell > "$dist/completions/inertial.$shell"; done
+"$program" man "$dist/man" >/dev/null
+
+name=inertial-$version-$target
+folder=target/$name
+rm -rf "$folder" && mkdir -p "$folder"
+cp -r "$program" LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md "$dist/completions" "$dist/man" "$folder"
+tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C target -cf - "$name" | gzip -9n > "$dist/$name.tar.gz"
+rm -rf "$folder"
+
+if cargo deb --version >/dev/null 2>&1; then
+  cargo deb --quiet --no-build --no-strip --package inertial-cli --target "$target" --output "$dist"
+else
+  echo "note: cargo-deb is not installed: no Debian package" >&2
+fi
+
+scripts/wheel-program.sh "$program"
+maturin build --quiet --release --locked --zig --compatibility manylinux_${glibc/./_} --target "$target" \
+  --manifest-path crates/inertial-py/Cargo.toml --out "$dist"
+# Both texts of the licence are part of the wheel and of the source distribution.
+for licence in LICENSE-APACHE LICENSE-MIT; do
+  python3 -m zipfile -l "$dist"/*.whl | grep -q "licenses/$licence" || { echo "the wheel lacks $licence" >&2; exit 1; }
+  tar -tzf "$dist/inertial-$version.tar.gz" | grep "/$licence" >/dev/null || { echo "the sdist lacks $licence" >&2; exit 1; }
+done
+scripts/sbom.py --out "$dist/inertial.cdx.json"
+rm -rf "$dist/completions" "$dist/man"
+(cd "$dist" && find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum > SHA256SUMS)
+cat "$dist/SHA256SUMS"

@@ -4,4 +4,5 @@
 set -eu
 folder=$(dirname "$0")/../crates/inertial-py/inertial._inertial.data/scripts
 mkdir -p "$folder"
-install -m 755 "$1" "$folder/inertial"
+# `inertial`, or `inertial.exe` on Windows.
+install -m 755 "$1" "$folder/$(basename "$1")"

@@ -15,6 +15,8 @@ mod output;
 mod pictures;
 mod serve;
 mod shell;
+#[cfg(unix)]
+mod signals;
 mod simulate;
 mod terminal;
 mod threads;
@@ -89,6 +91,10 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return output::usage(&shell, &error),
     };
     threads::prepare();
+    #[cfg(unix)]
+    if !matches!(cli.command, Command::Serve(_)) {
+        signals::prepare();
+    }
     match run(cli.command, &shell) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),

@@ -1,21 +1,36 @@
 //! Threads, also where the system gives none (`ulimit -u`, containers with a limit of processes).
 
 use std::io;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-use rayon::ThreadPoolBuilder;
+use rayon::{ThreadBuilder, ThreadPoolBuilder};
 
-/// Prepares the work for a system that gives no threads: this one then does it alone.
+/// Starts the threads of the work, as many as the system gives; where it gives none, this one does the work alone.
 pub fn prepare() {
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|count| count.parse().ok());
     let wanted =
         asked.filter(|&count| count > 0).or_else(|| thread::available_parallelism().ok().map(Into::into));
-    // Tried first: a pool of all threads that fails cannot be replaced by a smaller one.
-    if ensure_available(wanted.unwrap_or(1)).is_err() {
-        // Fails where the pool is there already.
-        let _ = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global();
-    }
+    // Threads come before their pool: one that fails to start them cannot be replaced by a smaller one.
+    let workers: Vec<_> = (0..wanted.unwrap_or(1)).map_while(|_| worker().ok()).collect();
+    // Fails where the pool is there already.
+    let _ = if workers.is_empty() {
+        ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global()
+    } else {
+        let (count, mut waiting) = (workers.len(), workers.into_iter());
+        let give = move |thread| {
+            let worker = waiting.next().ok_or_else(|| io::Error::other("no thread is left"))?;
+            worker.send(thread).map_err(|_| io::Error::other("a thread has ended"))
+        };
+        ThreadPoolBuilder::new().num_threads(count).spawn_handler(give).build_global()
+    };
+}
+
+/// Starts a thread that waits for its work in the pool.
+fn worker() -> io::Result<Sender<ThreadBuilder>> {
+    let (give, take) = channel::<ThreadBuilder>();
+    thread::Builder::new().spawn(move || take.recv().map(ThreadBuilder::run))?;
+    Ok(give)
 }
 
 /// Fails where the system does not give so many threads now. For libraries that panic then.

@@ -232,3 +232,47 @@ def test_examples_of_the_guide():
             follows(example)
             checked += 1
     assert checked > 0
+
+
+#: Changes of a number in an input: values that end in divisions by zero, overflows and missing results.
+HOSTILE = ("0", "-0.0", "1e-320", "1e300", "-1e49", "9e49", "NaN", "", "1e-9")
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_results_of_hostile_logs(tmp_path, value):
+    """Every number that may be absent is so in the schema: logs with columns and cells that hold nothing."""
+    lines = (REPOSITORY / "fuzz/seeds/csv/comma.csv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split(",") for line in lines]
+    log = tmp_path / "log.csv"
+    answered = 0
+    for column in range(1, len(rows[0])):
+        for stride in (1, 7):
+            changed = [[value if k == column and i % stride == 0 else x for k, x in enumerate(row)] for i, row in enumerate(rows[1:])]
+            log.write_text("\n".join(",".join(row) for row in [rows[0], *changed]) + "\n", encoding="utf-8")
+            for command in (("identify",), ("identify", "--estimator", "wls", "--friction", "none"), ("validate", "--threshold", "0.1")):
+                done = program(command[0], "builtin:planar-2r", str(log), *command[1:], "--trust-units", "--json")
+                assert done.returncode in (0, 1, 2), done.stderr
+                if done.stdout:
+                    follows(strict(done.stdout))
+                    answered += 1
+    # Others leave nothing to answer: the log is refused.
+    assert answered > 0 or value not in ("0", "1e-320", "1e-9")
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_results_of_hostile_models(tmp_path, value):
+    for seed in ("mechanism/dh.toml", "urdf/arm.urdf", "mjcf/walker.xml"):
+        text = (REPOSITORY / "fuzz/seeds" / seed).read_text(encoding="utf-8")
+        for place in list(re.finditer(r"(?<![\w.])-?\d+\.?\d*", text))[::3]:
+            model = tmp_path / "model"
+            model.write_text(text[: place.start()] + value + text[place.end() :], encoding="utf-8")
+            for command in ("check", "analyze"):
+                done = program(command, str(model), "--json")
+                assert done.returncode in (0, 1, 2), done.stderr
+                if done.stdout:
+                    follows(strict(done.stdout))
+
+
+def strict(text: str) -> dict:
+    """JSON without NaN and infinities, which Python's reader would take."""
+    return json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} in the JSON"))

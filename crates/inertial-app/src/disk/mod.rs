@@ -14,6 +14,7 @@ use inertial_data::{Reader, Source};
 
 pub use output::{OutputFiles, Sink};
 use place::Places;
+pub use stage::is_placing;
 
 use crate::{Error, Inputs, Result, bail, ensure};
 

@@ -33,9 +33,20 @@ impl OutputFiles {
         Ok(())
     }
 
-    /// Puts all files in their places.
+    /// Puts all files in their places, or none where one fails.
     pub fn finish(self) -> Result<()> {
-        self.sinks.into_iter().try_for_each(Sink::finish)
+        let (mut files, mut labels) = (Vec::new(), Vec::new());
+        for Sink { out, label } in self.sinks {
+            let stage = out.into_inner().map_err(io::IntoInnerError::into_error);
+            if let Stage::File(file) = stage.at("cannot be written").at(&label)? {
+                files.push(file);
+                labels.push(label);
+            }
+        }
+        match Staged::put_all_in_place(files) {
+            Ok(()) => Ok(()),
+            Err((k, error)) => Err(error).at("cannot be written").at(&labels[k]),
+        }
     }
 
     /// Paths of the files.

@@ -8,8 +8,9 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tempfile::{Builder, NamedTempFile};
+use tempfile::{Builder, NamedTempFile, TempPath};
 
 use crate::{Located, Result, ensure};
 
@@ -20,6 +21,30 @@ const SUFFIX: &str = ".part";
 
 /// How often a name is tried that another process removes at the same time.
 const TRIALS: usize = 8;
+
+/// Number of calls that give waiting files names and places right now.
+static PLACING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether whole outputs have hidden names right now, for some microseconds: a process that ends then leaves them behind.
+pub fn is_placing() -> bool {
+    PLACING.load(Ordering::SeqCst) > 0
+}
+
+/// The time in which outputs have hidden names.
+struct Placing;
+
+impl Placing {
+    fn begin() -> Self {
+        PLACING.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for Placing {
+    fn drop(&mut self) {
+        PLACING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 /// A file that will be at its target when it is whole.
 pub struct Staged {
@@ -56,17 +81,92 @@ impl Staged {
     /// Puts the file in its place, in one step.
     pub fn put_in_place(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
-        match self.file {
+        #[cfg(target_os = "linux")]
+        if let Waiting::Unnamed(file) = &self.file
+            && link(file, &self.target).is_ok()
+        {
+            return Ok(());
+        }
+        // Only a file with a name can replace another.
+        let _placing = Placing::begin();
+        self.with_name()?.replace()
+    }
+
+    /// Puts several files in their places: all of them, or none where one fails, whose number stands beside the error.
+    pub fn put_all_in_place(mut files: Vec<Self>) -> Result<(), (usize, io::Error)> {
+        if files.len() == 1 {
+            return files.remove(0).put_in_place().map_err(|error| (0, error));
+        }
+        // What takes long or needs room comes first; renaming needs neither.
+        for (k, file) in files.iter().enumerate() {
+            file.file.as_file().sync_all().map_err(|error| (k, error))?;
+        }
+        let _placing = Placing::begin();
+        let name = |(k, file): (usize, Self)| file.with_name().map_err(|error| (k, error));
+        let files = files.into_iter().enumerate().map(name).collect::<Result<Vec<_>, _>>()?;
+        let mut replaced = Vec::new();
+        for (k, file) in files.into_iter().enumerate() {
+            let earlier = Earlier::keep(&file);
+            if let Err(error) = file.replace() {
+                replaced.into_iter().rev().for_each(Earlier::restore);
+                return Err((k, error));
+            }
+            replaced.push(earlier);
+        }
+        Ok(())
+    }
+
+    /// Gives the waiting file a name.
+    fn with_name(self) -> io::Result<Named> {
+        let (file, path) = match self.file {
             #[cfg(target_os = "linux")]
             Waiting::Unnamed(file) => {
-                if link(&file, &self.target).is_ok() {
-                    return Ok(());
-                }
-                // Only a file with a name can replace another.
-                let named = builder().make_in(&self.folder, |name| link(&file, name))?;
-                named.persist(&self.target).map(drop).map_err(|e| e.error)
+                let path = builder().make_in(&self.folder, |name| link(&file, name))?.into_temp_path();
+                (file, path)
             }
-            Waiting::Named(file) => file.persist(&self.target).map(drop).map_err(|e| e.error),
+            Waiting::Named(file) => file.into_parts(),
+        };
+        Ok(Named { path, _locked: file, folder: self.folder, target: self.target })
+    }
+}
+
+/// A whole file under a hidden name.
+struct Named {
+    path: TempPath,
+    /// Open, so that no other process takes it for an abandoned one.
+    _locked: File,
+    folder: PathBuf,
+    target: PathBuf,
+}
+
+impl Named {
+    fn replace(self) -> io::Result<()> {
+        self.path.persist(&self.target).map_err(|e| e.error)
+    }
+}
+
+/// What was at a target before, kept under a hidden name until all files of a call are in place.
+struct Earlier {
+    target: PathBuf,
+    /// None where there was no file, or where the file system has no second names.
+    kept: Option<TempPath>,
+    existed: bool,
+}
+
+impl Earlier {
+    fn keep(file: &Named) -> Self {
+        let target = file.target.clone();
+        let existed = target.exists();
+        let kept = builder().make_in(&file.folder, |name| fs::hard_link(&target, name));
+        Self { kept: kept.ok().map(NamedTempFile::into_temp_path), existed, target }
+    }
+
+    /// Takes a replacement back, as far as the system allows.
+    fn restore(self) {
+        match self.kept {
+            Some(kept) => drop(kept.persist(&self.target)),
+            None if !self.existed => drop(fs::remove_file(&self.target)),
+            None => {}
         }
     }
 }
@@ -218,6 +318,30 @@ mod tests {
         again.put_in_place().unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"replaced");
         assert_eq!(names(folder.path()), ["out"]);
+    }
+
+    #[test]
+    fn several_files_appear_together_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let [old, new, blocked] = ["old", "new", "blocked"].map(|name| folder.path().join(name));
+        fs::write(&old, "before").unwrap();
+        let stage = |target: &PathBuf| {
+            let mut staged = Staged::new(target).unwrap();
+            staged.write_all(b"after").unwrap();
+            staged
+        };
+        let files = [&old, &new, &blocked].map(stage);
+        // A folder that appears at a target in the meantime cannot be replaced.
+        fs::create_dir(&blocked).unwrap();
+        assert_eq!(Staged::put_all_in_place(files.into()).unwrap_err().0, 2);
+        assert_eq!(fs::read(&old).unwrap(), b"before");
+        assert_eq!(names(folder.path()), ["blocked", "old"]);
+        fs::remove_dir(&blocked).unwrap();
+        Staged::put_all_in_place([&old, &new, &blocked].map(stage).into()).unwrap();
+        for path in [&old, &new, &blocked] {
+            assert_eq!(fs::read(path).unwrap(), b"after");
+        }
+        assert_eq!(names(folder.path()), ["blocked", "new", "old"]);
     }
 
     #[test]

@@ -27,9 +27,9 @@ use jobs::{Jobs, Limits};
 const HELP: &str = "\
 Prints the address to open. The server listens on 127.0.0.1 only and requires the token in that
 address, so other machines and other web pages cannot use it. Each job has a temporary folder,
-which only you can read; it is removed after an hour, at the end (Ctrl-C, SIGTERM), or at the next start if the program was
-killed. All files together may take twenty times --max-upload; an upload may take as long as a
-job.
+which only you can read; it is removed after an hour, at the end (Ctrl-C, SIGTERM, SIGHUP), or at
+the next start if the program was killed. All files together may take twenty times --max-upload;
+an upload may take as long as a job.
 
 Examples:
   inertial serve
@@ -132,10 +132,22 @@ async fn listen(args: &Args, folder: &Folder, shell: &Shell) -> Result<()> {
 fn signals() -> Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    // The terminal was closed; with `nohup` the server goes on.
+    let mut hangup = match SignalKind::hangup() {
+        kind if crate::signals::is_ignored(kind.as_raw_value()) => None,
+        kind => Some(signal(kind)?),
+    };
     Ok(async move {
+        let closed = async {
+            match &mut hangup {
+                Some(hangup) => drop(hangup.recv().await),
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = interrupt.recv() => (),
             _ = terminate.recv() => (),
+            () = closed => (),
         }
     })
 }

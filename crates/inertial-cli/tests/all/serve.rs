@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use crate::common::mutation::{Random, cases, damaged, seeds};
 use crate::common::{Folder, inertial, refused, urdf};
 use serde_json::Value;
 
@@ -327,14 +328,16 @@ fn uploads_are_for_one_user_alone() {
 }
 
 #[test]
-fn sigterm_leaves_nothing_behind() {
-    let place = Folder::new();
-    let mut server = Server::start(&place, &[]);
-    server.job(&robot(), r#"{"command": "check"}"#);
-    let told = std::process::Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status();
-    assert!(told.unwrap().success());
-    assert_eq!(server.child.wait().unwrap().code(), Some(0));
-    assert!(place.names().is_empty(), "{:?}", place.names());
+fn sigterm_and_sighup_leave_nothing_behind() {
+    for signal in ["-TERM", "-HUP", "-INT"] {
+        let place = Folder::new();
+        let mut server = Server::start(&place, &[]);
+        server.job(&robot(), r#"{"command": "check"}"#);
+        let told = std::process::Command::new("kill").args([signal, &server.child.id().to_string()]).status();
+        assert!(told.unwrap().success());
+        assert_eq!(server.child.wait().unwrap().code(), Some(0), "{signal}");
+        assert!(place.names().is_empty(), "{signal}: {:?}", place.names());
+    }
 }
 
 #[test]
@@ -372,4 +375,36 @@ fn connections_that_say_nothing_do_not_stall_it() {
         assert_eq!(server.ask("GET", "", b"").0, 200);
     }
     drop(silent);
+}
+
+/// A damaged request is answered or its connection is closed, and the server works on.
+#[test]
+fn damaged_requests_do_not_stop_it() {
+    let place = Folder::new();
+    let server = Server::start(&place, &[]);
+    let (job, _) = server.job(&robot(), r#"{"command": "check"}"#);
+    let fill = |seed: Vec<u8>| {
+        let text = String::from_utf8(seed).unwrap();
+        text.replace("TOKEN", &server.token).replace("HOST", &server.host()).replace("JOB", &job).into_bytes()
+    };
+    let seeds: Vec<Vec<u8>> = seeds("request").into_iter().map(fill).collect();
+    let mut random = Random(1);
+    let (mut answered, cases) = (0, cases(300));
+    for case in 0..cases {
+        let mut stream = TcpStream::connect(server.host()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let _ = stream.write_all(&damaged(&mut random, &seeds));
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        if let Err(error) = stream.read_to_end(&mut answer) {
+            assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "request {case}");
+        }
+        assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."), "request {case}");
+        answered += usize::from(!answer.is_empty());
+        if case % 100 == 0 {
+            assert_eq!(server.ask("GET", "", b"").0, 200);
+        }
+    }
+    println!("request: {answered} of {cases} damaged inputs are still usable");
+    assert_eq!(server.ask("GET", "", b"").0, 200);
 }

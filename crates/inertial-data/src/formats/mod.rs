@@ -7,6 +7,7 @@ pub(crate) mod kinds;
 pub(crate) mod log_reader;
 pub(crate) mod open;
 pub(crate) mod parquet;
+mod parquet_pages;
 pub(crate) mod read_ahead;
 pub(crate) mod reader;
 pub(crate) mod text;

@@ -9,6 +9,7 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
 
+use crate::formats::parquet_pages::column_reader;
 use crate::formats::reader::{LogRows, Reader};
 use crate::log::check_names;
 use crate::{Error, Place, Result};
@@ -257,7 +258,7 @@ fn list_width(
     if reader.num_row_groups() == 0 {
         return Ok(0);
     }
-    let mut first = reader.get_row_group(0)?.get_column_reader(column)?;
+    let mut first = column_reader(&*reader.get_row_group(0)?, column)?;
     let (mut definitions, mut repetitions) = (Vec::new(), Vec::new());
     Numbers::default().read(&mut first, 1, &mut definitions, &mut repetitions)?;
     Ok(definitions.len())
@@ -297,8 +298,7 @@ impl Reader for ParquetReader {
             }
             let group = self.reader.get_row_group(self.group).map_err(|e| damaged(&self.file, &e))?;
             self.left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-            let open =
-                |leaf: &Leaf| group.get_column_reader(leaf.column).map_err(|e| damaged(&self.file, &e));
+            let open = |leaf: &Leaf| column_reader(&*group, leaf.column).map_err(|e| damaged(&self.file, &e));
             self.open = self.leaves.iter().map(open).collect::<Result<_>>()?;
             self.group += 1;
         }

@@ -44,7 +44,6 @@ mod pga;
 mod pinocchio;
 mod poor_data;
 mod posterior;
-mod readers_survive_mutations;
 mod regressor;
 mod rpna;
 mod sampling;

@@ -6,6 +6,8 @@
 pub mod conic;
 #[path = "../../../../inertial/tests/all/common/data.rs"]
 pub mod data;
+#[path = "../../../../../fuzz/mutation.rs"]
+pub mod mutation;
 pub mod page;
 #[path = "../../../../inertial/tests/all/common/python.rs"]
 pub mod python;

@@ -176,7 +176,7 @@ pub struct ParameterEstimate {
     pub value: f64,
     /// Standard error; of consistent estimators with the prior's part, see `ConsistentFit::covariance`.
     pub std_error: f64,
-    /// Standard error over the value; absent where that is zero.
+    /// Standard error over the value; absent where that is zero or next to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relative_std_error: Option<f64>,
 }
@@ -190,7 +190,9 @@ impl ParameterEstimate {
 
     pub(crate) fn set_std_error(&mut self, std_error: f64) {
         self.std_error = std_error;
-        self.relative_std_error = (self.value != 0.0).then(|| (std_error / self.value).abs());
+        // Of a value near the smallest double it is more than any number.
+        self.relative_std_error =
+            Some((std_error / self.value).abs()).filter(|relative| relative.is_finite());
     }
 }
 
@@ -407,4 +409,16 @@ pub(crate) fn joints(
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// They were infinite, which JSON has not: null where the schema promised a number.
+    #[test]
+    fn relative_errors_of_values_next_to_zero_are_absent() {
+        let relative = |value| ParameterEstimate::new("a.m".into(), value, 0.5).relative_std_error;
+        assert_eq!([relative(-2.0), relative(0.0), relative(1e-320)], [Some(0.25), None, None]);
+    }
 }

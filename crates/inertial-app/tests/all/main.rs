@@ -1,0 +1,10 @@
+//! Jobs without a program around them, and everything that reads a user's bytes on damaged ones.
+
+#![allow(clippy::unwrap_used)]
+
+mod damaged_inputs;
+mod jobs;
+#[path = "../../../../fuzz/mutation.rs"]
+mod mutation;
+#[path = "../../../../fuzz/targets.rs"]
+mod targets;
