@@ -9,7 +9,7 @@ if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
   echo "skipped: fuzzing needs a nightly toolchain and cargo-fuzz" >&2
   exit 0
 fi
-for target in urdf mjcf mechanism; do
+for target in urdf mjcf sdf mechanism; do
   mkdir -p "fuzz/corpus/$target"
   # The readers have no unsafe code: coverage is what counts, and sanitizers would only slow the build.
   cargo +nightly fuzz run --sanitizer none "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- \

@@ -180,6 +180,11 @@ fn mjcf() {
 }
 
 #[test]
+fn sdf() {
+    run("sdf", Format::Sdf);
+}
+
+#[test]
 fn mechanism_files() {
     run("mechanism", Format::File);
 }
