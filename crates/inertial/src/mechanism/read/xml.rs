@@ -248,7 +248,7 @@ impl<'a> Element<'a> {
 
     /// The text inside, without blanks around it; the first piece where there are several.
     pub(crate) fn text(&self) -> &'a str {
-        let pieces = self.node.children().filter(|n| n.is_text()).filter_map(|n| n.text());
+        let pieces = self.node.children().filter(Node::is_text).filter_map(|n| n.text());
         pieces.map(str::trim).find(|text| !text.is_empty()).unwrap_or_default()
     }
 

@@ -113,7 +113,7 @@ impl Edits<'_> {
         self.set_child(inertial, "mass", inertia.mass, 1.0);
         match inertial.first_child("inertia") {
             Some(element) => {
-                entries.iter().for_each(|(tag, x, default)| self.set_child(element, tag, *x, *default))
+                entries.iter().for_each(|(tag, x, default)| self.set_child(element, tag, *x, *default));
             }
             None if entries.iter().all(|(_, x, default)| x == default) => {}
             None => {
