@@ -3,7 +3,7 @@
 use inertial::estimation::{
     ColumnOrder, Prior, PriorKind, RegressorIdentification, RegressorOptions, RegressorRows,
 };
-use inertial::mechanism::Mechanism;
+use inertial::mechanism::{Mechanism, ParameterBlock};
 use inertial::spatial::Inertia;
 use inertial_data::Source;
 use nalgebra::{Matrix3, Vector3};
@@ -130,26 +130,23 @@ impl Subject {
     pub fn identify(&self, rows: RegressorRows, mechanism: Option<&Mechanism>) -> Result<Outcome> {
         let positive = self.prior_weight > 0.0 && self.prior_weight.is_finite();
         ensure_option!(positive, "prior-weight", "expected a number above zero");
-        let (names, prior, note) = match mechanism {
-            Some(mechanism) => {
-                let prior = Prior::new(mechanism)?;
-                let of = |block: &inertial::mechanism::ParameterBlock| {
-                    (mechanism.bodies()[block.body].name.clone(), prior.bodies[block.body])
-                };
-                let (names, bodies): (Vec<_>, Vec<_>) = mechanism.parameter_blocks().iter().map(of).unzip();
-                (names, bodies, None)
-            }
-            None => {
-                let count = self.count(None)?;
-                let [mass, radius] = BALL;
-                let moment = Matrix3::from_diagonal_element(0.4 * mass * radius * radius);
-                let ball = Inertia::from_com(mass, Vector3::zeros(), moment);
-                let note = format!(
-                    "without a model the prior of each body is a ball of {mass} kg with a radius of {radius} m: values that \
-                     the rows do not show come from it"
-                );
-                ((1..=count).map(|k| format!("body{k}")).collect(), vec![ball; count], Some(note))
-            }
+        let (names, prior, note) = if let Some(mechanism) = mechanism {
+            let prior = Prior::new(mechanism)?;
+            let of = |block: &ParameterBlock| {
+                (mechanism.bodies()[block.body].name.clone(), prior.bodies[block.body])
+            };
+            let (names, bodies): (Vec<_>, Vec<_>) = mechanism.parameter_blocks().iter().map(of).unzip();
+            (names, bodies, None)
+        } else {
+            let count = self.count(None)?;
+            let [mass, radius] = BALL;
+            let moment = Matrix3::from_diagonal_element(0.4 * mass * radius * radius);
+            let ball = Inertia::from_com(mass, Vector3::zeros(), moment);
+            let note = format!(
+                "without a model the prior of each body is a ball of {mass} kg with a radius of {radius} m: values that the \
+                 rows do not show come from it"
+            );
+            ((1..=count).map(|k| format!("body{k}")).collect(), vec![ball; count], Some(note))
         };
         let options = RegressorOptions { prior_kind: self.prior_kind, prior_weight: self.prior_weight };
         let mut result = rows.identify(&names, &prior, &options)?;

@@ -20,7 +20,7 @@ pub fn text(result: &RegressorIdentification, style: Style) -> String {
         .map(|(k, (x, error))| [(k + 1).to_string(), significant(*x, 6), significant(*error, 2)])
         .collect();
     if !rows.is_empty() {
-        out += &table(style, ["column", "value", "standard error"], 2, rows.into_iter());
+        out += &table(style, ["column", "value", "standard error"], 2, rows);
         out += "\n";
     }
     let row = |r: &RowResidual| [r.row.to_string(), significant(r.rms, 3), percent_to(r.relative_rms, 3)];

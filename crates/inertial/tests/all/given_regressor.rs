@@ -6,6 +6,7 @@ use crate::common::{Case, Features, Rng, cases, reference_regressor};
 use inertial::estimation::{
     ColumnOrder, PriorKind, RegressorIdentification, RegressorOptions, RegressorRows,
 };
+use inertial::identifiability::{AnalyzeOptions, analyze};
 use inertial::mechanism::Base;
 use inertial::spatial::Inertia;
 use nalgebra::{DMatrix, DVector};
@@ -66,8 +67,8 @@ fn forces_without_noise_are_predicted_and_bodies_can_exist() {
         assert!(found.bodies.iter().all(|b| b.consistent && b.mass > 0.0), "{found:?}");
         // The noise is taken as a millionth of the forces; the prior moves the fit by less than it.
         assert!(found.fit.iter().all(|r| r.relative_rms < 1e-5), "{:?}", found.fit);
-        let singular = y.clone().svd(false, false).singular_values;
-        assert!(found.rank <= singular.iter().filter(|s| **s > 1e-12 * singular[0]).count());
+        let analysis = analyze(&case.mechanism, &AnalyzeOptions::default()).unwrap();
+        assert_eq!(found.rank, analysis.rank, "{}", case.label);
         assert!(found.duality_gap < 1e-6 * (1.0 + found.duality_gap.abs()) + 1e-3);
     }
 }

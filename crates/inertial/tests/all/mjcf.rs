@@ -510,7 +510,7 @@ fn constraints_on_mocap_bodies_are_left_out() {
     let text = r#"<mujoco><worldbody><body name="hand"><joint name="j"/><geom size="0.1"/><site name="s"/></body>
       <body name="leader" mocap="true"><site name="m"/></body></worldbody>
       <equality><weld body1="leader" body2="hand"/><connect site1="s" site2="m"/></equality></mujoco>"#;
-    let model = mjcf::read(text, &no_includes).unwrap();
+    let model = inertial::mechanism::read::model(text, &inertial::mechanism::read::no_includes).unwrap();
     assert!(model.loops.is_empty());
     let told = model.warnings.iter().filter(|w| w.contains("mocap body and is left out")).count();
     assert_eq!(told, 2, "{:?}", model.warnings);

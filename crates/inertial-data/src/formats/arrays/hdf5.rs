@@ -153,6 +153,7 @@ fn copied<T: H5Type>(
 }
 
 /// The cause in one line.
+#[allow(clippy::needless_pass_by_value, reason = "errors are mapped by value")]
 fn words(error: hdf5_reader::error::Error) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
