@@ -17,9 +17,10 @@ use inertial_app::{Context, Disk, Error, Model, ModelOptions, Silent, columns, f
 pub type Target = fn(&[u8]) -> bool;
 
 /// Every target, with the folder of its seeds.
-pub const TARGETS: [(&str, Target); 15] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("urdf", model),
     ("mjcf", model),
+    ("sdf", model),
     ("mechanism", model),
     ("csv", log),
     ("gzip", log),
@@ -28,6 +29,8 @@ pub const TARGETS: [(&str, Target); 15] = [
     ("matlab", log),
     ("mcap", log),
     ("sqlite", log),
+    ("hdf5", log),
+    ("ros1", log),
     ("map", map),
     ("joint-model", joint_model),
     ("bounds", bounds),

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Writes one log as arrays of NumPy and MATLAB (scipy), lists of Parquet (pyarrow) and as bags of ROS 2 (rosbags), for the tests of the readers.
+"""Writes one log as arrays of NumPy, MATLAB (scipy) and HDF5 (h5py), lists of Parquet (pyarrow), datasets of LeRobot and bags of ROS 1 and 2 (rosbags), for the tests of the readers.
 
 usage: scripts/write_arrays.py FOLDER      (exit status 77 where a package is missing)
 """
+import json
 import pathlib
 import sys
 
 try:
+    import h5py
     import numpy
     import pyarrow
     import pyarrow.parquet
     import scipy.io
+    from rosbags.rosbag1 import Writer as Ros1Writer
     from rosbags.rosbag2 import StoragePlugin, Writer
     from rosbags.typesys import Stores, get_typestore
 except ImportError as missing:
@@ -63,6 +66,73 @@ def main():
                 if i % 1000 == 0:
                     # Longer than a page: it continues on pages of its own.
                     writer.write(other, time, store.serialize_cdr(text("x" * 10_000), text.__msgtype__))
+    hdf5(folder, arrays)
+    datasets(folder, t, q, dq, tau)
+    bags_of_ros1(folder, t, q, dq, tau)
+
+
+def hdf5(folder, arrays):
+    """HDF5 in its old and its new layout, and as MATLAB writes version 7.3: columns first, after a header of its own."""
+    with h5py.File(folder / "plain.h5", "w") as file:
+        for name, values in arrays.items():
+            file[f"log/{name}"] = values
+        file["log/joint_names"] = JOINTS
+        file["camera"] = numpy.zeros((4, 5, 6), dtype="u1")
+    with h5py.File(folder / "packed.h5", "w", libver="latest") as file:
+        for name, values in arrays.items():
+            file.create_dataset(name, data=values, chunks=True, compression="gzip", shuffle=True)
+    with h5py.File(folder / "v73.mat", "w", userblock_size=512) as file:
+        for name, values in arrays.items():
+            own = file.create_dataset(name, data=numpy.atleast_2d(values.T), chunks=True, compression="gzip")
+            own.attrs["MATLAB_class"] = numpy.bytes_("double")
+        comment = file.create_dataset("comment", data=numpy.frombuffer("text".encode("utf-16-le"), dtype="u2").reshape(-1, 1))
+        comment.attrs["MATLAB_class"] = numpy.bytes_("char")
+    with open(folder / "v73.mat", "r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM")
+
+
+def datasets(folder, t, q, dq, tau):
+    """Datasets as LeRobot lays them out: a file for each episode (2.1), or several episodes in a file (3.0)."""
+    half = ROWS // 2
+    for name, files in (("lerobot_v2", [slice(0, half), slice(half, ROWS)]), ("lerobot_v3", [slice(0, ROWS)])):
+        root = folder / name
+        (root / "meta").mkdir(parents=True)
+        (root / "data" / "chunk-000").mkdir(parents=True)
+        feature = {"dtype": "float64", "shape": [3], "names": {"motors": JOINTS}}
+        plain = {"dtype": "float64", "shape": [3], "names": JOINTS}
+        features = {"observation.state": feature, "observation.velocity": plain, "observation.effort": plain,
+                    "timestamp": {"dtype": "float32", "shape": [1], "names": None}}
+        (root / "meta" / "info.json").write_text(json.dumps({"codebase_version": "v2.1", "fps": 250, "features": features}))
+        for k, rows in enumerate(files):
+            index = numpy.arange(rows.start, rows.stop)
+            episode = index // half
+            table = pyarrow.table({"observation.state": list(q[rows]), "observation.velocity": list(dq[rows]),
+                                   "observation.effort": list(tau[rows]), "timestamp": t[index % half],
+                                   "frame_index": index % half, "episode_index": episode, "index": index})
+            pyarrow.parquet.write_table(table, root / "data" / "chunk-000" / f"episode_{k:06d}.parquet")
+
+
+def bags_of_ros1(folder, t, q, dq, tau):
+    store = get_typestore(Stores.ROS1_NOETIC)
+    state, header, stamp, text = (store.types[n] for n in ("sensor_msgs/msg/JointState", "std_msgs/msg/Header",
+                                                           "builtin_interfaces/msg/Time", "std_msgs/msg/String"))
+    formats = Ros1Writer.CompressionFormat
+    for name, packed in (("plain.bag", None), ("bz2.bag", formats.BZ2), ("lz4.bag", formats.LZ4)):
+        writer = Ros1Writer(folder / name)
+        if packed is not None:
+            writer.set_compression(packed)
+        with writer:
+            other = writer.add_connection("/chatter", text.__msgtype__, typestore=store)
+            topic = writer.add_connection("/joint_states", state.__msgtype__, typestore=store)
+            for i in range(ROWS):
+                time = round(t[i] * 1e9) + 10**18
+                if i % 1000 == 0:
+                    writer.write(other, time, store.serialize_ros1(text("x" * 10_000), text.__msgtype__))
+                values = state(header(i, stamp(time // 10**9, time % 10**9), "base"), JOINTS, q[i], dq[i], tau[i])
+                writer.write(topic, time, store.serialize_ros1(values, state.__msgtype__))
+    with Ros1Writer(folder / "other.bag") as writer:
+        other = writer.add_connection("/chatter", text.__msgtype__, typestore=store)
+        writer.write(other, 10**18, store.serialize_ros1(text("x"), text.__msgtype__))
 
 
 main()

@@ -212,7 +212,7 @@ impl Outcome {
     pub fn corrected(&self, model: &Model, options: &Options) -> Result<String> {
         let nearest: Vec<_> =
             self.bodies.iter().filter_map(|b| Some((b.name.as_str(), b.nearest_inertia?))).collect();
-        let text = write::replace_inertias(&model.text, &nearest).at(&model.label)?;
+        let text = write::replace_inertias(&model.target().text, &nearest).at(&model.label)?;
         // What is written is what was promised: read it again before it replaces anything.
         let again = Model::from_text(&model.label, text.clone(), model.options)?;
         let outcome = run(&again, &Options { all: true, ..options.clone() })?;

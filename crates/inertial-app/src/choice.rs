@@ -1,7 +1,7 @@
 //! Options that are one of a few words: the same words in files, on the command line and in Python.
 
 use inertial::estimation::momentum_identification::RateRule;
-use inertial::estimation::{PriorKind, Quantity};
+use inertial::estimation::{ColumnOrder, PriorKind, Quantity};
 use inertial::excitation::Robust;
 use inertial::identifiability::{Measured, Method, TotalMomentum};
 use inertial::mechanism::{Base, RotorModel};
@@ -306,6 +306,10 @@ choice! {
         Pinocchio "pinocchio" "Python that sets the inertias of a Pinocchio model",
         Drake "drake" "Python that sets the inertias of a Drake plant",
     }
+    ColumnOrder {
+        Rows "inertial" "m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz",
+        Pinocchio "pinocchio" "m hx hy hz Ixx Ixy Iyy Ixz Iyz Izz",
+    }
     PriorKind { Entropic "entropic" "", Euclidean "euclidean" "" }
     Coupling { Auto "auto" "", None "none" "" }
     Positions {
@@ -355,7 +359,7 @@ impl<T: Choice> JsonSchema for Words<T> {
 }
 
 /// All words of a choice, with commas between them.
-pub(crate) fn words<T: Choice>() -> String {
+pub fn words<T: Choice>() -> String {
     T::ALL.iter().map(|(_, word, _)| *word).collect::<Vec<_>>().join(", ")
 }
 

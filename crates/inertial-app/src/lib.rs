@@ -13,6 +13,7 @@
 //! | [`design`] | Which motion reveals them best, within the limits? |
 //! | [`simulate`] | What would the sensors read during a motion? |
 //! | [`identify`] | What are the parameters, given logs of motion and forces? |
+//! | [`regressor`] | What are the parameters, given a regressor that was computed elsewhere? |
 //! | [`payload`] | What does a link carry? |
 //! | [`gains`] | What are the gains of the drives, and the parameters? |
 //! | [`flight`] | What are the parameters of a free-flying robot, given its momentum? |
@@ -46,6 +47,7 @@ pub mod note;
 pub mod payload;
 mod progress;
 mod recording;
+pub mod regressor;
 pub mod schema;
 pub mod setting;
 pub mod simulate;

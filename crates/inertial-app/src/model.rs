@@ -1,6 +1,7 @@
 //! Models: their text, what it describes, and the mechanism built from it.
 
 mod lock;
+mod target;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -62,6 +63,8 @@ pub struct Model {
     pub lock: Vec<Setting>,
     /// The mechanism.
     pub mechanism: Mechanism,
+    /// The same model in the format of the output, where that is another one.
+    target: Option<Box<Model>>,
 }
 
 impl Model {
@@ -76,7 +79,7 @@ impl Model {
         lock::lock(&mut builder, &options.lock)?;
         let mechanism = builder.build(&build).at(&label)?;
         check_names(&mechanism).at(&label)?;
-        Ok(Self { label, text, builder, options: build, lock: options.lock.clone(), mechanism })
+        Ok(Self { label, text, builder, options: build, lock: options.lock.clone(), mechanism, target: None })
     }
 
     /// Loads another model with the same choices.
@@ -91,7 +94,15 @@ impl Model {
         let builder = read::model(&text, &read::no_includes).at(label)?;
         let mechanism = builder.build(&options).at(label)?;
         check_names(&mechanism).at(label)?;
-        Ok(Self { label: label.to_owned(), text, builder, options, lock: Vec::new(), mechanism })
+        Ok(Self {
+            label: label.to_owned(),
+            text,
+            builder,
+            options,
+            lock: Vec::new(),
+            mechanism,
+            target: None,
+        })
     }
 
     /// Builds the same model from another text, which stands alone.

@@ -460,5 +460,5 @@ fn loaded_model(model: &Model, found: &Outcome) -> Result<String> {
     let link = found.link.as_str();
     let own = model.mechanism.links().iter().find(|l| l.name == link).and_then(|l| l.inertia);
     let inertia = own.unwrap_or_else(Inertia::zero) + found.inertia();
-    write::replace_inertias(&model.text, &[(link, inertia)]).at(&model.label)
+    write::replace_inertias(&model.target().text, &[(link, inertia)]).at(&model.label)
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::{check, columns, design, export, fleet, flight, follow, simulate, validate};
+use crate::{check, columns, design, export, fleet, flight, follow, regressor, simulate, validate};
 
 /// Schemas by name.
 pub fn schemas() -> Vec<(&'static str, Value)> {
@@ -41,6 +41,11 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
             "identification",
             "What `inertial identify --json` prints: parameters found from measurements",
             identified,
+        ),
+        (
+            "regressor-identification",
+            "What `inertial identify --regressor --json` prints: bodies found from a regressor",
+            of::<regressor::Outcome>(),
         ),
         (
             "simulation",

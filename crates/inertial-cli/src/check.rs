@@ -65,7 +65,7 @@ pub struct Args {
     /// Write the model with the nearest consistent parameters
     #[arg(long, requires = "out", help_heading = OUTPUT)]
     fix: bool,
-    /// File that --fix writes, completely or not at all
+    /// File that --fix writes, completely or not at all; a mechanism file where it ends with .toml or .json
     #[arg(long, value_name = "PATH", requires = "fix", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     /// Print the result as JSON
@@ -134,7 +134,10 @@ fn judge(name: &str, args: &Args, shell: &Shell) -> Result<Judged> {
         let outcome = run_table(name, &options, shell.disk())?;
         return Ok(Judged { label: name.to_owned(), name: String::new(), outcome });
     }
-    let model = Model::load(name, &args.model.options(), shell.disk())?;
+    let mut model = Model::load(name, &args.model.options(), shell.disk())?;
+    if let Some(out) = &args.out {
+        model = model.to_be_written(out)?;
+    }
     for warning in &model.builder.warnings {
         shell.say(&format!("{}: {warning}", model.label));
     }

@@ -42,7 +42,7 @@ pub struct Args {
     /// Names and units of the log's columns, in TOML
     #[arg(long, value_name = "MAP")]
     columns: Option<String>,
-    /// Topic of a ROS 2 bag [default: the only one with joint states]
+    /// Topic of a ROS bag [default: the only one with joint states]
     #[arg(long, value_name = "TOPIC")]
     topic: Option<String>,
     /// Write the column map to a file, completely or not at all

@@ -85,7 +85,7 @@ pub struct LogArgs {
     /// Keep every Nth sample after filtering [default: 8 per period of the cut-off]
     #[arg(long, value_name = "N", value_parser = samples, hide_short_help = true)]
     decimate: Option<usize>,
-    /// Topic of a ROS 2 bag [default: the only one with joint states]
+    /// Topic of a ROS bag [default: the only one with joint states]
     #[arg(long, value_name = "TOPIC", hide_short_help = true)]
     topic: Option<String>,
     /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain

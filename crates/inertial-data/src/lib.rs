@@ -17,7 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! 1. [`open`] detects the format of a file (text tables, Parquet, `.npz`, `.mat`, bags of ROS 2) and returns a [`Reader`] of its rows. A [`ColumnMap`]
+//! 1. [`open`] detects the format of a file (text tables, Parquet, `.npz`, `.mat`, bags of ROS, datasets of LeRobot) and returns a [`Reader`] of its rows. A [`ColumnMap`]
 //!    renames and scales columns where the log has other names or units.
 //! 2. [`Columns`] assigns the columns to the coordinates of a mechanism.
 //! 3. [`PreparedLog`] resamples them on a uniform time grid, filters all signals alike and differentiates what was not measured. It
@@ -46,6 +46,7 @@ pub use filter::spectrum::motion_bandwidth;
 pub use formats::arrays::ArrayReader;
 pub use formats::bags::BagReader;
 pub use formats::csv::CsvReader;
+pub use formats::lerobot::LeRobotReader;
 pub use formats::open::{Source, open, open_as, renamed};
 pub use formats::parquet::ParquetReader;
 pub use formats::reader::{LogRows, Reader};

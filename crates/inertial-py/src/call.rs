@@ -107,6 +107,14 @@ impl Job {
         Context { inputs: &*self.inputs, progress: &*self.observer }
     }
 
+    /// The model, prepared to be written to the output.
+    pub fn model_to_write(&self) -> Result<Arc<Model>> {
+        match self.outputs.out.first() {
+            Some(out) => Ok(Arc::new((*self.model).clone().to_be_written(out)?)),
+            None => Ok(Arc::clone(&self.model)),
+        }
+    }
+
     /// Opens a file that is written as it is made.
     pub fn sink(&self, path: &Path) -> Result<Sink> {
         Sink::to_file(self.inputs.disk(), path)

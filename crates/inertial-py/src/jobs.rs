@@ -39,7 +39,7 @@ pub fn check<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -
     }
     let options: checking::Options = filled(&given)?;
     let work = move |job: &mut Job| {
-        let model = Arc::clone(&job.model);
+        let model = job.model_to_write()?;
         let outcome = checking::run(&model, &options)?;
         if fix {
             job.write(Some(&outcome.corrected(&model, &options).at(&model.label)?))?;
@@ -343,7 +343,7 @@ pub fn identify<'py>(
 }
 
 fn of_payload(job: &mut Job, options: &payload::Options) -> Result<payload::Outcome> {
-    let model = Arc::clone(&job.model);
+    let model = job.model_to_write()?;
     let mut outcome = payload::run(&model, options, &job.context())?;
     job.write(outcome.model.as_ref())?;
     job.draw(&options.files(), |origin, context| page::of_payload(&model, &mut outcome, origin, context))?;
@@ -351,7 +351,7 @@ fn of_payload(job: &mut Job, options: &payload::Options) -> Result<payload::Outc
 }
 
 fn of_momentum(job: &mut Job, options: &flight::Options) -> Result<flight::Outcome> {
-    let model = Arc::clone(&job.model);
+    let model = job.model_to_write()?;
     let mut outcome = flight::run(&model, options, &job.context())?;
     job.write(outcome.model.as_ref())?;
     job.draw(&options.files(), |origin, context| page::of_momentum(&model, &mut outcome, origin, context))?;
@@ -363,7 +363,7 @@ fn of_forces(
     options: &identification::Options,
     gains: Option<&gains::Options>,
 ) -> Result<identification::Outcome> {
-    let model = Arc::clone(&job.model);
+    let model = job.model_to_write()?;
     let mut outcome = match gains {
         Some(gains) => gains::run(&model, gains, &job.context())?,
         None => identification::run(&model, options, &job.context())?,

@@ -18,6 +18,7 @@ mod outcomes;
 mod pga;
 mod pool;
 mod prepare;
+mod regressor;
 mod summary;
 mod work;
 
@@ -51,5 +52,6 @@ fn _inertial(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(options::options, module)?)?;
     module.add_function(wrap_pyfunction!(call::write_file, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::prepare, module)?)?;
+    module.add_function(wrap_pyfunction!(regressor::identify_regressor, module)?)?;
     Ok(())
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -148,3 +150,21 @@ def test_a_prepared_log_has_the_equations_of_the_fit():
     assert inertial.prepare(robot, log, filter="off").cutoff is None
     with pytest.raises(inertial.LogError, match="^table 1: "):
         inertial.prepare(robot, {"t": [0.0, 1.0]})
+
+
+def test_names_of_robot_descriptions(tmp_path, monkeypatch):
+    path = tmp_path / "arm.urdf"
+    path.write_text(
+        '<robot name="arm"><link name="a"/><link name="b"/>'
+        '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    package, robot = types.ModuleType("robot_descriptions"), types.ModuleType("robot_descriptions.arm_description")
+    package.__path__, robot.URDF_PATH = [], str(path)
+    monkeypatch.setitem(sys.modules, "robot_descriptions", package)
+    monkeypatch.setitem(sys.modules, "robot_descriptions.arm_description", robot)
+    assert inertial.Mechanism.from_description("arm_description").nv == 1
+    with pytest.raises(inertial.ModelError, match="no leg_description"):
+        inertial.Mechanism.from_description("leg_description")
+    del robot.URDF_PATH
+    with pytest.raises(inertial.ModelError, match="neither"):
+        inertial.Mechanism.from_description("arm_description")

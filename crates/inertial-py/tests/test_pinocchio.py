@@ -187,3 +187,31 @@ def test_what_pinocchio_cannot_have():
         inertial.Mechanism.from_string(text.format("planar")).to_pinocchio()
     with pytest.raises(inertial.Error, match="joint table: a pinocchio.Model has no cylindrical joints"):
         inertial.Mechanism.from_string(text.format("cylindrical")).to_pinocchio()
+
+
+def test_bodies_from_its_regressor():
+    model = load("ur_description/urdf/ur5_robot.urdf", False)
+    data, rng = model.createData(), np.random.default_rng(3)
+    truth = np.concatenate([inertia.toDynamicParameters() for inertia in model.inertias[1:]])
+    rows, forces = [], []
+    for _ in range(300):
+        q = pinocchio.randomConfiguration(model, np.full(model.nq, -3.0), np.full(model.nq, 3.0))
+        v, a = rng.normal(size=model.nv), rng.normal(size=model.nv)
+        rows.append(pinocchio.computeJointTorqueRegressor(model, data, q, v, a).copy())
+        forces.append(pinocchio.rnea(model, data, q, v, a) + 0.01 * rng.normal(size=model.nv))
+    robot = inertial.Mechanism.from_pinocchio(model)
+    for prior in ({"model": robot}, {"bodies": model.njoints - 1}):
+        found = inertial.identify_regressor(np.array(rows), np.array(forces), column_order="pinocchio", **prior)
+        assert found.rank == inertial.analyze(robot).rank
+        assert all(body.consistent for body in found.bodies)
+        # The noise is 0.01 N m.
+        assert all(abs(r.rms - 0.01) < 0.002 for r in found.fit)
+        predicted = np.array(rows)[:, :, :] @ np.array(found["values"])[_pinocchio_columns(model.njoints - 1)]
+        assert np.abs(predicted - np.array(rows) @ truth).max() < 0.02
+    with pytest.raises(inertial.Error, match="60"):
+        inertial.identify_regressor(np.zeros((10, 59)), np.zeros(10), bodies=6)
+
+
+def _pinocchio_columns(bodies):
+    own = np.array([0, 1, 2, 3, 4, 5, 7, 6, 8, 9])
+    return np.concatenate([10 * k + own for k in range(bodies)])

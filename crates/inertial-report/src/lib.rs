@@ -13,5 +13,6 @@ pub mod identification;
 pub mod momentum;
 pub mod page;
 pub mod plots;
+pub mod regressor;
 pub mod simulation;
 pub mod text;

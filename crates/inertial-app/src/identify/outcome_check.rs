@@ -20,7 +20,7 @@ impl Data {
         written: &str,
         context: &Context<'_>,
     ) -> Result<bool> {
-        let new = given.with_text(written.to_owned())?;
+        let new = given.target().with_text(written.to_owned())?;
         let terms = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
         let equations = Equations::with_all_terms(&given.mechanism, terms, DEFAULT_SNAP)?;
         let other = Equations::with_all_terms(&new.mechanism, terms, DEFAULT_SNAP)?;

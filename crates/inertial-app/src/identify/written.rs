@@ -10,6 +10,7 @@ use crate::{Context, Located, Model, Note, Result};
 
 /// Refuses, before any work, a model that cannot be written.
 pub fn check_writable(model: &Model) -> Result<()> {
+    let model = model.target();
     if read::detect(&model.text) == Format::Mjcf {
         write::mjcf::check(&model.text).at(&model.label)?;
     }
@@ -23,6 +24,7 @@ pub(crate) fn written(
     joints: Option<&[JointEstimate]>,
     context: &Context<'_>,
 ) -> Result<String> {
+    let model = model.target();
     let with = model.mechanism.clone().with_parameters(parameters)?;
     let shares = write::changed_links(&model.builder, &model.mechanism, &with).at(&model.label)?;
     let links: Vec<_> = shares.links.iter().map(|(name, inertia)| (name.as_str(), *inertia)).collect();
@@ -32,6 +34,10 @@ pub(crate) fn written(
             let joints = friction(&with, joints.unwrap_or_default(), context);
             NewValues { links: Vec::new(), joints }.write(&text)
         }
+        Format::Sdf => {
+            let joints = friction(&with, joints.unwrap_or_default(), context);
+            write::sdf::replace_values(&text, &[], &joints)
+        }
         Format::Mjcf => write::mjcf::replace_values(&text, &[], &dynamics(&with, joints, context)),
         Format::File => write::file::replace_values(&text, &[], &dynamics(&with, joints, context)),
     };
@@ -39,7 +45,7 @@ pub(crate) fn written(
     text.at(&model.label)
 }
 
-/// New friction of the joints of a URDF.
+/// New friction of the joints of a URDF or SDF.
 fn friction<'j>(
     with: &Mechanism,
     joints: &'j [JointEstimate],

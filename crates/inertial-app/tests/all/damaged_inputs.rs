@@ -55,6 +55,7 @@ macro_rules! targets {
 targets! {
     urdf: "urdf", 2500;
     mjcf: "mjcf", 2500;
+    sdf: "sdf", 2500;
     mechanism_files: "mechanism", 2500;
     tables: "csv", 1000;
     packed_tables: "gzip", 1000;
@@ -63,6 +64,8 @@ targets! {
     matlab: "matlab", 1000;
     mcap: "mcap", 1000;
     sqlite: "sqlite", 1000;
+    hdf5: "hdf5", 1000;
+    ros1: "ros1", 1000;
     column_maps: "map", 500;
     joint_models: "joint-model", 500;
     bounds: "bounds", 200;

@@ -6,5 +6,6 @@ mod damaged_inputs;
 mod jobs;
 #[path = "../../../../fuzz/mutation.rs"]
 mod mutation;
+mod studies;
 #[path = "../../../../fuzz/targets.rs"]
 mod targets;

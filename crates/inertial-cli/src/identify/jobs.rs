@@ -5,8 +5,11 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 use inertial_app::disk::OutputFiles;
-use inertial_app::{flight as of_flight, follow as of_stream, gains, identify as job, payload as of_payload};
-use inertial_report::{identification as text, momentum, page};
+use inertial_app::{
+    flight as of_flight, follow as of_stream, gains, identify as job, payload as of_payload,
+    regressor as of_regressor,
+};
+use inertial_report::{identification as text, momentum, page, regressor as rows};
 use serde::Serialize;
 
 use super::Args;
@@ -92,10 +95,21 @@ pub fn flight(args: &Args, shell: &Shell) -> Result<Answer> {
     show(args, shell, &outcome, || momentum::text(&outcome.result, shell.style()) + &drawn)
 }
 
+/// From a regressor that was computed elsewhere.
+pub fn regressor(args: &Args, regressor: &str, shell: &Shell) -> Result<Answer> {
+    ensure!(!args.pictures.wanted(), "--regressor draws nothing: there is no motion");
+    let model = args.model.as_ref().map(|_| args.load(shell)).transpose()?;
+    let outcome = of_regressor::run(model.as_ref(), &args.regressor_options(regressor), &shell.context())?;
+    show(args, shell, &outcome, || rows::text(&outcome.result, shell.style()))
+}
+
 /// While a stream grows.
 pub fn follow(args: &Args, stream: &str, shell: &Shell) -> Result<Answer> {
     ensure!(!args.pictures.wanted(), "--follow draws nothing: a stream has no end");
-    ensure!(args.model != "-" || stream != "-", "the model and the stream cannot both be standard input");
+    ensure!(
+        args.model_name() != "-" || stream != "-",
+        "the model and the stream cannot both be standard input"
+    );
     let model = args.load(shell)?;
     let context = shell.context();
     let name = inertial_app::model::label(stream);

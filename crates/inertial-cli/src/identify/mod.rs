@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use inertial::estimation::{PriorKind, Quantity};
+use inertial::estimation::{ColumnOrder, PriorKind, Quantity};
 use inertial::identifiability::Measured;
 use inertial_app::choice::{Choice, Coupling, Estimator, Friction, Offset, Positions, Solver};
 use inertial_app::estimate::{Estimate, SOLVERS_AS_ESTIMATORS};
 use inertial_app::gains::Payload;
 use inertial_app::setting::Setting;
 use inertial_app::unknowns::Unknowns;
-use inertial_app::{Model, flight, follow, gains, identify, payload};
+use inertial_app::{Model, flight, follow, gains, identify, payload, regressor};
 
 use crate::options::{LogArgs, ModelArgs, OUTPUT, choice, fraction, positive};
 use crate::output::Answer;
@@ -29,9 +29,9 @@ Examples:
 Other options (--help lists them all): payloads (--payload), drive gains (--gains), free-flying
 robots (--measured momentum), streams (--follow), summaries (--summary-out).";
 
-const DETAILS: &str = r#"LOG is a text table (CSV, tabs, semicolons, spaces; also .gz), Parquet, .npz, .npy, .mat, a ROS 2
-bag (MCAP, .db3 or a folder; sensor_msgs/JointState), recognised by its content, or - for standard
-input. Columns: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where measured, dq.JOINT and
+const DETAILS: &str = r#"LOG is a text table (CSV, tabs, semicolons, spaces; also .gz), Parquet, .npz, .npy, .mat, HDF5, a ROS
+bag (MCAP, .db3, .bag or a folder; sensor_msgs/JointState) or a LeRobot dataset, recognised by its
+content, or - for standard input. Columns: t in seconds, q.JOINT (or q1, q2, ...), tau.JOINT and, where measured, dq.JOINT and
 ddq.JOINT. Other names are recognised ('inertial columns LOG MODEL' says how), and --columns MAP
 gives names and units. Logs may be longer than memory. A file ending in .summary, written by --summary-out, replaces its logs.
 
@@ -116,6 +116,11 @@ estimates each joint's factor with all else. Logs with a known payload (--loaded
 --known-payload LINK=2.5,0,0,0.1) or a measured base wrench determine the common factor; without
 them the result is as uncertain as the gains are together.
 
+--regressor Y.npy --rhs tau.npy --bodies N gives consistent bodies for dynamics that were computed
+elsewhere: Y has ten columns for each body (m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz, or in the order of
+--column-order pinocchio), then columns of other unknowns, such as friction. MODEL, if it is given,
+has the bodies' names and the prior. See docs/estimation.md.
+
 --follow - reads CSV from standard input as it grows and prints an estimate (a line of JSON,
 or of text on a terminal) every --every seconds of its time.
 
@@ -131,6 +136,7 @@ Examples:
   inertial identify robot.urdf ft.csv --payload sensor_link --holdout 0.3
   inertial identify robot.urdf empty.csv --gains 0.5 --loaded loaded.csv \
     --known-payload flange=2.5,0,0,0.1
+  inertial identify --regressor Y.npy --rhs tau.npy --bodies 7 --column-order pinocchio
   stream | inertial identify robot.urdf --follow - --forget 30"#;
 
 /// Headings of the help.
@@ -141,6 +147,7 @@ const PAYLOAD: &str = "Payload";
 const GAINS: &str = "Drive gains";
 const FLIGHT: &str = "Free-flying robots";
 const STREAM: &str = "Streams";
+const REGRESSOR: &str = "Regressors";
 
 /// What are the parameters, given what was measured?
 #[allow(clippy::struct_excessive_bools, reason = "a command has as many switches as it needs")]
@@ -148,10 +155,10 @@ const STREAM: &str = "Streams";
 #[command(after_help = EXAMPLES, after_long_help = DETAILS)]
 pub struct Args {
     /// Model file, '-' for standard input, or builtin:NAME
-    #[arg(value_name = "MODEL")]
-    model: String,
+    #[arg(value_name = "MODEL", required_unless_present = "regressor")]
+    model: Option<String>,
     /// Logs or summaries to identify from
-    #[arg(value_name = "LOG", required_unless_present = "follow")]
+    #[arg(value_name = "LOG", required_unless_present_any = ["follow", "regressor"])]
     logs: Vec<String>,
     /// Friction of the joints
     #[arg(long, value_name = "FRICTION", value_parser = choice::<Friction>(), help_heading = UNKNOWNS,
@@ -218,7 +225,8 @@ pub struct Args {
     /// Keep the last fraction of each log to validate with
     #[arg(long, value_name = "F", value_parser = fraction, help_heading = VALIDATION)]
     holdout: Option<f64>,
-    /// Write the model (URDF or mechanism file) with the identified values and nothing else changed, completely or not at all
+    /// Write the model with the identified values and nothing else changed, completely or not at all; as a mechanism file where
+    /// PATH ends with .toml or .json
     #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     /// Write the model even if it predicts worse than the given one
@@ -272,6 +280,23 @@ pub struct Args {
     #[arg(long, value_name = "S", default_value_t = follow::Options::default().window, value_parser = positive,
           help_heading = STREAM, hide_short_help = true)]
     window: f64,
+    /// Identify from a regressor (.npy, or a table): ten columns for each body, then columns of other unknowns
+    #[arg(long, value_name = "PATH", requires = "rhs", help_heading = REGRESSOR, hide_short_help = true,
+          conflicts_with_all = ["logs", "validate", "holdout", "follow", "payload", "gains", "out", "summary_out"])]
+    regressor: Option<String>,
+    /// With --regressor: right-hand sides, one number for each row, or one row for each sample
+    #[arg(long, value_name = "PATH", requires = "regressor", help_heading = REGRESSOR, hide_short_help = true)]
+    rhs: Option<String>,
+    /// With --regressor: number of bodies [default: those of MODEL]
+    #[arg(long, value_name = "N", requires = "regressor", help_heading = REGRESSOR, hide_short_help = true)]
+    bodies: Option<usize>,
+    /// With --regressor: rows of one sample, each with a noise of its own [default: columns of --rhs]
+    #[arg(long, value_name = "N", requires = "regressor", help_heading = REGRESSOR, hide_short_help = true)]
+    rows_per_sample: Option<usize>,
+    /// With --regressor: order of the ten columns of a body
+    #[arg(long, value_name = "ORDER", value_parser = choice::<ColumnOrder>(), requires = "regressor",
+          help_heading = REGRESSOR, hide_short_help = true, default_value = ColumnOrder::default().word())]
+    column_order: ColumnOrder,
     #[command(flatten)]
     log: LogArgs,
     #[command(flatten)]
@@ -289,12 +314,20 @@ impl Args {
     /// Loads the model, after the outputs are known.
     pub fn load(&self, shell: &Shell) -> Result<Model> {
         shell.reserve(self.out.iter().chain(&self.summary_out).chain(self.pictures.outputs()))?;
-        let model = Model::load(&self.model, &self.options.options(), shell.disk())?;
-        if self.follow.is_some() || self.measured == Some(Measured::Momentum) {
-            return Ok(model);
+        let mut model = Model::load(self.model_name(), &self.options.options(), shell.disk())?;
+        if self.follow.is_none() && self.measured != Some(Measured::Momentum) {
+            let logs = [&self.logs[..], &self.validate, &self.unloaded, &self.loaded].concat();
+            model = model.hold_unlogged(&logs, &self.log.options(), &shell.context())?;
         }
-        let logs = [&self.logs[..], &self.validate, &self.unloaded, &self.loaded].concat();
-        Ok(model.hold_unlogged(&logs, &self.log.options(), &shell.context())?)
+        Ok(match &self.out {
+            Some(out) => model.to_be_written(out)?,
+            None => model,
+        })
+    }
+
+    /// Name of the model; empty where there is none.
+    pub fn model_name(&self) -> &str {
+        self.model.as_deref().unwrap_or_default()
     }
 
     /// What the unknowns are.
@@ -381,6 +414,21 @@ impl Args {
         })
     }
 
+    fn regressor_options(&self, regressor: &str) -> regressor::Options {
+        let weight = regressor::Subject::default().prior_weight;
+        regressor::Options {
+            regressor: regressor.to_owned(),
+            rhs: self.rhs.clone().unwrap_or_default(),
+            subject: regressor::Subject {
+                bodies: self.bodies,
+                order: self.column_order,
+                prior_kind: self.prior_kind,
+                prior_weight: self.prior_weight.unwrap_or(weight),
+            },
+            rows_per_sample: self.rows_per_sample,
+        }
+    }
+
     fn gains_options(&self, spread: f64) -> Result<gains::Options> {
         Ok(gains::Options {
             identify: self.identify_options()?,
@@ -404,6 +452,9 @@ fn noise_bound(text: &str) -> Result<Setting, String> {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
+    if let Some(regressor) = &args.regressor {
+        return jobs::regressor(args, regressor, shell);
+    }
     if let Some(link) = &args.payload {
         return jobs::payload(args, link, shell);
     }

@@ -153,9 +153,9 @@ fn fix_writes_completely_or_not_at_all() {
     let out = folder.file("out.urdf", "precious");
     refused(&["check", &broken, "--fix", "--out", &out]);
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "precious");
-    let nowhere = folder.path("no/such/folder/out.urdf");
+    let nowhere = folder.path("no/such/folder/out.toml");
     let line = refused(&["check", "builtin:scara", "--fix", "--json", "--out", nowhere.to_str().unwrap()]);
-    assert!(line.contains("out.urdf: cannot be written: "), "{line}");
+    assert!(line.contains("out.toml: cannot be written: "), "{line}");
     let line =
         refused(&["check", "builtin:scara", "--fix", "--json", "--out", folder.path("").to_str().unwrap()]);
     assert!(line.ends_with("is a folder: give the name of a file"), "{line}");

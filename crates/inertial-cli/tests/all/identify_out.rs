@@ -56,3 +56,46 @@ fn a_model_that_predicts_worse_is_written_only_by_force() {
     // Data without noise: what the prior moves.
     assert!(residual < 1e-3, "{residual}");
 }
+
+/// A log of the hinge with a rotor of 0.2 kg m² beside the arm's 0.6, and friction.
+fn hinge_log() -> String {
+    let mut text = String::from("t,q.hinge,dq.hinge,ddq.hinge,tau.hinge\n");
+    for k in 0..2000 {
+        let t = 0.01 * f64::from(k);
+        let q = (2.0 * t).sin() + 0.3 * (5.0 * t).sin();
+        let v = 2.0 * (2.0 * t).cos() + 1.5 * (5.0 * t).cos();
+        let a = -4.0 * (2.0 * t).sin() - 7.5 * (5.0 * t).sin();
+        // The moment of gravity on 2 kg at 0.5 m tells the arm's mass from its inertia.
+        let tau = 0.8 * a + 0.5 * v + v.signum() - 9.81 * q.cos();
+        let _ = writeln!(text, "{t},{q},{v},{a},{tau}");
+    }
+    text
+}
+
+#[test]
+fn mechanism_files_are_written_from_other_formats() {
+    let folder = Folder::new();
+    let model = folder.file("hinge.urdf", HINGE);
+    let log = folder.file("log.csv", hinge_log());
+    for name in ["out.toml", "out.json"] {
+        let out = folder.path(name);
+        let out = out.to_str().unwrap();
+        let found = run(&["identify", &model, &log, "--cutoff", "off", "--out", out]);
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        let text = std::fs::read_to_string(out).unwrap();
+        assert!(
+            text.contains("inertial/mechanism/1") && text.starts_with('{') == name.ends_with("json"),
+            "{text}"
+        );
+        let residual = run(&["validate", out, &log, "--cutoff", "off", "--json"]).json();
+        assert!(residual["relative_rms"].as_f64().unwrap() < 1e-3, "{residual}");
+        // Values of both files again, in their own format.
+        let again = folder.path("again.toml");
+        let call = ["identify", out, &log, "--cutoff", "off", "--out", again.to_str().unwrap()];
+        assert_eq!(run(&call).status, 0);
+    }
+    let refused =
+        run(&["identify", "builtin:planar-2r", &log, "--out", folder.path("x.urdf").to_str().unwrap()]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.stderr.contains("no URDF") && refused.stderr.lines().count() == 1, "{}", refused.stderr);
+}

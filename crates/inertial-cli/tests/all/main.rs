@@ -28,6 +28,7 @@ mod outputs;
 mod papers;
 mod payload;
 mod real_robots;
+mod regressor;
 mod report;
 mod serve;
 mod simulate;

@@ -57,3 +57,13 @@ fn cvxpy_and_clarabel_agree_on_logs_of_real_robots() {
         assert!((solution.cost - cost).abs() <= 1e-6 * cost.abs(), "{robot}: {} and {cost}", solution.cost);
     }
 }
+
+#[test]
+fn models_of_packages_are_those_of_pinocchio_and_mujoco() {
+    let Some(found) = python::run("corpus.py", &[env!("CARGO_BIN_EXE_inertial")]) else { return };
+    println!("{found}");
+    assert!(
+        found.ends_with("\n0 models differ\n") && found.contains("| `example-robot-data` | URDF |"),
+        "{found}"
+    );
+}

@@ -2,15 +2,7 @@
 
 /// Says what a file is by its first bytes; none where it may be a text table.
 pub(crate) fn advice(start: &[u8]) -> Option<&'static str> {
-    let kinds: [(&[u8], &str); 13] = [
-        (
-            b"\x89HDF\r\n\x1a\n",
-            "is an HDF5 file; of MATLAB, save it with '-v7'; else save a table as CSV, Parquet or .npz",
-        ),
-        (
-            b"#ROSBAG ",
-            "is a bag of ROS 1; convert it to MCAP: rosbags-convert --src FILE --dst FOLDER --dst-storage mcap",
-        ),
+    let kinds: [(&[u8], &str); 11] = [
         (b"\xd0\xcf\x11\xe0", "is an old Excel or Office file; save it as CSV"),
         (b"ARROW1", "is an Arrow or Feather file; save it as Parquet: pyarrow.parquet.write_table"),
         (b"\x28\xb5\x2f\xfd", "is compressed with zstd; decompress it: zstd -d"),

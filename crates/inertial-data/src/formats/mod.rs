@@ -1,9 +1,10 @@
-//! File formats of logs: text tables, Parquet, arrays of NumPy and MATLAB, bags of ROS 2; reading and writing.
+//! File formats of logs: text tables, Parquet, arrays of NumPy and MATLAB, bags of ROS, datasets of LeRobot; reading and writing.
 
 pub(crate) mod arrays;
 pub(crate) mod bags;
 pub(crate) mod csv;
 pub(crate) mod kinds;
+pub(crate) mod lerobot;
 pub(crate) mod log_reader;
 pub(crate) mod open;
 pub(crate) mod parquet;

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::clean::spool::temporary;
 use crate::columns::map::ColumnMap;
 use crate::columns::recognition::Recognition;
-use crate::formats::arrays::{ArrayReader, mat, npy};
-use crate::formats::bags::{self, BagReader, mcap};
+use crate::formats::arrays::{ArrayReader, hdf5, mat, npy};
+use crate::formats::bags::{self, BagReader, mcap, ros1};
 use crate::formats::csv::CsvReader;
 use crate::formats::kinds;
+use crate::formats::lerobot::{self, LeRobotReader};
 use crate::formats::parquet::{self, ParquetReader};
 use crate::formats::reader::{LogRows, Reader};
 use crate::{Error, Place, Result, plain_io};
@@ -30,8 +31,8 @@ pub struct Source {
     pub raw: bool,
 }
 
-/// Opens a log: a text table (also compressed with gzip), Parquet, `.npz`, `.npy`, `.mat`, MCAP, `.db3` or a folder of rosbag2,
-/// recognized by the content. `-` is standard input.
+/// Opens a log: a text table (also compressed with gzip), Parquet, `.npz`, `.npy`, `.mat`, HDF5, MCAP, `.db3`, a bag of ROS 1, a folder
+/// of rosbag2 or a dataset of LeRobot, recognized by the content. `-` is standard input.
 pub fn open(path: &Path, source: &Source) -> Result<Box<dyn Reader>> {
     if path == Path::new("-") {
         let name = "standard input".to_owned();
@@ -45,6 +46,10 @@ pub fn open(path: &Path, source: &Source) -> Result<Box<dyn Reader>> {
 
 /// Opens a file of any format that messages call by another name, such as a copy of a file of a store.
 pub fn open_as(path: &Path, name: String, source: &Source) -> Result<Box<dyn Reader>> {
+    if path.is_dir() && lerobot::is_dataset(path) {
+        no_topic(&name, source)?;
+        return renamed(Box::new(LeRobotReader::new(path)?), source);
+    }
     if path.is_dir() {
         return renamed(Box::new(BagReader::folder(path, source.topic.as_deref())?), source);
     }
@@ -116,16 +121,19 @@ enum Whole {
     Npy,
     Npz,
     Mat,
+    Hdf5,
     Db3,
 }
 
 impl Whole {
     fn of(start: &[u8]) -> Option<Self> {
-        let kinds: [(&[u8], Self); 5] = [
+        let kinds: [(&[u8], Self); 7] = [
             (&parquet::MAGIC, Self::Parquet),
             (&npy::MAGIC, Self::Npy),
             (b"PK\x03\x04", Self::Npz),
             (&mat::MAGIC, Self::Mat),
+            (&hdf5::MAGIC, Self::Hdf5),
+            (&hdf5::MATLAB, Self::Hdf5),
             (&bags::SQLITE, Self::Db3),
         ];
         kinds.into_iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, kind)| kind)
@@ -140,6 +148,7 @@ impl Whole {
             Self::Parquet => Box::new(ParquetReader::new(file, name)?),
             Self::Npy => Box::new(ArrayReader::npy(file, name)?),
             Self::Npz => Box::new(ArrayReader::npz(file, name)?),
+            Self::Hdf5 => Box::new(ArrayReader::hdf5(file, name)?),
             Self::Mat | Self::Db3 => Box::new(ArrayReader::mat(file, name)?),
         })
     }
@@ -149,7 +158,7 @@ impl Whole {
 fn no_topic(name: &str, source: &Source) -> Result<()> {
     match &source.topic {
         Some(topic) => {
-            Err(Error::read(Place::file(name), format!("has no topic {topic}: it is no bag of ROS 2")))
+            Err(Error::read(Place::file(name), format!("has no topic {topic}: it is no bag of ROS")))
         }
         None => Ok(()),
     }
@@ -163,6 +172,9 @@ fn from_stream(
 ) -> Result<Box<dyn Reader>> {
     if start.starts_with(&mcap::MAGIC) {
         return Ok(Box::new(BagReader::mcap(stream, name, source.topic.as_deref())?));
+    }
+    if start.starts_with(&ros1::MAGIC) {
+        return Ok(Box::new(BagReader::ros1(stream, name, source.topic.as_deref())?));
     }
     if let Some(advice) = kinds::advice(start) {
         return Err(Error::read(Place::file(name), advice));

@@ -32,8 +32,17 @@ fn arrays_hold_what_text_holds() {
     let Some(folder) = written() else { return };
     let at = |name: &str| folder.path().join(name);
     let expected = read(&at("plain.csv"), &Source::default()).unwrap();
-    let files =
-        ["plain.npz", "packed.npz", "fortran.npz", "records.npy", "plain.mat", "packed.mat", "struct.mat"];
+    let files = [
+        "plain.npz",
+        "packed.npz",
+        "fortran.npz",
+        "records.npy",
+        "plain.mat",
+        "packed.mat",
+        "struct.mat",
+        "packed.h5",
+        "v73.mat",
+    ];
     for name in files {
         let log = read(&at(name), &Source::default()).unwrap();
         same(&log, &expected, str::to_owned, name);
@@ -45,7 +54,9 @@ fn arrays_hold_what_text_holds() {
         (quantity, "3") => format!("{quantity}.slide"),
         _ => name.to_owned(),
     };
-    same(&read(&at("named.npz"), &Source::default()).unwrap(), &expected, joints, "named.npz");
+    for name in ["named.npz", "plain.h5"] {
+        same(&read(&at(name), &Source::default()).unwrap(), &expected, joints, name);
+    }
     let narrow = read(&at("narrow.npz"), &Source::default()).unwrap();
     for (a, b) in narrow.column("q2").unwrap().iter().zip(expected.column("q2").unwrap()) {
         assert_eq!(*a, (1000.0 * b).trunc());
@@ -87,7 +98,89 @@ fn arrays_hold_what_text_holds() {
     }
     let topic = Source { topic: Some("/a".into()), ..Source::default() };
     let error = read(&at("plain.npz"), &topic).unwrap_err().to_string();
-    assert!(error.ends_with("has no topic /a: it is no bag of ROS 2"), "{error}");
+    assert!(error.ends_with("has no topic /a: it is no bag of ROS"), "{error}");
+}
+
+#[test]
+fn bags_of_ros_1_hold_what_text_holds() {
+    let Some(folder) = written() else { return };
+    let at = |name: &str| folder.path().join(name);
+    let expected = read(&at("plain.csv"), &Source::default()).unwrap();
+    for bag in ["plain.bag", "bz2.bag", "lz4.bag"] {
+        let log = read(&at(bag), &Source::default()).unwrap();
+        assert_eq!(log.len(), expected.len());
+        for name in expected.names() {
+            let own = match name.split_at(name.len() - 1) {
+                (quantity, "1") => format!("{quantity}.shoulder"),
+                (quantity, "2") => format!("{quantity}.elbow"),
+                (quantity, "3") => format!("{quantity}.slide"),
+                _ => name.clone(),
+            };
+            let (found, expected) = (log.column(&own).unwrap(), expected.column(name).unwrap());
+            // Stamps are nanoseconds after 2001 in one double.
+            let (shift, tolerance) = if name == "t" { (1e9, 2e-7) } else { (0.0, 0.0) };
+            assert!(
+                found.iter().zip(expected).all(|(a, b)| (a - shift - b).abs() <= tolerance),
+                "{bag}: {name}"
+            );
+        }
+    }
+    let error = |name: &str, topic: Option<&str>| {
+        let source = Source { topic: topic.map(str::to_owned), ..Source::default() };
+        read(&at(name), &source).unwrap_err().to_string()
+    };
+    assert!(
+        error("plain.bag", Some("/joint_stats"))
+            .contains("there is no joint state on the topic /joint_stats")
+    );
+    let other = error("other.bag", None);
+    assert!(
+        other.contains("no message of type sensor_msgs/JointState; it has /chatter (std_msgs/String)"),
+        "{other}"
+    );
+    std::fs::write(at("old.bag"), b"#ROSBAG V1.2\n0000").unwrap();
+    assert!(error("old.bag", None).contains("only format 2.0 is read"));
+}
+
+#[test]
+fn datasets_of_lerobot_hold_what_text_holds() {
+    let Some(folder) = written() else { return };
+    let at = |name: &str| folder.path().join(name);
+    let expected = read(&at("plain.csv"), &Source::default()).unwrap();
+    let map = "[columns]\nq = \"observation.state.{joint}\"\n";
+    let joints = ["shoulder", "elbow", "slide"].map(str::to_owned).to_vec();
+    let map = Some(ColumnMap::parse(map, "map.toml").unwrap());
+    let source = Source { map, joints, ..Source::default() };
+    for name in ["lerobot_v2", "lerobot_v3"] {
+        let log = read(&at(name), &source).unwrap();
+        assert_eq!(log.len(), expected.len(), "{name}");
+        for (own, other) in
+            [("q.shoulder", "q1"), ("q.slide", "q3"), ("dq.elbow", "dq2"), ("tau.slide", "tau3")]
+        {
+            let column = log.column(own).unwrap_or_else(|| panic!("{name}: no {own} in {:?}", log.names()));
+            assert_eq!(column, expected.column(other).unwrap(), "{name}: {own}");
+        }
+        // The second episode begins a second after the first.
+        let (t, step) = (log.column("t").unwrap(), 0.004);
+        let half = t.len() / 2;
+        assert!((t[half] - t[half - 1] - 1.0).abs() < 1e-9 && (t[half + 1] - t[half] - step).abs() < 1e-9);
+    }
+    let error = |expected: &str| {
+        let text = read(&at("lerobot_v2"), &Source::default()).unwrap_err().to_string();
+        assert!(text.contains(expected) && text.lines().count() == 1, "{text}");
+    };
+    let topic = Source { topic: Some("/a".into()), ..Source::default() };
+    assert!(read(&at("lerobot_v3"), &topic).unwrap_err().to_string().contains("no bag of ROS"));
+    let second = at("lerobot_v2/data/chunk-000/episode_000001.parquet");
+    std::fs::copy(at("lists.parquet"), &second).unwrap();
+    error("other columns than the first file");
+    std::fs::write(at("lerobot_v2/data/chunk-000/episode_000000.parquet"), b"PAR1").unwrap();
+    error("episode_000000.parquet");
+    std::fs::write(at("lerobot_v2/meta/info.json"), b"[1, 2").unwrap();
+    error("not as LeRobot writes it");
+    std::fs::write(at("lerobot_v2/meta/info.json"), b"{}").unwrap();
+    std::fs::remove_dir_all(at("lerobot_v2/data")).unwrap();
+    error("data cannot be read");
 }
 
 /// Files that are cut, and files with one bit changed: one line or other numbers, never a panic.
@@ -102,6 +195,11 @@ fn damaged_files_are_named() {
         "packed.mat",
         "struct.mat",
         "bag_db3/bag_db3.db3",
+        "plain.bag",
+        "bz2.bag",
+        "lz4.bag",
+        "packed.h5",
+        "v73.mat",
     ]
     .map(|name| folder.path().join(name))
     .into();
@@ -142,7 +240,7 @@ fn folders_that_are_no_bags_are_named() {
         let error = open(folder.path(), &Source::default()).err().unwrap().to_string();
         assert!(error.contains(what) && error.lines().count() == 1, "{error}");
     };
-    error("is a folder, but not a bag of ROS 2");
+    error("is a folder, but neither a bag of ROS 2");
     let list = |file: &str| {
         let text =
             format!("rosbag2_bagfile_information:\n  relative_file_paths:\n    - {file}\n  version: 5\n");

@@ -183,8 +183,8 @@ fn currents_say_what_they_need() {
 fn other_files_say_what_they_are() {
     let folder = tempfile::tempdir().unwrap();
     for (bytes, expected) in [
-        (&b"\x89HDF\r\n\x1a\n0000"[..], "is an HDF5 file"),
-        (b"#ROSBAG V2.0\n", "rosbags-convert"),
+        (&b"\x89HDF\r\n\x1a\n0000"[..], "the HDF5 file is truncated or damaged"),
+        (b"#ROSBAG V2.0\n", "no message of type sensor_msgs/JointState"),
         (b"<?xml version=\"1.0\"?><robot/>", "was a model given in its place?"),
         (b"{\"t\": [0]}", "is JSON"),
         (b"[[0, 1]]", "is JSON"),

@@ -29,7 +29,19 @@ from .fleet import identify_fleet
 from .identifier import Identifier
 from .mechanism import Mechanism
 from .prepared import Prepared, prepare
-from .results import Analysis, Check, Columns, Design, Export, Fleet, Identification, Simulation, Validation
+from .regressor import identify_regressor
+from .results import (
+    Analysis,
+    Check,
+    Columns,
+    Design,
+    Export,
+    Fleet,
+    Identification,
+    RegressorIdentification,
+    Simulation,
+    Validation,
+)
 from .summary import Online, Summary
 
 __all__ = [
@@ -49,6 +61,7 @@ __all__ = [
     "Online",
     "OptionError",
     "Prepared",
+    "RegressorIdentification",
     "Result",
     "Simulation",
     "Summary",
@@ -62,6 +75,7 @@ __all__ = [
     "export",
     "identify",
     "identify_fleet",
+    "identify_regressor",
     "load",
     "pga",
     "prepare",

@@ -145,6 +145,16 @@ def identify(
 def identify_fleet(
     call: Call, given: dict[str, Any], summaries: Sequence[Summary], carrying: Sequence[bool]
 ) -> Answer: ...
+def identify_regressor(
+    regressor: Floats,
+    rhs: Floats,
+    bodies: int | None,
+    rows_per_sample: int,
+    order: str,
+    prior_kind: str,
+    prior_weight: float,
+    mechanism: Mechanism | None,
+) -> dict[str, Any]: ...
 def options(function: str) -> list[tuple[str, str]]: ...
 def prepare(
     mechanism: Mechanism, inputs: Inputs, name: str, given: dict[str, Any]

@@ -141,7 +141,7 @@ def identify(
 ) -> Identification:
     """What are the parameters, given what was measured?
 
-    Logs are files (text tables, Parquet, ``.npz``, ``.mat``, bags of ROS 2; patterns like ``logs/*.csv`` and addresses like
+    Logs are files (text tables, Parquet, ``.npz``, ``.mat``, bags of ROS, datasets of LeRobot; patterns like ``logs/*.csv`` and addresses like
     ``s3://bucket/log.csv`` too), tables (a mapping of columns or of arrays ``q``, ``dq``, ``ddq``, ``tau``; a pandas or polars
     frame, an Arrow table), what :func:`simulate` gave, or summaries; so are those of ``validate``, ``unloaded`` and ``loaded``. ``progress`` is a function
     that is told how much work of how much is done, or ``True`` for a bar.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 import os
 import sys
 from collections.abc import Mapping
@@ -102,7 +103,7 @@ class Mechanism:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
-        """From a URDF, URDF+, MJCF or mechanism file, recognised by its content."""
+        """From a URDF, URDF+, MJCF, SDF or mechanism file, recognised by its content."""
         return cls._with_text(os.fspath(path), text_of(path, ModelError), options)
 
     @classmethod
@@ -112,7 +113,7 @@ class Mechanism:
 
     @classmethod
     def from_string(cls, text: str, **options: Unpack[ModelOptions]) -> Mechanism:
-        """From the text of a URDF, URDF+, MJCF or mechanism file."""
+        """From the text of a URDF, URDF+, MJCF, SDF or mechanism file."""
         return cls("the model's text", text, _checked(options))
 
     @classmethod
@@ -137,6 +138,19 @@ class Mechanism:
     def builtin(cls, name: str, **options: Unpack[ModelOptions]) -> Mechanism:
         """A model that ships with the package: puma560, arm7, quadruped, four-bar, ..."""
         return cls(f"builtin:{name}", None, _checked(options))
+
+    @classmethod
+    def from_description(cls, name: str, **options: Unpack[ModelOptions]) -> Mechanism:
+        """From a robot of the package ``robot_descriptions``, such as ``panda_description``: its URDF, else its MJCF."""
+        try:
+            module = importlib.import_module(f"robot_descriptions.{name}")
+        except ImportError as error:
+            raise ModelError(f"robot_descriptions has no {name}, or is not installed: {error}") from None
+        for kind in ("URDF_PATH", "MJCF_PATH"):
+            path = getattr(module, kind, None)
+            if path is not None:
+                return cls.from_file(path, **options)
+        raise ModelError(f"robot_descriptions.{name} has neither a URDF nor an MJCF")
 
     @classmethod
     def from_pinocchio(cls, model: Any, **options: Unpack[ModelOptions]) -> Mechanism:

@@ -14,6 +14,7 @@
 //! | `model_selection` | drive couplings and Stribeck curves found from the data |
 //! | `identification` | the whole way to a result, residuals, predictions, the verdict |
 //! | `diagnosis` | errors of model and sensors that would explain a residual |
+//! | `given_regressor` | bodies from a regressor that was computed elsewhere |
 //! | `payload`, `fleet`, `momentum` | payloads, many robots of one type, free-flying robots |
 
 pub mod consistent;
@@ -22,6 +23,7 @@ mod drive_gains;
 mod equations;
 mod estimator;
 mod fleet;
+mod given_regressor;
 mod identification;
 mod joint_model;
 pub mod least_squares;
@@ -44,6 +46,9 @@ pub use equations::Equations;
 pub use estimator::{Estimator, Solver};
 pub use fleet::identify::{Fleet, Member, identify_fleet};
 pub use fleet::payload::{Carried, FleetPayload};
+pub use given_regressor::{
+    ColumnOrder, RegressorIdentification, RegressorOptions, RegressorRows, RowResidual,
+};
 pub use identification::criticism::{Reason, ReasonCode, Verdict};
 pub use identification::identify::{IdentifyOptions, identify, identify_robust};
 pub use identification::prediction::Prediction;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+mod given_regressor;
 mod golden;
 mod loops;
 mod machines;
@@ -16,6 +17,7 @@ mod closure_dynamics;
 mod conservation;
 mod consistency;
 mod consistent;
+mod describe;
 mod design;
 mod dynamics;
 mod estimation;
@@ -47,6 +49,7 @@ mod posterior;
 mod regressor;
 mod rpna;
 mod sampling;
+mod sdf;
 mod simulation;
 mod simulation_signals;
 mod spatial;

@@ -157,7 +157,7 @@ fn bad_files_get_one_clear_line() {
     let top = |rest: &str| error(&format!("{{\"schema\": {rest}"));
     let toml = |rest: &str| error(&format!("schema = \"inertial/mechanism/1\"\n{rest}"));
     let cases = [
-        (error(""), "the model is empty: expected URDF, MJCF or a mechanism file (JSON or TOML)"),
+        (error(""), "the model is empty: expected URDF, MJCF, SDF or a mechanism file (JSON or TOML)"),
         (error("\u{0}\u{1}rubbish"), "line 1: neither XML nor JSON, and as TOML: "),
         (top("\"inertial/mechanism/1\", \"bodies\": ["), "line 1: bodies: EOF while parsing a list"),
         (

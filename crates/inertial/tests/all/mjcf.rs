@@ -504,3 +504,14 @@ fn extreme_numbers_stay_errors_or_numbers() {
     let tiny = load(&world("<body quat='1e-200 0 0 1e-200'><joint/><geom size='1e-100'/></body>"));
     assert!((tiny.bodies()[0].placement.rotation[(1, 0)] - 1.0).abs() < 1e-15);
 }
+
+#[test]
+fn constraints_on_mocap_bodies_are_left_out() {
+    let text = r#"<mujoco><worldbody><body name="hand"><joint name="j"/><geom size="0.1"/><site name="s"/></body>
+      <body name="leader" mocap="true"><site name="m"/></body></worldbody>
+      <equality><weld body1="leader" body2="hand"/><connect site1="s" site2="m"/></equality></mujoco>"#;
+    let model = inertial::mechanism::read::model(text, &inertial::mechanism::read::no_includes).unwrap();
+    assert!(model.loops.is_empty());
+    let told = model.warnings.iter().filter(|w| w.contains("mocap body and is left out")).count();
+    assert_eq!(told, 2, "{:?}", model.warnings);
+}

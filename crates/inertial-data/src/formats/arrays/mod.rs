@@ -1,7 +1,8 @@
-//! Files of arrays: NumPy's `.npy` and `.npz`, and MATLAB's `.mat`. Numbers are read from the file (or from a temporary copy where
+//! Files of arrays: NumPy's `.npy` and `.npz`, MATLAB's `.mat`, and HDF5. Numbers are read from the file (or from a temporary copy where
 //! it is compressed) as they are asked for.
 
 mod array;
+pub(crate) mod hdf5;
 pub(crate) mod mat;
 pub(crate) mod npy;
 mod zip;
@@ -72,6 +73,13 @@ impl ArrayReader {
     pub fn mat(file: File, name: impl Into<String>) -> Result<Self> {
         let name = name.into();
         let content = mat::read(&Arc::new(file)).map_err(|message| damaged(&name, ".mat", &message))?;
+        Self::new(name, content)
+    }
+
+    /// Reads datasets of an HDF5 file, also of MATLAB (version 7.3).
+    pub fn hdf5(file: File, name: impl Into<String>) -> Result<Self> {
+        let name = name.into();
+        let content = hdf5::read(&Arc::new(file)).map_err(|message| damaged(&name, "HDF5 file", &message))?;
         Self::new(name, content)
     }
 

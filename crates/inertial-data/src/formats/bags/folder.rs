@@ -35,7 +35,7 @@ impl Files {
             found(folder).map_err(|e| refused(format!("cannot be read: {}", plain_io(&e))))?
         };
         if files.is_empty() {
-            let message = "is a folder, but not a bag of ROS 2: expected metadata.yaml, .mcap or .db3 files";
+            let message = "is a folder, but neither a bag of ROS 2 (metadata.yaml, .mcap, .db3) nor a dataset of LeRobot (meta/info.json)";
             return Err(refused(message.to_owned()));
         }
         if let Some(packed) = files.iter().find(|f| Path::new(f).extension().is_some_and(|e| e == "zstd")) {

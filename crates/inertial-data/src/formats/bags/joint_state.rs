@@ -1,4 +1,4 @@
-//! `sensor_msgs/JointState` in CDR, the encoding of ROS 2.
+//! `sensor_msgs/JointState` in CDR, the encoding of ROS 2, and in that of ROS 1.
 
 /// State of some joints at one time.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,11 +16,24 @@ impl JointState {
         let [_, kind, _, _, body @ ..] = message else { return Err("it is too short".into()) };
         // CDR of version 1, big or little endian; everything is aligned to its size, counted from here.
         let mut cdr = match kind {
-            0 => Cdr { body, at: 0, little: false },
-            1 => Cdr { body, at: 0, little: true },
+            0 => Cdr { body, at: 0, little: false, aligned: true },
+            1 => Cdr { body, at: 0, little: true, aligned: true },
             _ => return Err(format!("encapsulation {kind}: expected plain CDR")),
         };
-        let (seconds, nanoseconds) = (i32::from_ne_bytes(cdr.word()?), u32::from_ne_bytes(cdr.word()?));
+        let seconds = i32::from_ne_bytes(cdr.word()?);
+        Self::after_seconds(f64::from(seconds), &mut cdr)
+    }
+
+    /// Parses a message of ROS 1: little endian, without alignment, and with a number before the stamp.
+    pub fn parse_ros1(body: &[u8]) -> Result<Self, String> {
+        let mut cdr = Cdr { body, at: 0, little: true, aligned: false };
+        let _sequence: [u8; 4] = cdr.word()?;
+        let seconds = u32::from_ne_bytes(cdr.word()?);
+        Self::after_seconds(f64::from(seconds), &mut cdr)
+    }
+
+    fn after_seconds(seconds: f64, cdr: &mut Cdr<'_>) -> Result<Self, String> {
+        let nanoseconds = u32::from_ne_bytes(cdr.word()?);
         let _frame = cdr.string()?;
         let count = cdr.length(4)?;
         let name = (0..count).map(|_| cdr.string()).collect::<Result<Vec<_>, _>>()?;
@@ -28,7 +41,7 @@ impl JointState {
         if let Some(bad) = values.iter().find(|v| !v.is_empty() && v.len() != count) {
             return Err(format!("{} values for {count} joints", bad.len()));
         }
-        Ok(Self { stamp: f64::from(seconds) + 1e-9 * f64::from(nanoseconds), name, values })
+        Ok(Self { stamp: seconds + 1e-9 * f64::from(nanoseconds), name, values })
     }
 
     /// Position (0), velocity (1) or effort (2) of a joint, where it is there.
@@ -41,6 +54,7 @@ struct Cdr<'a> {
     body: &'a [u8],
     at: usize,
     little: bool,
+    aligned: bool,
 }
 
 impl<'a> Cdr<'a> {
@@ -50,9 +64,11 @@ impl<'a> Cdr<'a> {
         part.ok_or_else(|| "it ends early".to_owned())
     }
 
-    /// A number of N bytes, aligned, in the order of this machine.
+    /// A number of N bytes in the order of this machine.
     fn word<const N: usize>(&mut self) -> Result<[u8; N], String> {
-        self.at = self.at.next_multiple_of(N);
+        if self.aligned {
+            self.at = self.at.next_multiple_of(N);
+        }
         let mut bytes = [0; N];
         bytes.copy_from_slice(self.take(N)?);
         if self.little != cfg!(target_endian = "little") {

@@ -1,9 +1,10 @@
-//! Bags of ROS 2: joint states from MCAP files, SQLite files and folders of them.
+//! Bags of ROS: joint states from MCAP files, SQLite files and folders of them, and from bags of ROS 1.
 
 mod db3;
 pub(crate) mod folder;
 pub(crate) mod joint_state;
 pub(crate) mod mcap;
+pub(crate) mod ros1;
 mod sqlite;
 
 use std::collections::HashMap;
@@ -59,6 +60,13 @@ impl<'a> BagReader<'a> {
     pub fn mcap(stream: impl Read + Send + 'a, name: impl Into<String>, topic: Option<&str>) -> Result<Self> {
         let file = name.into();
         let states = mcap::Messages::new(Box::new(stream), file.clone(), topic);
+        Self::new(Box::new(states), file)
+    }
+
+    /// Reads a bag of ROS 1.
+    pub fn ros1(stream: impl Read + Send + 'a, name: impl Into<String>, topic: Option<&str>) -> Result<Self> {
+        let file = name.into();
+        let states = ros1::Messages::new(Box::new(stream), file.clone(), topic);
         Self::new(Box::new(states), file)
     }
 

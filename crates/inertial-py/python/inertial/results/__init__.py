@@ -1,7 +1,15 @@
 """Results: the program's JSON as typed objects that print as tables."""
 
 from .experiments import Design, DesignedParameter, Simulation
-from .identification import Fleet, FleetPayload, Identification, Member, Validation
+from .identification import (
+    Fleet,
+    FleetPayload,
+    Identification,
+    Member,
+    RegressorIdentification,
+    RowResidual,
+    Validation,
+)
 from .parts import Body, Joint, Parameter, Residual
 from .structure import Analysis, AnalyzedBody, BaseParameter, Check, CheckedBody
 from .texts import Column, Columns, Export, ExportedFile
@@ -25,7 +33,9 @@ __all__ = [
     "Joint",
     "Member",
     "Parameter",
+    "RegressorIdentification",
     "Residual",
+    "RowResidual",
     "Simulation",
     "Validation",
 ]

@@ -280,3 +280,34 @@ class Fleet(Result):
             for joint, residual in zip(robot["joints"], robot["residuals"], strict=True)
         ]
         return pandas.json_normalize(rows)
+
+
+class RowResidual(Result):
+    """Residual of one row of the samples."""
+
+    row: int
+    rms: float
+    relative_rms: float
+
+
+class RegressorIdentification(Result):
+    """Bodies found from a regressor that was computed elsewhere. ``values`` and ``std_errors`` are those of its columns."""
+
+    rows: int
+    columns: int
+    rank: int
+    bodies: Named[Body]
+    values: list[float]
+    std_errors: list[float]
+    fit: list[RowResidual]
+    duality_gap: float
+    warnings: list[str]
+    _parts: ClassVar[dict[str, type[Result]]] = {"bodies": Body, "fit": RowResidual}
+    _frame = "bodies"
+
+    def _headline(self) -> str:
+        return f"{self.rows} rows show {self.rank} of {self.columns} columns"
+
+    def _tables(self) -> list[Table]:
+        rows = [[str(r.row), show(r.rms), residual(r.relative_rms)] for r in self.fit]
+        return [bodies_table(self.bodies), Table(["row", "rms", "relative"], rows, self.warnings)]

@@ -5,6 +5,7 @@ mod lines;
 pub mod mjcf;
 pub(crate) mod repair;
 mod rounding;
+pub mod sdf;
 pub mod urdf;
 pub(crate) mod xml;
 
@@ -21,6 +22,8 @@ pub enum Format {
     Urdf,
     /// MuJoCo's XML (`<mujoco>`).
     Mjcf,
+    /// The models of Gazebo (`<sdf>`).
+    Sdf,
     /// The project's own mechanism files (JSON or TOML).
     File,
 }
@@ -33,7 +36,7 @@ pub fn no_includes(name: &str) -> Result<String, String> {
     Err(format!("cannot include \"{name}\": the model was not read from a file"))
 }
 
-/// Which format a text has. XML that is neither URDF nor MJCF counts as URDF, whose reader then says what it expects.
+/// Which format a text has. XML that is none of these formats counts as URDF, whose reader then says what it expects.
 pub fn detect(text: &str) -> Format {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if !text.starts_with('<') {
@@ -51,7 +54,9 @@ pub fn detect(text: &str) -> Format {
         } else if rest.starts_with("<!") {
             rest.find('>').map(|i| i + 1)
         } else {
-            return if rest[1..].starts_with("mujoco") { Format::Mjcf } else { Format::Urdf };
+            let roots = [("mujoco", Format::Mjcf), ("sdf", Format::Sdf)];
+            let known = roots.into_iter().find(|(root, _)| rest[1..].starts_with(root));
+            return known.map_or(Format::Urdf, |(_, format)| format);
         };
         match skip {
             Some(n) => rest = &rest[n..],
@@ -85,6 +90,7 @@ pub fn model(text: &str, include: Include<'_>) -> Result<MechanismBuilder> {
     match detect(text) {
         Format::Urdf => urdf::read(text),
         Format::Mjcf => mjcf::read(text, include),
+        Format::Sdf => sdf::read(text),
         Format::File => file::read(text),
     }
 }

@@ -58,7 +58,9 @@ pub(crate) fn read_with_rotor_links(text: &str) -> Result<(MechanismBuilder, Vec
     let xml = Xml::parse(&text)?;
     let robot = xml.root();
     if robot.tag() != "robot" {
-        return Err(robot.error("expected <robot> (URDF) or <mujoco> (MJCF) as the outermost element"));
+        return Err(
+            robot.error("expected <robot> (URDF), <mujoco> (MJCF) or <sdf> (SDF) as the outermost element")
+        );
     }
     if let Some((macros, _)) = robot.foreign_children().find(|(_, uri)| uri.contains("xacro")) {
         return Err(macros.unsupported("xacro: expand the file first, by 'xacro FILE.xacro > robot.urdf' (part of ROS; 'pip install xacro')"));

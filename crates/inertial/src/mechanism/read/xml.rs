@@ -246,6 +246,39 @@ impl<'a> Element<'a> {
         Ok(self.identifier(name)?.unwrap_or_default())
     }
 
+    /// The text inside, without blanks around it; the first piece where there are several.
+    pub(crate) fn text(&self) -> &'a str {
+        let pieces = self.node.children().filter(Node::is_text).filter_map(|n| n.text());
+        pieces.map(str::trim).find(|text| !text.is_empty()).unwrap_or_default()
+    }
+
+    /// The name that stands inside.
+    pub(crate) fn name_inside(&self) -> Result<&'a str> {
+        match self.text() {
+            "" => Err(self.error("it is empty: expected a name")),
+            name if name.contains(char::is_control) => {
+                Err(self.error(format!("{} has control characters", quoted(name))))
+            }
+            name => Ok(name),
+        }
+    }
+
+    /// Any number of finite numbers that stand inside.
+    pub(crate) fn text_numbers(&self) -> Result<Vec<f64>> {
+        let number = |token: &str| {
+            let message = || self.error(format!("{} is not a finite number", quoted(token)));
+            parse_number(token).ok_or_else(message)
+        };
+        self.text().split_ascii_whitespace().map(number).collect()
+    }
+
+    /// Exactly `N` finite numbers that stand inside.
+    pub(crate) fn text_array<const N: usize>(&self) -> Result<[f64; N]> {
+        let list = self.text_numbers()?;
+        let found = list.len();
+        <[f64; N]>::try_from(list).map_err(|_| self.error(format!("it has {found} numbers, expected {N}")))
+    }
+
     /// An attribute of any number of finite numbers.
     pub(crate) fn number_list(&self, name: &str) -> Result<Option<Vec<f64>>> {
         let Some(text) = self.attribute(name) else { return Ok(None) };

@@ -7,12 +7,15 @@ use crate::mechanism::{Body, BodyKind, Mechanism, MechanismBuilder};
 use crate::spatial::Inertia;
 use crate::{Error, Place, Result};
 
+mod describe;
 mod edits;
 pub mod file;
 pub mod mjcf;
+pub mod sdf;
 mod share;
 pub mod urdf;
 
+pub use describe::{Syntax, describe};
 pub use share::Shares;
 
 /// Replaces the inertias of links and rotors (named as in [`super::MechanismBuilder::rotor_names`]) in a model of any
@@ -21,6 +24,7 @@ pub fn replace_inertias(text: &str, inertias: &[(&str, Inertia<f64>)]) -> Result
     match detect(text) {
         Format::File => file::replace_inertials(text, inertias),
         Format::Mjcf => mjcf::replace_values(text, inertias, &[]),
+        Format::Sdf => sdf::replace_values(text, inertias, &[]),
         Format::Urdf => {
             // In URDF+ a rotor is a link of its own.
             let (model, rotor_links) = read_with_rotor_links(text)?;

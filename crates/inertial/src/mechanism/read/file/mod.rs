@@ -14,7 +14,7 @@
 //!   effect. (A `standard` table is thus the `modified` table whose `a` and `alpha` are one row further down.)
 
 pub(in crate::mechanism) mod places;
-mod text;
+pub(in crate::mechanism) mod text;
 
 use std::collections::HashMap;
 
@@ -29,14 +29,15 @@ use crate::mechanism::{
 };
 use crate::spatial::{Inertia, Pose, rotation_from_quaternion, rotation_from_rpy};
 use crate::{Error, Place, Result};
+pub use places::is_json;
 use places::{EntryPlace, Places};
 use text::{Convention, Dh, Document, Kind, Origin, Position};
 
 /// The schema that this reader knows.
-const SCHEMA: &str = "inertial/mechanism/1";
+pub(in crate::mechanism) const SCHEMA: &str = "inertial/mechanism/1";
 
 /// The root of every mechanism file.
-const GROUND: &str = "ground";
+pub(in crate::mechanism) const GROUND: &str = "ground";
 
 /// Reads a mechanism file (JSON or TOML).
 ///
@@ -54,7 +55,7 @@ const GROUND: &str = "ground";
 /// ```
 pub fn read(text: &str) -> Result<MechanismBuilder> {
     if text.trim().is_empty() {
-        let message = "the model is empty: expected URDF, MJCF or a mechanism file (JSON or TOML)";
+        let message = "the model is empty: expected URDF, MJCF, SDF or a mechanism file (JSON or TOML)";
         return Err(Error::syntax(Place::default(), message));
     }
     let document = Document::parse(text)?;
@@ -109,6 +110,12 @@ impl<'a> Reader<'a> {
         for (i, body) in self.document.bodies.iter().enumerate() {
             let here = self.entry("bodies", |p| &p.bodies, i);
             let inertia = body.inertial.as_ref().map(inertia);
+            if body.massless {
+                if inertia.is_some() {
+                    return Err(here.error(".massless", "a body with inertia is not massless"));
+                }
+                builder.massless.insert(body.name.clone());
+            }
             builder.links.push(LinkSpec { name: body.name.clone(), inertia, line: here.line });
             builder.joints.push(self.joint(body, &here)?);
         }

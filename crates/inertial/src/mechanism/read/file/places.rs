@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use toml::Spanned;
 
 /// Whether a mechanism file is JSON; it is TOML otherwise.
-pub(in crate::mechanism) fn is_json(text: &str) -> bool {
+pub fn is_json(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('{')
 }
 

@@ -2,70 +2,85 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::super::lines::Lines;
 use super::places::is_json;
 use crate::{Error, Place, Result};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Document {
+pub(in crate::mechanism) struct Document {
     pub schema: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// For people; has no effect.
-    #[serde(rename = "description")]
-    _description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub gravity: Option<[f64; 3]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub convention: Option<Convention>,
     pub bodies: Vec<Body>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<Loop>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rotors: Vec<Rotor>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wheels: Vec<Wheel>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub assembly: BTreeMap<String, Position>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Convention {
+pub(in crate::mechanism) enum Convention {
     Modified,
     Standard,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Body {
+pub(in crate::mechanism) struct Body {
     pub name: String,
     pub parent: String,
     pub joint: Joint,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inertial: Option<Inertial>,
+    /// Whether it only carries a joint to the next: it has no parameters.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub massless: bool,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Joint {
+pub(in crate::mechanism) struct Joint {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: Kind,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Origin::is_empty")]
     pub origin: Origin,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dh: Option<Dh>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub axis: Option<[f64; 3]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub axes: Option<[[f64; 3]; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pitch: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub independent: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dynamics: Option<Dynamics>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mimic: Option<Mimic>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(in crate::mechanism) enum Kind {
     Fixed,
     Revolute,
     Continuous,
@@ -78,37 +93,46 @@ pub(super) enum Kind {
     Floating,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Origin {
+pub(in crate::mechanism) struct Origin {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub xyz: Option<[f64; 3]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rpy: Option<[f64; 3]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rotation: Option<[[f64; 3]; 3]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quaternion: Option<[f64; 4]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dh: Option<Dh>,
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Dh {
+pub(in crate::mechanism) struct Dh {
     pub a: f64,
     pub alpha: f64,
     pub d: f64,
     pub theta: f64,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Limits {
+pub(in crate::mechanism) struct Limits {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lower: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub upper: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub velocity: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<f64>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Dynamics {
+pub(in crate::mechanism) struct Dynamics {
     pub damping: f64,
     pub friction: f64,
     pub armature: f64,
@@ -116,40 +140,48 @@ pub(super) struct Dynamics {
     pub rest: f64,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Mimic {
+pub(in crate::mechanism) struct Mimic {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub joint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     #[serde(default)]
     pub offset: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub joints: Option<Vec<Leader>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Leader {
+pub(in crate::mechanism) struct Leader {
     pub joint: String,
     #[serde(default = "one")]
     pub ratio: f64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_false(x: &bool) -> bool {
+    !x
 }
 
 fn one() -> f64 {
     1.0
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Inertial {
+pub(in crate::mechanism) struct Inertial {
     pub mass: f64,
     #[serde(default)]
     pub com: [f64; 3],
     pub inertia: Tensor,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Tensor {
+pub(in crate::mechanism) struct Tensor {
     pub ixx: f64,
     pub ixy: f64,
     pub ixz: f64,
@@ -158,53 +190,61 @@ pub(super) struct Tensor {
     pub izz: f64,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Loop {
+pub(in crate::mechanism) struct Loop {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: Kind,
     pub predecessor: End,
     pub successor: End,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub axis: Option<[f64; 3]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub axes: Option<[[f64; 3]; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pitch: Option<f64>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct End {
+pub(in crate::mechanism) struct End {
     pub body: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Origin::is_empty")]
     pub origin: Origin,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Rotor {
+pub(in crate::mechanism) struct Rotor {
     pub joint: String,
     pub carrier: String,
     pub ratio: f64,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Origin::is_empty")]
     pub origin: Origin,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub axis: Option<[f64; 3]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub symmetric: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inertial: Option<Inertial>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wheel {
+pub(in crate::mechanism) struct Wheel {
     pub name: String,
     pub carrier: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub axis: Option<[f64; 3]>,
     pub inertia: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(untagged, expecting = "expected a number or a list of numbers")]
-pub(super) enum Position {
+pub(in crate::mechanism) enum Position {
     One(f64),
     Several(Vec<f64>),
 }

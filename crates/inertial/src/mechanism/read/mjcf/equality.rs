@@ -49,7 +49,11 @@ pub(super) fn read<'a>(
     for section in source.section("equality")? {
         for element in source.children(section) {
             let inherited = defaults.layered_as(element, "equality", None)?;
-            if inherited.boolean("active")?.unwrap_or(true) && settings.equality {
+            if is_led(element, tree) {
+                // Such a body leads others through a simulation; on the robot nothing does.
+                let message = "it pulls at a mocap body and is left out";
+                warnings.push(format!("{}{message}", element.place()));
+            } else if inherited.boolean("active")?.unwrap_or(true) && settings.equality {
                 match element.tag() {
                     "connect" => out.closures.push(connect(element, tree, count)?),
                     "weld" => out.closures.push(weld(element, tree, count)?),
@@ -72,11 +76,17 @@ pub(super) fn read<'a>(
 fn body(element: Element<'_>, attribute: &str, tree: &Tree<'_>) -> Result<Option<usize>> {
     let Some(name) = element.attribute(attribute) else { return Ok(None) };
     let missing = || element.error(format!("its {attribute} {} does not exist", quoted(name)));
-    let index = tree.bodies.iter().position(|b| b.name == name).ok_or_else(missing)?;
-    if tree.bodies[index].mocap {
-        return Err(element.unsupported("a constraint on a mocap body"));
-    }
-    Ok(Some(index))
+    tree.bodies.iter().position(|b| b.name == name).ok_or_else(missing).map(Some)
+}
+
+/// Whether one side of a constraint is a mocap body.
+fn is_led(element: Element<'_>, tree: &Tree<'_>) -> bool {
+    let named = |attribute| element.attribute(attribute);
+    let bodies = ["body1", "body2"].into_iter().filter_map(named);
+    let sites = ["site1", "site2"].into_iter().filter_map(named).filter_map(|site| tree.sites.get(site));
+    matches!(element.tag(), "connect" | "weld")
+        && (bodies.filter_map(|name| tree.bodies.iter().find(|b| b.name == name)).any(|b| b.mocap)
+            || sites.into_iter().any(|(body, _)| tree.bodies[*body].mocap))
 }
 
 /// The two sites of a constraint that is given by sites.

@@ -1,7 +1,5 @@
 //! Studies of the papers, against what the papers and the theory say.
 
-#![allow(clippy::unwrap_used)]
-
 use inertial::mechanism::{BuildOptions, builtin};
 use inertial_app::studies::{leg_on_bench, sampled_rank, slow_motion};
 

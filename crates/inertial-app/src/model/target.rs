@@ -1,0 +1,46 @@
+//! The format of a written model.
+
+use std::path::Path;
+
+use inertial::mechanism::read::file::is_json;
+use inertial::mechanism::read::{self, Format};
+use inertial::mechanism::write::{Syntax, describe};
+
+use crate::{Error, Located, Model, Result};
+
+impl Model {
+    /// Prepares the model to be written to `path`: into its own text, or into a mechanism file where the path ends with `.toml` or
+    /// `.json` and the model is none of that kind.
+    pub fn to_be_written(mut self, path: &Path) -> Result<Self> {
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        let given = match read::detect(&self.text) {
+            Format::Urdf => "urdf",
+            Format::Mjcf => "mjcf",
+            Format::Sdf => "sdf",
+            Format::File if is_json(&self.text) => "json",
+            Format::File => "toml",
+        };
+        let syntax = match extension.as_str() {
+            wanted if wanted == given => return Ok(self),
+            "toml" => Syntax::Toml,
+            "json" => Syntax::Json,
+            "urdf" | "mjcf" | "sdf" => {
+                let message = format!(
+                    "the model is no {}: it can be written as it is, or to a mechanism file (.toml, .json)",
+                    extension.to_uppercase()
+                );
+                return Err(Error::Input(message)).at(path.display());
+            }
+            _ => return Ok(self),
+        };
+        let described = read::model(&self.text, &read::no_includes).at(&self.label)?;
+        let text = describe(&described, self.options.base, syntax).at(&self.label)?;
+        self.target = Some(Box::new(self.with_text(text)?));
+        Ok(self)
+    }
+
+    /// The model whose text is written.
+    pub(crate) fn target(&self) -> &Self {
+        self.target.as_deref().unwrap_or(self)
+    }
+}

@@ -1,0 +1,156 @@
+//! Identification from a regressor that was computed elsewhere.
+
+use inertial::estimation::{
+    ColumnOrder, Prior, PriorKind, RegressorIdentification, RegressorOptions, RegressorRows,
+};
+use inertial::mechanism::{Mechanism, ParameterBlock};
+use inertial::spatial::Inertia;
+use inertial_data::Source;
+use nalgebra::{Matrix3, Vector3};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{Context, Located, Model, Result, ensure, ensure_option};
+
+const SCHEMA: &str = "inertial/regressor-identification/1";
+
+/// Body that stands for a prior where there is no model: a ball (kg, m).
+const BALL: [f64; 2] = [1.0, 0.1];
+
+/// Options of an identification from a regressor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Array of the regressor: one row for each equation, ten columns for each body, then columns of other unknowns.
+    pub regressor: String,
+    /// Array of the right-hand sides: one number for each row, or one row for each sample.
+    pub rhs: String,
+    /// Bodies and prior.
+    pub subject: Subject,
+    /// Rows of one sample, each with a noise of its own; by default the columns of the right-hand sides.
+    pub rows_per_sample: Option<usize>,
+}
+
+/// Choices about columns and prior.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Subject {
+    /// Number of bodies; by default those of the model.
+    pub bodies: Option<usize>,
+    /// Order of the ten columns of a body.
+    pub order: ColumnOrder,
+    /// How the distance to the prior is measured.
+    pub prior_kind: PriorKind,
+    /// Weight of the prior.
+    pub prior_weight: f64,
+}
+
+impl Default for Subject {
+    fn default() -> Self {
+        let RegressorOptions { prior_kind, prior_weight } = RegressorOptions::default();
+        Self { bodies: None, order: ColumnOrder::default(), prior_kind, prior_weight }
+    }
+}
+
+/// Bodies found from a regressor.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Outcome {
+    /// Schema of the object.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    /// The estimate.
+    #[serde(flatten)]
+    pub result: RegressorIdentification,
+}
+
+/// Identifies bodies; a model gives their names and the prior.
+pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> Result<Outcome> {
+    let source = Source { raw: true, ..Source::default() };
+    let open = |name: &str| context.inputs.log(name, &source).at(name);
+    let (mut regressor, mut rhs) = (open(&options.regressor)?, open(&options.rhs)?);
+    let mut forces = Vec::new();
+    while let Some(rows) = rhs.next_rows()? {
+        context.go_on()?;
+        forces.extend(rows.values);
+    }
+    let each = options.rows_per_sample.unwrap_or(rhs.names().len());
+    let (mechanism, columns) = (model.map(|model| &model.mechanism), regressor.names().len());
+    let subject = &options.subject;
+    let bodies = subject.count(mechanism)?;
+    let mut out = RegressorRows::new(columns, bodies, each, subject.order).at(&options.regressor)?;
+    let mut used = 0;
+    while let Some(rows) = regressor.next_rows()? {
+        context.go_on()?;
+        let count = rows.len();
+        let Some(own) = forces.get(used..used + count) else {
+            used = usize::MAX;
+            break;
+        };
+        out.add(&rows.values, own).at(&options.regressor)?;
+        used += count;
+    }
+    ensure!(
+        used == forces.len(),
+        "{}: it has {} numbers, and {} has {} rows: expected one number for each row",
+        options.rhs,
+        forces.len(),
+        options.regressor,
+        if used == usize::MAX { "more".to_owned() } else { used.to_string() }
+    );
+    subject.identify(out, mechanism).at(&options.regressor)
+}
+
+impl Subject {
+    /// Number of bodies.
+    pub fn count(&self, mechanism: Option<&Mechanism>) -> Result<usize> {
+        let own = mechanism.map(|m| m.parameter_blocks().len());
+        if let Some(m) = mechanism {
+            let ten = m.parameter_blocks().iter().all(|block| block.len == 10);
+            ensure_option!(
+                ten,
+                "rotors",
+                "a regressor has ten columns for each body: expected none or general"
+            );
+        }
+        match (self.bodies, own) {
+            (Some(given), Some(own)) if given != own => {
+                ensure_option!(false, "bodies", "the model has {own} bodies, not {given}");
+                Ok(own)
+            }
+            (given, own) => {
+                ensure_option!(
+                    given.or(own).is_some(),
+                    "bodies",
+                    "expected the number of bodies, or a model"
+                );
+                Ok(given.or(own).unwrap_or_default())
+            }
+        }
+    }
+
+    /// Estimates from rows; a mechanism gives names and prior of the bodies.
+    pub fn identify(&self, rows: RegressorRows, mechanism: Option<&Mechanism>) -> Result<Outcome> {
+        let positive = self.prior_weight > 0.0 && self.prior_weight.is_finite();
+        ensure_option!(positive, "prior-weight", "expected a number above zero");
+        let (names, prior, note) = if let Some(mechanism) = mechanism {
+            let prior = Prior::new(mechanism)?;
+            let of = |block: &ParameterBlock| {
+                (mechanism.bodies()[block.body].name.clone(), prior.bodies[block.body])
+            };
+            let (names, bodies): (Vec<_>, Vec<_>) = mechanism.parameter_blocks().iter().map(of).unzip();
+            (names, bodies, None)
+        } else {
+            let count = self.count(None)?;
+            let [mass, radius] = BALL;
+            let moment = Matrix3::from_diagonal_element(0.4 * mass * radius * radius);
+            let ball = Inertia::from_com(mass, Vector3::zeros(), moment);
+            let note = format!(
+                "without a model the prior of each body is a ball of {mass} kg with a radius of {radius} m: values that the \
+                 rows do not show come from it"
+            );
+            ((1..=count).map(|k| format!("body{k}")).collect(), vec![ball; count], Some(note))
+        };
+        let options = RegressorOptions { prior_kind: self.prior_kind, prior_weight: self.prior_weight };
+        let mut result = rows.identify(&names, &prior, &options)?;
+        result.warnings.extend(note.filter(|_| result.rank < result.columns));
+        Ok(Outcome { schema: SCHEMA, result })
+    }
+}

@@ -1,0 +1,159 @@
+//! HDF5 files, and MATLAB's files of version 7.3, which are HDF5 too: datasets of numbers with one or two dimensions.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
+
+use hdf5_reader::group::Group;
+use hdf5_reader::{Dataset, Datatype, FileStorage, H5Type, Hdf5File, OpenOptions, SliceInfo, SliceInfoElem};
+
+use super::array::{Array, Layout, Number, Stored};
+use super::{Content, MOST_COLUMNS, length};
+use crate::clean::spool::temporary;
+
+/// The first bytes of every file, and those of MATLAB's.
+pub(crate) const MAGIC: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
+pub(crate) const MATLAB: [u8; 8] = *b"MATLAB 7";
+/// Groups inside groups deeper than this are damage.
+const DEEPEST: usize = 16;
+/// Datasets and groups of one file, at most.
+const MOST: usize = 10_000;
+/// Bytes that are read at once; chunks may be larger.
+const BLOCK: usize = 4 << 20;
+const LARGEST_CHUNK: usize = 1 << 28;
+/// Packed data grow at most by this factor.
+const GROWTH: u64 = 2000;
+
+/// Reads the descriptions of all datasets; their numbers go to a temporary file.
+pub(crate) fn read(file: &Arc<File>) -> Stored<Content> {
+    let own = file.try_clone().map_err(|e| crate::plain_io(&e))?;
+    let storage = FileStorage::from_file(own).map_err(words)?;
+    let options = OpenOptions {
+        max_chunk_bytes: LARGEST_CHUNK,
+        max_read_bytes: LARGEST_CHUNK,
+        ..OpenOptions::default()
+    };
+    let opened = Hdf5File::from_storage_with_options(Arc::new(storage), options).map_err(words)?;
+    let mut reader =
+        Reader { content: Content { named: true, ..Content::default() }, size: length(file)?, count: 0 };
+    reader.group(&opened.root_group().map_err(words)?, "", 0)?;
+    Ok(reader.content)
+}
+
+struct Reader {
+    content: Content,
+    /// Length of the file.
+    size: u64,
+    count: usize,
+}
+
+impl Reader {
+    fn group(&mut self, group: &Group, path: &str, depth: usize) -> Stored<()> {
+        if depth > DEEPEST {
+            return Err("its groups are nested too deeply".to_owned());
+        }
+        let name = |own: &str| {
+            let own = own.rsplit('/').next().unwrap_or_default();
+            if path.is_empty() { own.to_owned() } else { format!("{path}.{own}") }
+        };
+        let (groups, datasets) = group.members().map_err(words)?;
+        self.count += 1 + datasets.len();
+        if self.count > MOST {
+            return Err(format!("it has more than {MOST} datasets and groups"));
+        }
+        for dataset in &datasets {
+            self.dataset(dataset, &name(dataset.name()))?;
+        }
+        // References of MATLAB to cells and objects are no variables.
+        for inner in groups.iter().filter(|g| !g.name().contains('#')) {
+            self.group(inner, &name(inner.name()), depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn dataset(&mut self, dataset: &Dataset, name: &str) -> Stored<()> {
+        // MATLAB stores letters and references as numbers.
+        let class = dataset.attribute("MATLAB_class").ok().and_then(|a| a.read_string().ok());
+        if class
+            .is_some_and(|class| matches!(class.trim_end_matches('\0'), "char" | "cell" | "function_handle"))
+        {
+            return Ok(());
+        }
+        if matches!(dataset.dtype(), Datatype::String { .. } | Datatype::VarLen { .. }) {
+            if dataset.ndim() == 1 && (name.contains("joint") || name.contains("name")) {
+                self.content.joints = dataset.read_strings().unwrap_or_default();
+            }
+            return Ok(());
+        }
+        let shape = match *dataset.shape() {
+            [rows] => [rows, 1],
+            [rows, columns] => [rows, columns],
+            _ => return Ok(()),
+        };
+        let many = MOST_COLUMNS as u64;
+        if shape[0].min(shape[1]) > many || shape[0] == 0 || shape[1] == 0 {
+            return Ok(());
+        }
+        let needed = shape[0].saturating_mul(shape[1]).saturating_mul(8);
+        if needed > self.size.saturating_mul(GROWTH) {
+            return Err(format!("dataset {name}: it has more numbers than the file can hold"));
+        }
+        let copy = match dataset.dtype() {
+            Datatype::FloatingPoint { size: 8, .. } => copied::<f64>(dataset, shape, |x| x),
+            Datatype::FloatingPoint { size: 4, .. } => copied::<f32>(dataset, shape, f64::from),
+            Datatype::FixedPoint { size: 1, signed: true, .. } => copied::<i8>(dataset, shape, f64::from),
+            Datatype::FixedPoint { size: 1, signed: false, .. } => copied::<u8>(dataset, shape, f64::from),
+            Datatype::FixedPoint { size: 2, signed: true, .. } => copied::<i16>(dataset, shape, f64::from),
+            Datatype::FixedPoint { size: 2, signed: false, .. } => copied::<u16>(dataset, shape, f64::from),
+            Datatype::FixedPoint { size: 4, signed: true, .. } => copied::<i32>(dataset, shape, f64::from),
+            Datatype::FixedPoint { size: 4, signed: false, .. } => copied::<u32>(dataset, shape, f64::from),
+            Datatype::FixedPoint { size: 8, signed: true, .. } => copied::<i64>(dataset, shape, |x| x as f64),
+            Datatype::FixedPoint { size: 8, signed: false, .. } => {
+                copied::<u64>(dataset, shape, |x| x as f64)
+            }
+            _ => return Ok(()),
+        };
+        let copy = Arc::new(copy.map_err(|e| format!("dataset {name}: {e}"))?);
+        let layout =
+            Layout { start: 0, number: Number::F64, big: false, by_column: false, record: None, factor: 1.0 };
+        let shape = shape.map(|n| n as usize);
+        self.content.arrays.push(Array::new(name, shape, &copy, layout)?);
+        Ok(())
+    }
+}
+
+/// Copies the numbers of a dataset, row after row, to a temporary file.
+fn copied<T: H5Type>(
+    dataset: &Dataset,
+    [rows, columns]: [u64; 2],
+    number: impl Fn(T) -> f64,
+) -> Stored<File> {
+    let mut copy = temporary().map_err(|e| e.to_string())?;
+    let mut out = BufWriter::new(&mut copy);
+    let at_once = (BLOCK as u64 / 8 / columns).max(1);
+    let mut start = 0;
+    while start < rows {
+        let end = (start + at_once).min(rows);
+        let mut selections = vec![SliceInfoElem::Slice { start, end, step: 1 }];
+        if dataset.ndim() == 2 {
+            selections.push(SliceInfoElem::Slice { start: 0, end: columns, step: 1 });
+        }
+        let block = dataset.read_slice::<T>(&SliceInfo { selections }).map_err(words)?;
+        if block.len() as u64 != (end - start) * columns {
+            return Err("it ends early".to_owned());
+        }
+        for x in block {
+            out.write_all(&number(x).to_le_bytes()).map_err(|e| crate::plain_io(&e))?;
+        }
+        start = end;
+    }
+    out.flush().map_err(|e| crate::plain_io(&e))?;
+    drop(out);
+    Ok(copy)
+}
+
+/// The cause in one line.
+#[allow(clippy::needless_pass_by_value, reason = "errors are mapped by value")]
+fn words(error: hdf5_reader::error::Error) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}

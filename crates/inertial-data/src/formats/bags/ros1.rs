@@ -1,0 +1,297 @@
+//! Bags of ROS 1 (format 2.0): records one after the other, in chunks that may be compressed.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use super::joint_state::JointState;
+use super::{JOINT_STATE, States};
+use crate::error::nearest_hint;
+use crate::{Error, Place, Result, plain_io};
+
+/// The first bytes of every file.
+pub(crate) const MAGIC: [u8; 8] = *b"#ROSBAG ";
+/// The whole first line.
+const VERSION: &[u8] = b"#ROSBAG V2.0\n";
+/// No record or chunk is longer; a damaged length must not take all memory.
+const LONGEST: usize = 1 << 28;
+/// Kinds of records.
+const MESSAGE: u8 = 0x02;
+const HEADER: u8 = 0x03;
+const CHUNK: u8 = 0x05;
+const CONNECTION: u8 = 0x07;
+/// Connections of one file, at most.
+const MOST_CONNECTIONS: usize = 100_000;
+
+/// Result with the cause in words.
+type Stored<T> = std::result::Result<T, String>;
+
+/// The joint states of a file, one after the other.
+pub(crate) struct Messages<'a> {
+    stream: Box<dyn Read + Send + 'a>,
+    file: String,
+    begun: bool,
+    /// Content of the chunk that is read, and the place in it.
+    chunk: Vec<u8>,
+    at: usize,
+    /// The topic asked for, or the first one found.
+    topic: Option<String>,
+    asked: bool,
+    /// Topics with joint states.
+    topics: Vec<String>,
+    /// Connections, and whether their messages are read.
+    connections: HashMap<u32, bool>,
+    /// Types of other topics, for messages.
+    others: Vec<String>,
+    count: usize,
+    /// Bytes that were read, and where the index stands that closes a bag.
+    read: u64,
+    index: u64,
+}
+
+/// A record without its data.
+struct Record {
+    kind: u8,
+    fields: Vec<u8>,
+}
+
+impl<'a> Messages<'a> {
+    pub fn new(stream: Box<dyn Read + Send + 'a>, file: String, topic: Option<&str>) -> Self {
+        Self {
+            stream,
+            file,
+            begun: false,
+            chunk: Vec::new(),
+            at: 0,
+            topic: topic.map(str::to_owned),
+            asked: topic.is_some(),
+            topics: Vec::new(),
+            connections: HashMap::new(),
+            others: Vec::new(),
+            count: 0,
+            read: VERSION.len() as u64,
+            index: 0,
+        }
+    }
+
+    fn begin(&mut self) -> Stored<()> {
+        let mut line = vec![0; VERSION.len()];
+        self.stream.read_exact(&mut line).map_err(|e| ended(&e))?;
+        if line != VERSION {
+            return Err("only format 2.0 is read; convert it with rosbag fix".to_owned());
+        }
+        self.begun = true;
+        Ok(())
+    }
+
+    /// The next record of the chunk, else of the file; none at its end. Data of chunks become the chunk.
+    fn record(&mut self) -> Stored<Option<(Record, Vec<u8>)>> {
+        if self.at < self.chunk.len() {
+            let (chunk, at) = (&self.chunk, &mut self.at);
+            let fields = part(chunk, at)?.to_vec();
+            let data = part(chunk, at)?.to_vec();
+            return Ok(Some((Record::new(fields)?, data)));
+        }
+        let Some(length) = self.length(true)? else { return Ok(None) };
+        let record = Record::new(self.bytes(length)?)?;
+        let length = self.length(false)?.unwrap_or(0);
+        let data = self.bytes(length)?;
+        Ok(Some((record, data)))
+    }
+
+    /// A length of the file; none where the file ends before it and `may_end` says so.
+    fn length(&mut self, may_end: bool) -> Stored<Option<usize>> {
+        let (mut word, mut found) = ([0; 4], 0);
+        while found < 4 {
+            match self.stream.read(&mut word[found..]) {
+                Ok(0) if found == 0 && may_end && self.read >= self.index => return Ok(None),
+                Ok(0) => return Err("it ends early".to_owned()),
+                Ok(count) => found += count,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(plain_io(&e)),
+            }
+        }
+        self.read += 4;
+        match u32::from_le_bytes(word) as usize {
+            length if length > LONGEST => Err(format!("a record of {} MB", length >> 20)),
+            length => Ok(Some(length)),
+        }
+    }
+
+    fn bytes(&mut self, length: usize) -> Stored<Vec<u8>> {
+        let mut out = Vec::new();
+        let read =
+            self.stream.by_ref().take(length as u64).read_to_end(&mut out).map_err(|e| plain_io(&e))?;
+        self.read += length as u64;
+        if read == length { Ok(out) } else { Err("it ends early".to_owned()) }
+    }
+
+    /// Notes a connection.
+    fn connection(&mut self, record: &Record, data: &[u8]) -> Result<()> {
+        let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+        let Some(id) = record.number("conn") else { return Ok(()) };
+        if self.connections.contains_key(&id) || self.connections.len() >= MOST_CONNECTIONS {
+            return Ok(());
+        }
+        let topic = text(record.field("topic"));
+        let kind = text(field(data, "type"));
+        if !JOINT_STATE.contains(&kind.as_str()) {
+            self.connections.insert(id, false);
+            if self.others.len() < 10 {
+                self.others.push(format!("{topic} ({kind})"));
+            }
+            return Ok(());
+        }
+        if !self.topics.contains(&topic) {
+            self.topics.push(topic.clone());
+        }
+        if !self.asked && self.topics.len() > 1 {
+            let message = format!("has joint states on {}: choose one topic", self.topics.join(", "));
+            return Err(Error::columns(Place::file(&self.file), message));
+        }
+        let chosen = *self.topic.get_or_insert_with(|| topic.clone()) == topic;
+        self.connections.insert(id, chosen);
+        Ok(())
+    }
+
+    fn damaged(&self, cause: &str) -> Error {
+        Error::read(Place::file(&self.file), format!("the bag is truncated or damaged: {cause}"))
+    }
+}
+
+impl States for Messages<'_> {
+    fn next(&mut self) -> Result<Option<JointState>> {
+        if !self.begun {
+            self.begin().map_err(|e| self.damaged(&e))?;
+        }
+        loop {
+            let next = self.record().map_err(|e| self.damaged(&e))?;
+            let Some((record, data)) = next else { return Ok(None) };
+            match record.kind {
+                CHUNK => {
+                    (self.chunk, self.at) = (record.unpacked(data).map_err(|e| self.damaged(&e))?, 0);
+                }
+                // Zero where the bag was not closed.
+                HEADER => self.index = record.long("index_pos").unwrap_or(0),
+                CONNECTION => self.connection(&record, &data)?,
+                MESSAGE if record.number("conn").and_then(|c| self.connections.get(&c)) == Some(&true) => {
+                    self.count += 1;
+                    let mut state = JointState::parse_ros1(&data).map_err(|message| {
+                        let message =
+                            format!("message {} of its topic is no joint state: {message}", self.count);
+                        Error::read(Place::file(&self.file), message)
+                    })?;
+                    if state.stamp == 0.0 {
+                        state.stamp = record.time();
+                    }
+                    return Ok(Some(state));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn nothing(&self) -> Error {
+        let place = Place::file(&self.file);
+        match &self.topic {
+            Some(topic) if self.asked => {
+                let hint = nearest_hint(topic, &self.topics);
+                Error::columns(place, format!("there is no joint state on the topic {topic}{hint}"))
+            }
+            _ => {
+                let others = if self.others.is_empty() {
+                    String::new()
+                } else {
+                    format!("; it has {}", self.others.join(", "))
+                };
+                Error::columns(place, format!("there is no message of type sensor_msgs/JointState{others}"))
+            }
+        }
+    }
+}
+
+impl Record {
+    fn new(fields: Vec<u8>) -> Stored<Self> {
+        match field(&fields, "op") {
+            Some(&[kind]) => Ok(Self { kind, fields }),
+            _ => Err("a record has no kind".to_owned()),
+        }
+    }
+
+    fn field(&self, name: &str) -> Option<&[u8]> {
+        field(&self.fields, name)
+    }
+
+    fn number(&self, name: &str) -> Option<u32> {
+        self.field(name)?.try_into().ok().map(u32::from_le_bytes)
+    }
+
+    fn long(&self, name: &str) -> Option<u64> {
+        self.field(name)?.try_into().ok().map(u64::from_le_bytes)
+    }
+
+    /// Time at which a message was recorded, in seconds.
+    fn time(&self) -> f64 {
+        match self.field("time") {
+            Some(&[a, b, c, d, e, f, g, h]) => {
+                let (seconds, nanoseconds) =
+                    (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+                f64::from(seconds) + 1e-9 * f64::from(nanoseconds)
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Content of a chunk.
+    fn unpacked(&self, data: Vec<u8>) -> Stored<Vec<u8>> {
+        let size = self.number("size").unwrap_or(0) as usize;
+        if size > LONGEST {
+            return Err(format!("a chunk of {} MB", size >> 20));
+        }
+        let mut out = Vec::new();
+        let read = match self.field("compression") {
+            Some(b"none") | None => return Ok(data),
+            Some(b"bz2") => bzip2::read::BzDecoder::new(&data[..]).take(size as u64).read_to_end(&mut out),
+            Some(b"lz4") => {
+                let decoder = lz4::Decoder::new(&data[..]).map_err(|e| plain_io(&e))?;
+                decoder.take(size as u64).read_to_end(&mut out)
+            }
+            Some(other) => {
+                return Err(format!(
+                    "chunks are compressed by \"{}\"",
+                    String::from_utf8_lossy(other).escape_debug()
+                ));
+            }
+        };
+        read.map_err(|e| format!("a compressed chunk: {}", plain_io(&e)))?;
+        if out.len() == size { Ok(out) } else { Err("a compressed chunk ends early".to_owned()) }
+    }
+}
+
+/// Bytes with their length before them.
+fn part<'b>(bytes: &'b [u8], at: &mut usize) -> Stored<&'b [u8]> {
+    let early = || "a chunk ends early".to_owned();
+    let word = bytes.get(*at..).and_then(|rest| rest.first_chunk::<4>()).ok_or_else(early)?;
+    let start = *at + 4;
+    let end = start.saturating_add(u32::from_le_bytes(*word) as usize);
+    *at = end;
+    bytes.get(start..end).ok_or_else(early)
+}
+
+/// Value of a field `NAME=VALUE` among fields with their lengths before them.
+fn field<'b>(fields: &'b [u8], name: &str) -> Option<&'b [u8]> {
+    let mut at = 0;
+    while at < fields.len() {
+        let own = part(fields, &mut at).ok()?;
+        if let Some(value) = own.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn ended(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => "it ends early".to_owned(),
+        _ => plain_io(error),
+    }
+}

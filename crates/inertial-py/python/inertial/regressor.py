@@ -1,0 +1,52 @@
+"""Consistent bodies from a regressor that was computed elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from . import _inertial
+from .errors import Error
+from .mechanism import mechanism_of
+from .results import RegressorIdentification
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ._call import Model
+
+
+def identify_regressor(
+    regressor: ArrayLike,
+    rhs: ArrayLike,
+    *,
+    bodies: int | None = None,
+    model: Model | None = None,
+    rows_per_sample: int | None = None,
+    column_order: Literal["inertial", "pinocchio"] = "inertial",
+    prior_kind: Literal["entropic", "euclidean"] = "entropic",
+    prior_weight: float = 1.0,
+) -> RegressorIdentification:
+    """Bodies that can exist, from the rows of ``regressor @ parameters = rhs``.
+
+    The regressor has ten columns for each body, ``m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz`` (or in the order of Pinocchio's
+    ``computeJointTorqueRegressor``), then columns of other unknowns, such as friction. It has one row for each equation, or
+    the shape samples by rows by columns; ``rhs`` has one number for each row. Each row of a sample has a noise of its own:
+    ``rows_per_sample`` is the second dimension where there are three, the columns of ``rhs`` where it has two, else 1.
+    ``model`` gives the names of the bodies and the prior; without it ``bodies`` is their number.
+    """
+    rows = np.asarray(regressor, dtype=np.float64)
+    forces = np.asarray(rhs, dtype=np.float64)
+    if rows_per_sample is None:
+        rows_per_sample = rows.shape[1] if rows.ndim == 3 else forces.shape[1] if forces.ndim == 2 else 1
+    if rows.ndim == 3:
+        rows = rows.reshape(-1, rows.shape[2])
+    if rows.ndim != 2 or forces.ndim not in (1, 2):
+        raise Error("the regressor has two or three dimensions, the right-hand side one or two")
+    rows, forces = np.ascontiguousarray(rows), np.ascontiguousarray(forces).reshape(-1)
+    mechanism = None if model is None else mechanism_of(model).native
+    data = _inertial.identify_regressor(
+        rows, forces, bodies, int(rows_per_sample), column_order, prior_kind, float(prior_weight), mechanism
+    )
+    return RegressorIdentification(data)

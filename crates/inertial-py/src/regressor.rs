@@ -1,0 +1,50 @@
+//! Identification from a regressor in arrays.
+
+use inertial::estimation::{ColumnOrder, PriorKind, RegressorRows};
+use inertial_app::choice::{Choice as _, words};
+use inertial_app::regressor::Subject;
+use numpy::PyUntypedArrayMethods;
+use pyo3::prelude::*;
+
+use crate::arrays::Array;
+use crate::errors::{OptionError, of_job, wrong};
+use crate::inputs::Held;
+use crate::mechanism::Mechanism;
+use crate::outcomes::to_python;
+use crate::work::{Observer, long};
+
+/// Identifies bodies from rows of a regressor and right-hand sides.
+#[pyfunction]
+#[pyo3(signature = (regressor, rhs, bodies, rows_per_sample, order, prior_kind, prior_weight, mechanism))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub fn identify_regressor<'py>(
+    py: Python<'py>,
+    regressor: Array<'py>,
+    rhs: Array<'py>,
+    bodies: Option<usize>,
+    rows_per_sample: usize,
+    order: &str,
+    prior_kind: &str,
+    prior_weight: f64,
+    mechanism: Option<Bound<'py, Mechanism>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let unknown = |name: &str, word: &str, words: String| {
+        OptionError::new_err(format!("{name}=: '{word}': expected one of {words}"))
+    };
+    let order = ColumnOrder::from_word(order)
+        .ok_or_else(|| unknown("column_order", order, words::<ColumnOrder>()))?;
+    let prior_kind = PriorKind::from_word(prior_kind)
+        .ok_or_else(|| unknown("prior_kind", prior_kind, words::<PriorKind>()))?;
+    let subject = Subject { bodies, order, prior_kind, prior_weight };
+    let model = mechanism.map(|m| m.get().model());
+    let held = Held::default();
+    let count = subject.count(model.as_ref().map(|m| &m.mechanism)).map_err(|e| of_job(&e, &held))?;
+    let &[_, columns] = regressor.shape() else {
+        return Err(wrong("the regressor has one row for each equation and ten columns for each body"));
+    };
+    let mut rows = RegressorRows::new(columns, count, rows_per_sample, order).map_err(wrong)?;
+    rows.add(regressor.as_slice().map_err(wrong)?, rhs.as_slice().map_err(wrong)?).map_err(wrong)?;
+    let work = move || subject.identify(rows, model.as_ref().map(|m| &m.mechanism));
+    let outcome = long(py, &Observer::new(), None, work)?.map_err(|e| of_job(&e, &held))?;
+    to_python(py, &outcome)
+}
