@@ -110,6 +110,14 @@ impl<'a, 'm, const N: usize> Seen<'a, 'm, N> {
         Survey::new(&self.views.configurations, &self.site.geometry, tolerance)
     }
 
+    /// The nearest mechanism whose loops close in all configurations, where they do not for rounding alone.
+    fn mobile(&self, rounding: f64) -> Option<Self> {
+        let inclinations = self.survey(rounding).inclinations();
+        let (base, moved) = self.site.mobile(&inclinations, VIEWS_SEED)?;
+        let new = Self::new(self.site.with_base(base), moved.max(self.moved)).ok()?;
+        (moved <= MOST_MOVED * rounding && new.open <= RELATED).then_some(new)
+    }
+
     /// Whether it has more relations than another, or as many and loops that close.
     fn is_better_than(&self, other: &Self) -> bool {
         let (own, others) = (self.survey.count(), other.survey.count());
@@ -210,7 +218,7 @@ impl<'m> Loops<'m> {
         }
         if self.snap > 0.0
             && seen.open > RELATED
-            && let Some(new) = self.mobile(&seen, rounding)
+            && let Some(new) = seen.mobile(rounding)
         {
             unresolved = new.survey(rounding).count() > new.survey.count();
             equal_angles = None;
@@ -249,18 +257,6 @@ impl<'m> Loops<'m> {
         let base = seen.site.in_file_units(&nearest);
         let site = Site::new(&self.closed, &self.assembly, base, seen.views.q.clone());
         Seen::new(site, moved).ok()
-    }
-
-    /// The nearest mechanism whose loops close in all configurations, where they do not for rounding alone.
-    fn mobile<'a, const N: usize>(
-        &'a self,
-        seen: &Seen<'a, 'm, N>,
-        rounding: f64,
-    ) -> Option<Seen<'a, 'm, N>> {
-        let inclinations = seen.survey(rounding).inclinations();
-        let (base, moved) = seen.site.mobile(&inclinations, VIEWS_SEED)?;
-        let new = Seen::new(seen.site.with_base(base), moved.max(seen.moved)).ok()?;
-        (moved <= MOST_MOVED * rounding && new.open <= RELATED).then_some(new)
     }
 
     /// The upper bound of the rank that the relations give: that of two random mechanisms with the same relations.

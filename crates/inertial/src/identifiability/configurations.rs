@@ -211,28 +211,13 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         out
     }
 
-    /// The equations of a loop joint: their values, and the wrenches in the world that do no work in the joint.
-    pub(super) fn closure(
-        &self,
-        joint: &AssembledLoop<Wide<N>>,
-        poses: &[Pose<Wide<N>>],
-    ) -> Result<Vec<(Wide<N>, Force<Wide<N>>)>> {
-        let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
-        let (near, far) = (world(joint.predecessor), world(joint.successor));
-        let found = joint
-            .equations(&near, &far, |c, s, advanced| Some(angle(c, s, advanced)))
-            .ok_or_else(dead_point)?;
-        let end = far * joint.ends[1];
-        Ok(found.into_iter().map(|(value, wrench)| (value, end.push_force(&wrench))).collect())
-    }
-
     /// How far the loops are open, and one equation per row: its coefficients in the dependent coordinates and its value.
     fn equations(&self, at: &Assembled<Wide<N>>) -> Result<(f64, Vec<Wide<N>>)> {
         let poses = at.world_poses();
         let mut out = Vec::new();
         let mut sum = 0.0;
         for joint in &at.loops {
-            for (value, held) in self.closure(joint, &poses)? {
+            for (value, held) in closure(joint, &poses)? {
                 let start = out.len();
                 out.resize(start + self.columns.len() + 1, Wide::zero());
                 for (side, sign) in [(joint.successor, Wide::one()), (joint.predecessor, -Wide::one())] {
@@ -253,6 +238,19 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         }
         Ok((sum.sqrt(), out))
     }
+}
+
+/// The equations of a loop joint: their values, and the wrenches in the world that do no work in the joint.
+pub(super) fn closure<const N: usize>(
+    joint: &AssembledLoop<Wide<N>>,
+    poses: &[Pose<Wide<N>>],
+) -> Result<Vec<(Wide<N>, Force<Wide<N>>)>> {
+    let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
+    let (near, far) = (world(joint.predecessor), world(joint.successor));
+    let found =
+        joint.equations(&near, &far, |c, s, advanced| Some(angle(c, s, advanced))).ok_or_else(dead_point)?;
+    let end = far * joint.ends[1];
+    Ok(found.into_iter().map(|(value, wrench)| (value, end.push_force(&wrench))).collect())
 }
 
 /// The angle with this cosine and sine that is nearest to what the advance says.

@@ -8,7 +8,7 @@
 use nalgebra::Vector3;
 use num_traits::{One, Zero};
 
-use super::configurations::{Site, displacement};
+use super::configurations::{Site, closure, displacement};
 use super::lifting::inverse;
 use super::walk::Walk;
 use crate::linalg::{FullPivots, Number, Wide};
@@ -128,7 +128,7 @@ impl<const N: usize> Site<'_, '_, N> {
     /// What is to hold in a configuration: closed loops, and the inclinations.
     fn conditions(&self, at: &Assembled<Wide<N>>, inclinations: &[Inclination]) -> Option<Vec<Condition<N>>> {
         let poses = at.world_poses();
-        let mut out = self.closures(at, &poses).ok()?;
+        let mut out = closures(at, &poses).ok()?;
         let length = Wide::from(self.size.recip());
         for (condition, lengthy) in &mut out {
             // In units of the mechanism's size.
@@ -218,23 +218,22 @@ impl<const N: usize> Site<'_, '_, N> {
         }
         Some(rows.into_iter().flat_map(|row| row.into_iter().skip(inner)).collect())
     }
+}
 
-    /// The closure of the loops, each equation with whether its value is a length.
-    fn closures(
-        &self,
-        at: &Assembled<Wide<N>>,
-        poses: &[Pose<Wide<N>>],
-    ) -> crate::Result<Vec<(Condition<N>, bool)>> {
-        let mut out = Vec::new();
-        for (l, joint) in at.loops.iter().enumerate() {
-            for (value, wrench) in self.closure(joint, poses)? {
-                let lengthy = !wrench.linear.iter().all(Zero::is_zero);
-                let sides = [joint.predecessor, joint.successor];
-                out.push((Condition { value, wrench, sides, end: Some(l) }, lengthy));
-            }
+/// The closure of the loops, each equation with whether its value is a length.
+fn closures<const N: usize>(
+    at: &Assembled<Wide<N>>,
+    poses: &[Pose<Wide<N>>],
+) -> crate::Result<Vec<(Condition<N>, bool)>> {
+    let mut out = Vec::new();
+    for (l, joint) in at.loops.iter().enumerate() {
+        for (value, wrench) in closure(joint, poses)? {
+            let lengthy = !wrench.linear.iter().all(Zero::is_zero);
+            let sides = [joint.predecessor, joint.successor];
+            out.push((Condition { value, wrench, sides, end: Some(l) }, lengthy));
         }
-        Ok(out)
     }
+    Ok(out)
 }
 
 /// Two unit vectors across another.
