@@ -1,7 +1,7 @@
 //! Samples of the density `exp(−cost)` over the feasible set of a conic least-squares problem.
 //!
 //! The cost is quadratic but for the prior `w (tr(C P) − log det P)` of each body. A Gaussian with the curvature of the quadratic
-//! part, and of the priors at their own bodies, is the reference of elliptical slice sampling (Murray, Adams and MacKay 2010): a
+//! part, and of the priors at their own bodies, is the reference of elliptical slice sampling (Murray and others 2010): a
 //! step draws a point of the reference, and moves on the ellipse through it and the present point to where the density over the
 //! reference exceeds a random level. What data determine well is drawn independently at each step, whatever the number of
 //! variables; constraints only shorten the way on the ellipse.

@@ -95,7 +95,7 @@ impl<'m> ForceSensor<'m> {
             let [velocity, acceleration] =
                 [ws.velocities()[link.body], proper].map(|motion| link.pose.pull_motion(&motion));
             let wrench = link.inertia.wrench(&velocity, &acceleration);
-            total = total + (place * link.pose).push_force(&wrench);
+            total += (place * link.pose).push_force(&wrench);
         }
         let sensor = ws.poses()[self.body] * self.pose;
         Ok(force_first(&sensor.pull_force(&total)))

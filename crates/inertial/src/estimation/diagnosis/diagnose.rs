@@ -17,11 +17,6 @@ const EVIDENCE: f64 = 25.0;
 /// Share of the squared residual that it must explain. On clean logs of four arms nothing above the smallest values worth a reason
 /// explains more than 0.03.
 const SHARE: f64 = 0.05;
-/// The same of a joint's torque: other unknowns hide most of a wrong scale, but what they leave is of that joint alone. On the clean logs no
-/// scale is off by more than 0.1 with more than 25.
-const EVIDENCE_OF_GAIN: f64 = 36.0;
-/// Share of the squared residual that a wrong scale must explain.
-const SHARE_OF_GAIN: f64 = 0.02;
 /// Smallest lag (s) that is corrected: less is the time between reading two sensors.
 const LEAST_LAG: f64 = 5e-4;
 /// Fewest samples of a diagnosis.
@@ -90,19 +85,11 @@ pub fn diagnose(
 impl Deviation {
     /// Returns whether it is large, certain and explains much of the residual.
     fn counts(&self) -> bool {
-        let (evidence, share) = match self.kind {
-            DeviationKind::Gain => (EVIDENCE_OF_GAIN, SHARE_OF_GAIN),
-            _ => (EVIDENCE, SHARE),
-        };
-        self.kind.range().contains(&self.value.abs()) && self.has(evidence, share)
+        self.kind.range().contains(&self.value.abs()) && self.is_evident()
     }
 
     fn is_evident(&self) -> bool {
-        self.has(EVIDENCE, SHARE)
-    }
-
-    fn has(&self, evidence: f64, share: f64) -> bool {
-        self.value.powi(2) >= evidence * self.std_error.powi(2) && self.explains >= share
+        self.value.powi(2) >= EVIDENCE * self.std_error.powi(2) && self.explains >= SHARE
     }
 }
 
