@@ -8,22 +8,22 @@ use pyo3::prelude::*;
 use crate::errors::wrong;
 
 /// A point in homogeneous coordinates; weight zero is a direction, a point at infinity.
-#[pyclass(frozen, eq, module = "inertial.pga", name = "Point")]
+#[pyclass(frozen, eq, from_py_object, module = "inertial.pga", name = "Point")]
 #[derive(Clone, PartialEq)]
 pub struct PyPoint(Point);
 
 /// A line in Plücker coordinates, or any bivector: a twist or a wrench.
-#[pyclass(frozen, eq, module = "inertial.pga", name = "Line")]
+#[pyclass(frozen, eq, from_py_object, module = "inertial.pga", name = "Line")]
 #[derive(Clone, PartialEq)]
 pub struct PyLine(Line);
 
 /// The plane `normal . x + offset = 0`.
-#[pyclass(frozen, eq, module = "inertial.pga", name = "Plane")]
+#[pyclass(frozen, eq, from_py_object, module = "inertial.pga", name = "Plane")]
 #[derive(Clone, PartialEq)]
 pub struct PyPlane(Plane);
 
 /// A rigid displacement. The left factor of a product acts first.
-#[pyclass(frozen, eq, module = "inertial.pga", name = "Motor")]
+#[pyclass(frozen, eq, skip_from_py_object, module = "inertial.pga", name = "Motor")]
 #[derive(Clone, PartialEq)]
 pub struct PyMotor(Motor);
 

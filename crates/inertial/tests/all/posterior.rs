@@ -92,7 +92,7 @@ fn intervals_cover_as_stated_near_the_boundary() {
         let start = &centre + parameters(&Matrix4::from_diagonal(&nalgebra::vector![0.02, 0.02, 0.02, 0.1]));
         let mut sampler = Sampler::new(&problem, &start, draw as u64).unwrap();
         (0..300).for_each(|_| sampler.step());
-        let mut points = vec![Vec::with_capacity(POINTS); 10];
+        let mut points = vec![Vec::new(); 10];
         for _ in 0..POINTS {
             (0..3).for_each(|_| sampler.step());
             points.iter_mut().zip(sampler.point().iter()).for_each(|(list, x)| list.push(*x));

@@ -187,7 +187,7 @@ fn sample(
     read: impl Fn(&DVector<f64>, &mut Vec<f64>),
 ) -> Chain {
     (0..BURN_IN).for_each(|_| sampler.step());
-    let mut chain = Chain { values: vec![Vec::with_capacity(KEPT); quantities] };
+    let mut chain = Chain { values: vec![Vec::new(); quantities] };
     let mut row = Vec::with_capacity(quantities);
     let mut thinned = 1;
     loop {
