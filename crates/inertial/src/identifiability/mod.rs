@@ -16,7 +16,6 @@ mod family;
 mod joined;
 pub mod lifting;
 mod literal;
-mod mobility;
 pub mod momentum;
 mod open;
 mod options;

@@ -31,7 +31,6 @@ mod joint_models;
 mod least_norm;
 mod log_source;
 mod loops_catalogue;
-mod loops_certificate;
 mod loops_identifiability;
 mod loops_invariance;
 mod mechanism;
