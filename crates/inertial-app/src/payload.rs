@@ -228,9 +228,10 @@ fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<
         // Where no body explains the data so well, there are no intervals.
         if let Ok(more) = single.identify(&equations, &all, validation, &asked) {
             result = more;
-            result.warnings.push(format!(
+            let text = format!(
                 "guaranteed intervals assume that no reading of the sensor is wrong by more than {NOISE_BOUND} times its rms residual"
-            ));
+            );
+            notes.push(Note::Log { log: logs.clone(), text });
         }
     }
     ensure!(

@@ -19,6 +19,9 @@ pub const ERRORS: [f64; 5] = [0.0, 1e-12, 1e-9, 1e-6, 1e-4];
 /// Largest distance (rad, m) of the driven joints from the assembled configuration.
 const RANGE: f64 = 0.3;
 
+/// Tries for each sample: some configurations are out of reach.
+const TRIES: usize = 20;
+
 /// Rank of one sampled regressor.
 #[derive(Debug, Clone)]
 pub struct Row {
@@ -81,12 +84,20 @@ fn sampled(
     let (mut v, mut a, mut step) = (vec![0.0; dof], vec![0.0; dof], vec![0.0; mechanism.nv()]);
     let mut residual = 0.0f64;
     let (mut q, mut open) = (closed.assembled().to_vec(), closed.assembled().to_vec());
-    for _ in 0..samples {
+    let mut taken = 0;
+    for _ in 0..TRIES * samples {
+        if taken == samples {
+            break;
+        }
         for (target, &k) in target.iter_mut().zip(closed.independent_positions()) {
             *target = closed.assembled()[k] + RANGE * uniform();
         }
         v.iter_mut().chain(&mut a).for_each(|x| *x = uniform());
-        closed.move_to(&mut workspace, &mut q, &target)?;
+        q.copy_from_slice(closed.assembled());
+        if closed.move_to(&mut workspace, &mut q, &target).is_err() {
+            continue;
+        }
+        taken += 1;
         for (k, step) in step.iter_mut().enumerate() {
             let draw = uniform();
             *step = if closed.independent().contains(&k) { 0.0 } else { error * draw };
@@ -102,6 +113,7 @@ fn sampled(
         }
         triangle.absorb(&mut block, dof).map_err(inertial::Error::from)?;
     }
+    ensure!(taken == samples, "only {taken} of {samples} configurations can be reached");
     let values = singular_values(&triangle.matrix()).map_err(inertial::Error::from)?;
     let relative = |k: usize| values.get(k).map_or(0.0, |s| s / values[0]);
     let rank = values.iter().filter(|s| **s > threshold * values[0]).count();

@@ -407,12 +407,12 @@ fn bad_input_is_one_line() {
 /// link again behind it.
 #[test]
 fn a_force_sensor_carries_what_lies_beyond() {
-    let joints: Vec<String> = (1..=7).map(|k| format!("joint{k}")).collect();
+    let joints: Vec<String> = (1..=6).map(|k| format!("joint{k}")).collect();
     let names: Vec<&str> = joints.iter().map(String::as_str).collect();
     let folder = Folder::new();
     let trajectory = folder.file("motion.csv", motion(&names, 0.4, 600));
-    let call = ["builtin:arm7", &trajectory, "--friction", "none", "--ignore-limits", "--force-sensor"];
-    for k in 1..=7 {
+    let call = ["builtin:puma560", &trajectory, "--friction", "none", "--ignore-limits", "--force-sensor"];
+    for k in 1..=6 {
         let link = format!("link{k}");
         let log = simulate(&[&call[..], &[&link]].concat());
         let (moment, torque) = (column(&log, "ft.tz"), column(&log, &format!("tau.joint{k}")));
@@ -422,18 +422,18 @@ fn a_force_sensor_carries_what_lies_beyond() {
     }
     let log = folder.path("ft.csv").display().to_string();
     let noise = ["--noise", "ft.f=0.01,ft.t=0.001", "--out", &log];
-    simulate(&[&call[..], &["link7"], &noise].concat());
-    let found = run(&["identify", "builtin:arm7", &log, "--payload", "link7", "--json"]);
+    simulate(&[&call[..], &["link6"], &noise].concat());
+    let found = run(&["identify", "builtin:puma560", &log, "--payload", "link6", "--json"]);
     assert_eq!(found.status, 0, "{}", found.stderr);
     let body = found.json()["bodies"][0].clone();
-    let arm = builtin::get("arm7").unwrap().build(&inertial::mechanism::BuildOptions::default()).unwrap();
-    let truth = arm.links().iter().find(|l| l.name == "link7").unwrap().inertia.unwrap();
+    let arm = builtin::get("puma560").unwrap().build(&inertial::mechanism::BuildOptions::default()).unwrap();
+    let truth = arm.links().iter().find(|l| l.name == "link6").unwrap().inertia.unwrap();
     let error = body["mass_std_error"].as_f64().unwrap();
     assert!((body["mass"].as_f64().unwrap() - truth.mass).abs() < 4.0 * error && error < 0.01, "{body}");
     for (k, c) in truth.com().unwrap().iter().enumerate() {
         let error = body["com_std_error"][k].as_f64().unwrap();
         assert!((body["com"][k].as_f64().unwrap() - c).abs() < 4.0 * error && error < 0.01, "{body}");
     }
-    let wrong = refused(&["simulate", "builtin:arm7", &trajectory, "--force-sensor", "hand"]);
+    let wrong = refused(&["simulate", "builtin:puma560", &trajectory, "--force-sensor", "hand"]);
     assert!(wrong.contains("no link hand"), "{wrong}");
 }

@@ -1,7 +1,7 @@
 //! Samples of the density `exp(−cost)` over the feasible set of a conic least-squares problem.
 //!
-//! The cost is quadratic but for the prior `w (tr(C P) − log det P)` of each body. A Gaussian with the curvature of the quadratic
-//! part, and of the priors at their own bodies, is the reference of elliptical slice sampling (Murray and others 2010): a
+//! The cost is quadratic but for the prior `w (tr(C P) − log det P)` of each body, which is Wishart's distribution with `ν = 2 w + 5` degrees
+//! of freedom and scale `C⁻¹/(2 w)`. The product of the quadratic part and of Gaussians with the mean and the covariance of the priors is the reference of elliptical slice sampling (Murray and others 2010): a
 //! step draws a point of the reference, and moves on the ellipse through it and the present point to where the density over the
 //! reference exceeds a random level. What data determine well is drawn independently at each step, whatever the number of
 //! variables; constraints only shorten the way on the ellipse.
@@ -18,13 +18,13 @@ use crate::{Error, Result};
 /// Most points that one step tries; the interval shrinks to the present point long before.
 const MOST_TRIALS: usize = 1000;
 
-/// A body's prior, and the quadratic form that the reference has in its place.
+/// A body's prior, and the Gaussian that the reference has in its place.
 struct BodyPrior {
     offset: usize,
     weight: f64,
     matrix: Matrix4<f64>,
-    curvature: TenByTen,
-    body: Ten,
+    precision: TenByTen,
+    mean: Ten,
 }
 
 /// Markov chain whose points have the density `exp(−cost)` in the long run.
@@ -53,13 +53,16 @@ impl<'p> Sampler<'p> {
         for cone in problem.cones.iter().filter(|c| c.prior_weight > 0.0) {
             let own = cone.prior.try_inverse().map(|p| pseudo::parameters(&p));
             let body = own.ok_or_else(|| Error::Infeasible("a prior body is singular".into()))?;
-            let curvature = pseudo::curvature(&cone.prior) * cone.prior_weight;
-            let mut block = precision.fixed_view_mut::<10, 10>(cone.offset, cone.offset);
-            block += curvature;
-            let mut part = slope.fixed_rows_mut::<10>(cone.offset);
-            part += curvature * body;
             let (offset, weight) = (cone.offset, cone.prior_weight);
-            priors.push(BodyPrior { offset, weight, matrix: cone.prior, curvature, body });
+            // Mean ν V and covariance 2 ν (V ⊗ V) of the symmetric matrix, with the scale V = C⁻¹/(2 w).
+            let degrees = 2.0 * weight + 5.0;
+            let mean = body * (degrees / (2.0 * weight));
+            let own = pseudo::curvature(&cone.prior) * (2.0 * weight * weight / degrees);
+            let mut block = precision.fixed_view_mut::<10, 10>(offset, offset);
+            block += own;
+            let mut part = slope.fixed_rows_mut::<10>(offset);
+            part += own * mean;
+            priors.push(BodyPrior { offset, weight, matrix: cone.prior, precision: own, mean });
         }
         // Variables differ in scale by many orders.
         let scale = precision.diagonal().map(|d| if d > 0.0 { d.sqrt().recip() } else { 1.0 });
@@ -140,8 +143,8 @@ impl<'p> Sampler<'p> {
             let matrix = cone.matrix(x);
             let factor = matrix.cholesky()?;
             if let Some(prior) = priors.next_if(|p| p.offset == cone.offset) {
-                let away = x.fixed_rows::<10>(prior.offset) - prior.body;
-                let quadratic = 0.5 * away.dot(&(prior.curvature * away));
+                let away = x.fixed_rows::<10>(prior.offset) - prior.mean;
+                let quadratic = 0.5 * away.dot(&(prior.precision * away));
                 sum += quadratic + prior.weight * (pseudo::log_det(&factor) - prior.matrix.dot(&matrix));
             }
         }

@@ -23,7 +23,7 @@ fn pseudo(x: &DVector<f64>) -> Matrix4<f64> {
 /// and scale `C⁻¹/(2 w)`.
 #[test]
 fn without_data_the_posterior_is_wishart() {
-    const STEPS: usize = 40_000;
+    const STEPS: usize = 100_000;
     let mut rng = Rng(5);
     for weight in [0.5, 1.0, 4.0] {
         let f = Matrix4::from_fn(|_, _| rng.range(-1.0, 1.0));
@@ -47,9 +47,9 @@ fn without_data_the_posterior_is_wishart() {
         for (i, j) in (0..4).flat_map(|i| (i..4).map(move |j| (i, j))) {
             let exact = degrees * scale[(i, j)];
             let spread = degrees * (scale[(i, j)].powi(2) + scale[(i, i)] * scale[(j, j)]);
-            // Neighbours in the chain are dependent: some ten steps count as one independent point, which leaves 1.6 % of a
+            // Neighbours in the chain are dependent: some fifty steps count as one independent point, which leaves 2.2 % of a
             // standard deviation; five times that. Variances of skewed values are less certain.
-            assert!((mean[(i, j)] - exact).abs() < 0.08 * spread.sqrt(), "{weight} {i}{j}: {mean} {exact}");
+            assert!((mean[(i, j)] - exact).abs() < 0.11 * spread.sqrt(), "{weight} {i}{j}: {mean} {exact}");
             assert!((variance[(i, j)] / spread - 1.0).abs() < 0.25, "{weight} {i}{j}: {variance} {spread}");
         }
     }

@@ -87,35 +87,57 @@ impl ImuNoise {
 }
 
 /// Takes `noise` for each row out of the squares of a channel; `None` where more is asked for than there is.
+///
+/// The residual stays that of the data: noise of the regressor is a part of it.
 fn take_out(factor: &mut Factor, noise: impl Fn(usize, usize) -> f64) -> Option<()> {
     let (width, n) = (factor.triangle.width(), factor.unknowns());
     let r = factor.triangle.matrix();
     let mut squares = r.tr_mul(&r);
     let before = squares.diagonal();
-    for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
-        squares[(i, j)] -= factor.count as f64 * noise(i, j);
+    let taken = DMatrix::from_fn(n, n, |i, j| factor.count as f64 * noise(i, j));
+    let mut block = squares.view_mut((0, 0), (n, n));
+    block -= &taken;
+    for i in 0..n {
+        eliminate(&mut squares, i, ROUNDING * before[i])?;
     }
-    for i in 0..width {
-        let least = ROUNDING * before[i];
-        let pivot = squares[(i, i)];
-        if pivot < -least {
-            return None;
-        }
-        let scale = if pivot > least { pivot.sqrt().recip() } else { 0.0 };
-        (i..width).for_each(|j| squares[(i, j)] *= scale);
-        for k in i + 1..width {
-            let x = squares[(i, k)];
-            (k..width).for_each(|j| squares[(k, j)] -= x * squares[(i, j)]);
+    // Solutions for both forces; columns without a pivot have none.
+    let mut solutions = squares.view((0, n), (n, width - n)).into_owned();
+    for mut x in solutions.column_iter_mut() {
+        for i in (0..n).rev() {
+            let known: f64 = (i + 1..n).map(|j| squares[(i, j)] * x[j]).sum();
+            let pivot = squares[(i, i)];
+            x[i] = if pivot > 0.0 { (x[i] - known) / pivot } else { 0.0 };
         }
     }
-    let upper: Vec<f64> =
-        (0..width).flat_map(|i| (i..width).map(move |j| (i, j))).map(|p| squares[p]).collect();
+    let mut forces = squares.view_mut((n, n), (width - n, width - n));
+    forces += solutions.tr_mul(&(taken * &solutions));
+    for i in n..width {
+        eliminate(&mut squares, i, ROUNDING * before[i])?;
+    }
+    let places = (0..width).flat_map(|i| (i..width).map(move |j| (i, j)));
+    let upper: Vec<f64> = places.map(|place| squares[place]).collect();
     factor.triangle = Triangle::from_upper(width, &upper).ok()?;
     for Gram { rows, upper } in factor.blocks.iter_mut().filter(|b| !b.upper.is_empty()) {
         let places = (0..=n).flat_map(|i| (i..=n).map(move |j| (i, j)));
         for (entry, (i, j)) in upper.iter_mut().zip(places).filter(|(_, (i, j))| *i < n && *j < n) {
             *entry -= *rows as f64 * noise(i, j);
         }
+    }
+    Some(())
+}
+
+/// A step of Cholesky's factorization: row `i` of the factor, and the rest without it. Pivots of at most `least` count as zero; `None` where
+/// one is negative beyond that.
+fn eliminate(squares: &mut DMatrix<f64>, i: usize, least: f64) -> Option<()> {
+    let (width, pivot) = (squares.ncols(), squares[(i, i)]);
+    if pivot < -least {
+        return None;
+    }
+    let scale = if pivot > least { pivot.sqrt().recip() } else { 0.0 };
+    (i..width).for_each(|j| squares[(i, j)] *= scale);
+    for k in i + 1..width {
+        let x = squares[(i, k)];
+        (k..width).for_each(|j| squares[(k, j)] -= x * squares[(i, j)]);
     }
     Some(())
 }
