@@ -26,6 +26,11 @@ PROGRAM_ONLY = {
     "every": "inertial.Online follows a stream",
     "forget": "inertial.Online follows a stream",
     "window": "inertial.Online follows a stream",
+    "regressor": "inertial.identify_regressor takes arrays",
+    "rhs": "inertial.identify_regressor takes arrays",
+    "bodies": "inertial.identify_regressor takes arrays",
+    "column_order": "inertial.identify_regressor takes arrays",
+    "rows_per_sample": "inertial.identify_regressor takes arrays",
 }
 
 
@@ -82,6 +87,8 @@ def _plain(value: Any, kind: Any) -> Any:
         return number
     if kind is str:
         return str(value) if isinstance(value, str) else None
+    if get_origin(kind) is Literal:
+        return value if value in get_args(kind) else None
     origin = get_origin(kind) or kind
     if origin is os.PathLike:
         return os.fspath(value) if isinstance(value, os.PathLike) else None

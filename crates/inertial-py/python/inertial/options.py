@@ -69,7 +69,7 @@ class AnalyzeOptions(ModelOptions, total=False):
     choose: Sequence[str]
     compare: Any
     explain: bool
-    csv: Union[bool, Literal["parameters", "null-space"]]
+    csv: Union[bool, str]
     latex: bool
     out: Path
     report: Path
@@ -108,7 +108,6 @@ class DesignOptions(ModelOptions, total=False):
     robust_by: Literal["mean", "worst"]
     starts: int
     iterations: int
-    posterior: bool
     time_limit: float
     seed: int
     out: Union[Path, Iterable[Path]]
@@ -171,6 +170,7 @@ class FleetOptions(TypedDict, total=False):
     covariance: bool
     bounds_on: Sequence[Literal["m", "com", "h", "I", "base"]]
     noise_bound: Union[float, Mapping[str, float]]
+    posterior: bool
     time_limit: float
     out: Path
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from . import _inertial
 from .errors import Error
 from .mechanism import mechanism_of
@@ -36,6 +34,8 @@ def identify_regressor(
     ``rows_per_sample`` is the second dimension where there are three, the columns of ``rhs`` where it has two, else 1.
     ``model`` gives the names of the bodies and the prior; without it ``bodies`` is their number.
     """
+    import numpy as np
+
     rows = np.asarray(regressor, dtype=np.float64)
     forces = np.asarray(rhs, dtype=np.float64)
     if rows_per_sample is None:

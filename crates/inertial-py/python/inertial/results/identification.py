@@ -291,13 +291,15 @@ class RowResidual(Result):
 
 
 class RegressorIdentification(Result):
-    """Bodies found from a regressor that was computed elsewhere. ``values`` and ``std_errors`` are those of its columns."""
+    """Bodies found from a regressor that was computed elsewhere.
+
+    ``found["values"]`` and ``std_errors`` are those of the columns.
+    """
 
     rows: int
     columns: int
     rank: int
     bodies: Named[Body]
-    values: list[float]
     std_errors: list[float]
     fit: list[RowResidual]
     duality_gap: float
