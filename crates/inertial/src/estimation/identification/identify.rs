@@ -43,7 +43,7 @@ pub struct IdentifyOptions {
     pub prior_weight: f64,
     /// Distance of a body from its prior.
     pub prior_kind: PriorKind,
-    /// Whether estimators without constraints give the parameters of least norm ([the pseudo-inverse](least_norm)) instead of
+    /// Whether estimators without constraints give the parameters of least norm (the pseudo-inverse) instead of
     /// those of the model with their base parameters adjusted.
     pub least_norm: bool,
     /// Bounds on bodies.
