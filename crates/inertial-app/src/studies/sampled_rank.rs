@@ -56,7 +56,9 @@ pub fn run(mechanism: &Mechanism, samples: usize, seed: u64) -> Result<Outcome> 
     ensure!(samples * closed.dof() > 0, "the study needs samples of a mechanism that moves");
     let exact = analyze(mechanism, &AnalyzeOptions::default())?;
     let threshold = (samples * closed.dof()).max(mechanism.parameter_count()) as f64 * f64::EPSILON;
-    let rows = ERRORS.iter().map(|&error| sampled(&closed, samples, error, seed, threshold));
+    let mut random = Random(SplitMix::new(seed));
+    let states = states(&closed, samples, &mut random)?;
+    let rows = ERRORS.iter().map(|&error| sampled(&closed, &states, error, &mut random, threshold));
     Ok(Outcome {
         rank: exact.rank,
         certified: exact.certificate.exact,
@@ -66,46 +68,67 @@ pub fn run(mechanism: &Mechanism, samples: usize, seed: u64) -> Result<Outcome> 
     })
 }
 
+/// Uniform numbers from -1 to 1.
+struct Random(SplitMix);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
+
+/// A configuration with closed loops, and velocities and accelerations of the independent joints.
+struct State {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    a: Vec<f64>,
+}
+
+/// Random states around the assembled configuration.
+fn states(closed: &ClosedMechanism<'_>, samples: usize, random: &mut Random) -> Result<Vec<State>> {
+    let mut workspace = closed.workspace();
+    let mut out = Vec::with_capacity(samples);
+    for _ in 0..TRIES * samples {
+        if out.len() == samples {
+            break;
+        }
+        let target =
+            closed.independent_positions().iter().map(|&k| closed.assembled()[k] + RANGE * random.next());
+        let target: Vec<f64> = target.collect();
+        let mut rates = || (0..closed.dof()).map(|_| random.next()).collect::<Vec<f64>>();
+        let (v, a) = (rates(), rates());
+        let mut q = closed.assembled().to_vec();
+        if closed.move_to(&mut workspace, &mut q, &target).is_ok() {
+            out.push(State { q, v, a });
+        }
+    }
+    ensure!(out.len() == samples, "only {} of {samples} configurations can be reached", out.len());
+    Ok(out)
+}
+
 fn sampled(
     closed: &ClosedMechanism<'_>,
-    samples: usize,
+    states: &[State],
     error: f64,
-    seed: u64,
+    random: &mut Random,
     threshold: f64,
 ) -> Result<Row> {
     let (mechanism, dof) = (closed.mechanism(), closed.dof());
-    let mut source = SplitMix::new(seed);
-    let mut uniform = || (source.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
     let mut workspace = closed.workspace();
     let columns = mechanism.parameter_count();
     let mut triangle = Triangle::new(columns);
     let mut block = vec![0.0; dof * columns];
-    let mut target = vec![0.0; closed.independent_positions().len()];
-    let (mut v, mut a, mut step) = (vec![0.0; dof], vec![0.0; dof], vec![0.0; mechanism.nv()]);
+    let (mut open, mut step) = (closed.assembled().to_vec(), vec![0.0; mechanism.nv()]);
     let mut residual = 0.0f64;
-    let (mut q, mut open) = (closed.assembled().to_vec(), closed.assembled().to_vec());
-    let mut taken = 0;
-    for _ in 0..TRIES * samples {
-        if taken == samples {
-            break;
-        }
-        for (target, &k) in target.iter_mut().zip(closed.independent_positions()) {
-            *target = closed.assembled()[k] + RANGE * uniform();
-        }
-        v.iter_mut().chain(&mut a).for_each(|x| *x = uniform());
-        q.copy_from_slice(closed.assembled());
-        if closed.move_to(&mut workspace, &mut q, &target).is_err() {
-            continue;
-        }
-        taken += 1;
+    for State { q, v, a } in states {
         for (k, step) in step.iter_mut().enumerate() {
-            let draw = uniform();
+            let draw = random.next();
             *step = if closed.independent().contains(&k) { 0.0 } else { error * draw };
         }
-        open.copy_from_slice(&q);
+        open.copy_from_slice(q);
         mechanism.integrate(&mut open, &step);
         residual = residual.max(closed.residual(&mut workspace, &open)?);
-        let rows = closed.torque_regressor(&mut workspace, &open, &v, &a)?;
+        let rows = closed.torque_regressor(&mut workspace, &open, v, a)?;
         for (i, row) in rows.chunks_exact(columns).enumerate() {
             for (j, value) in row.iter().enumerate() {
                 block[j * dof + i] = *value;
@@ -113,7 +136,6 @@ fn sampled(
         }
         triangle.absorb(&mut block, dof).map_err(inertial::Error::from)?;
     }
-    ensure!(taken == samples, "only {taken} of {samples} configurations can be reached");
     let values = singular_values(&triangle.matrix()).map_err(inertial::Error::from)?;
     let relative = |k: usize| values.get(k).map_or(0.0, |s| s / values[0]);
     let rank = values.iter().filter(|s| **s > threshold * values[0]).count();
