@@ -237,14 +237,14 @@ pub enum JointForcesOf {
 pub enum AnalysisTable {
     /// Every parameter with its status and combination.
     Parameters,
-    /// Changes of parameters that no experiment notices.
+    /// Changes of parameters that change no measurement.
     NullSpace,
 }
 
 choice! {
     AnalysisTable {
         Parameters "parameters" "Every parameter with its status and combination",
-        NullSpace "null-space" "Changes of parameters that no experiment notices, with their reasons",
+        NullSpace "null-space" "Changes of parameters that change no measurement, with their reasons",
     }
     Base { Fixed "fixed" "", Floating "floating" "" }
     RotorModel {

@@ -287,7 +287,7 @@ pub fn csv(analysis: &Analysis, table: AnalysisTable) -> String {
     }
 }
 
-/// A basis of the changes that no experiment notices: one line for each coefficient that is not zero.
+/// A basis of the changes of parameters that change no measurement: one line for each coefficient that is not zero.
 fn null_space_csv(analysis: &Analysis) -> String {
     let mut out = String::from("vector,reason,parameter,coefficient\n");
     for (k, vector) in analysis.null_space.iter().enumerate() {

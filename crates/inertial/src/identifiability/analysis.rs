@@ -14,7 +14,7 @@ use super::drng::{Principle, Reason};
 use super::literal::literal_rank;
 use super::options::{AnalyzeOptions, Method, checked_snap, experiment, order, recursion_applies};
 use super::rpna::{Regime, Rpna};
-use super::sampling::Measured;
+use super::experiment::Measured;
 use crate::linalg::First;
 use crate::mechanism::{AssumedRelation, Base, BodyKind, ExactGeometry, LoopJoint, Mechanism};
 use crate::spatial::PARAMETER_NAMES;
@@ -54,7 +54,7 @@ pub struct BodyReport {
     pub velocity_span: usize,
     /// Dimension of what can be known of its parameters alone or in combination (`K`).
     pub identifiable_span: usize,
-    /// Number of unnoticed transfers across its joint (`T`); those with rotors count at the joint's link.
+    /// Number of transfers across its joint that change no measurement (`T`); those with rotors count at the joint's link.
     pub transfer_freedoms: usize,
     /// Each parameter's status.
     #[serde(serialize_with = "as_map")]
@@ -73,13 +73,13 @@ pub struct BaseParameter {
     pub combination: Vec<(String, f64)>,
 }
 
-/// A combination of changes of parameters that no experiment notices.
+/// A combination of changes of parameters that changes no measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NullCombination {
     /// The change of each parameter.
     #[serde(serialize_with = "as_map")]
     pub combination: Vec<(String, f64)>,
-    /// Why nobody notices it.
+    /// Why it changes no measurement.
     pub reason: String,
 }
 
@@ -123,7 +123,7 @@ pub struct Analysis {
     /// Number of these null vectors by principle.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub principles: BTreeMap<&'static str, usize>,
-    /// Changes of parameters that no experiment notices, with their reasons; they span all such changes.
+    /// Changes of parameters that change no measurement, with their reasons; they span all such changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub null_space: Vec<NullCombination>,
     /// Relations between joints that the numbers satisfy only to rounding and that were taken as meant.
@@ -136,7 +136,7 @@ pub struct Analysis {
     /// The base parameters by column, for computation.
     #[serde(skip)]
     pub regrouping: Regrouping,
-    /// The transfers that nobody notices, joint by joint (empty where the recursion did not decide).
+    /// The transfers that change no measurement, joint by joint (empty where the recursion did not decide).
     #[serde(skip)]
     pub transfers: Vec<JointTransfers>,
 }

@@ -2,7 +2,8 @@
 
 use super::base_parameters::{Dependence, Regrouping, Written};
 use super::rpna::{BodySpan, Regime, Rpna};
-use super::sampling::{Experiment, Sampler};
+use super::experiment::Experiment;
+use super::sampling::Sampler;
 use super::topology::Topology;
 use crate::Result;
 use crate::linalg::{Echelon, First, Gap, Number, Pivot, Shadow, Svd};
@@ -70,7 +71,7 @@ pub struct Finding {
     pub warnings: Vec<String>,
 }
 
-/// The transfers across one joint that nobody notices.
+/// The transfers across one joint that change no measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JointTransfers {
     /// The body that the joint moves.

@@ -12,7 +12,7 @@
 use nalgebra::Vector3;
 
 use super::certificate::Question;
-use super::sampling::{Conservation, Experiment, TotalMomentum};
+use super::experiment::{Conservation, Experiment, TotalMomentum};
 use crate::linalg::First;
 use crate::mechanism::{Base, BodyKind, ExactGeometry, Mechanism};
 

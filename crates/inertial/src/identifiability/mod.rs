@@ -11,6 +11,7 @@ mod compare;
 pub mod configurations;
 mod conserved;
 pub mod drng;
+mod experiment;
 pub mod extended;
 mod family;
 mod joined;
@@ -30,7 +31,8 @@ pub use analysis::{Analysis, BaseParameter, BodyReport, ModelSummary, NullCombin
 pub use base_parameters::{Regrouping, Status};
 pub use certificate::{Certificate, JointTransfers};
 pub use compare::{Comparison, Prediction, compare};
+pub use experiment::{Conservation, Experiment, Measured, TotalMomentum};
 pub use options::{AnalyzeOptions, Method};
 pub use rpna::{Regime, Rpna, Scope};
-pub use sampling::{Conservation, Experiment, Measured, Sampler, TotalMomentum};
+pub use sampling::Sampler;
 pub use topology::Topology;

@@ -147,7 +147,7 @@ impl Question<'_> {
             lower_by: "independent rows of each joint's own force and of what changes as it moves, at random \
                        configurations modulo a prime of 61 bits"
                 .into(),
-            upper_by: "parameter transfers that nobody notices, by the recursion (RPNA) modulo two primes of 61 bits"
+            upper_by: "parameter transfers that change no measurement, by the recursion (RPNA) modulo two primes of 61 bits"
                 .into(),
         };
         let mut spans = found.bodies.clone();

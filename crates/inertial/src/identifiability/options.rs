@@ -3,7 +3,7 @@
 
 use super::conserved;
 use super::rpna::{Regime, Scope};
-use super::sampling::{Experiment, Measured, TotalMomentum};
+use super::experiment::{Experiment, Measured, TotalMomentum};
 use super::topology::Topology;
 use crate::linalg::First;
 use crate::mechanism::{Base, DEFAULT_SNAP, ExactGeometry, Mechanism};

@@ -4,7 +4,7 @@
 //! before it loses. For each joint the recursion finds
 //! - `V`, the span of the velocities that the body can attain (gravity counts as a velocity of the ground),
 //! - `K`, the span of the rows `k(v)` that the body's parameters meet in the energy,
-//! - `N`, whose null space are the transfers across the joint that nobody notices: those that change neither the
+//! - `N`, whose null space are the transfers across the joint that change no measurement: those that change neither the
 //!   momentum along the joint nor, as it moves, what the parent notices,
 //!   $$\delta \in \ker M(V, \Phi)^\top \cap \ker K_-^\top A(\Phi),$$
 //!   with $\Phi$ the joint's modes and $K_-$ the parent's span. The number of base parameters is what all these leave,
@@ -64,7 +64,7 @@ impl Scope {
 pub struct JointSpan {
     /// Dimension of the parameters of the bodies that the joint moves.
     pub width: usize,
-    /// Number of transfers across it that nobody notices, dim `T`.
+    /// Number of transfers across it that change no measurement, dim `T`.
     pub freedoms: usize,
     start: usize,
 }
@@ -415,7 +415,7 @@ impl<'a, T: Number> Recursion<'a, T> {
         }
     }
 
-    /// A massless piece can keep nothing: its children's transfers must pass its own joint unnoticed too.
+    /// A massless piece can keep nothing: its children's transfers must pass its own joint too without changing a measurement.
     fn oblige(&mut self, cluster: &Cluster, joined: &Joined<'_, T>, buffer: &mut Vec<T>) {
         let carrier = cluster.parent.filter(|&p| self.geometry.bodies[p].kind == BodyKind::Massless);
         let owed = |p| self.obligations.iter().rev().find(|(b, _)| *b == p);

@@ -7,14 +7,17 @@ use crate::estimation::consistent::problem::{Consistency, ConsistentFit};
 use crate::estimation::diagnosis::excerpt::Excerpt;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::residuals::validate;
-use crate::estimation::joint_model::terms::JointTerms;
+use crate::estimation::joint_model::terms::{JointTerms, Motor};
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
 use crate::estimation::reduction::summary::Summary;
+use crate::mechanism::Mechanism;
 
 /// Samples that are enough to compare readings.
 const SAMPLES: usize = 400;
 /// A reading is named where the residual falls to this share of itself.
 const FALL: f64 = 0.6;
+/// The same of the opposite gravity, alone: one reading with as many unknowns, where two thirds of the squared residual remain.
+const FALL_OF_GRAVITY: f64 = 0.8;
 /// Most coordinates of a mechanism whose columns are exchanged in turn.
 const MOST: usize = 12;
 
@@ -71,15 +74,16 @@ pub(crate) fn better_reading(
     let excerpt = excerpt.thinned((excerpt.len() / SAMPLES).max(1));
     // All usual terms: which of them are needed was decided on a reading that may be wrong.
     let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
-    let plain = Equations::new(mechanism, terms, equations.snap())?;
+    let plain = with_drives_of(equations, mechanism, terms)?;
     let as_it_is = residual(&plain, &excerpt, wanted, f64::INFINITY)?.unwrap_or(f64::INFINITY);
+    let fall = if tried == Tried::Gravity { FALL_OF_GRAVITY } else { FALL };
     let mut best: Option<Better> = None;
     for reading in readings {
-        let most = best.as_ref().map_or(FALL * as_it_is, |b| b.left);
+        let most = best.as_ref().map_or(fall * as_it_is, |b| b.left);
         let left = match reading {
             Reading::Gravity(gravity) => {
                 let other = mechanism.clone().with_gravity(gravity);
-                let other = Equations::new(&other, terms, equations.snap())?;
+                let other = with_drives_of(equations, &other, terms)?;
                 residual(&other, &excerpt, wanted, most)?
             }
             _ => residual(&plain, &read(&excerpt, nv, reading), wanted, most)?,
@@ -89,6 +93,16 @@ pub(crate) fn better_reading(
         }
     }
     Ok(best)
+}
+
+/// Equations of `mechanism` with the given terms; drives that turn with two joints in `equations` do so here too.
+fn with_drives_of<'m>(
+    equations: &Equations<'_>,
+    mechanism: &'m Mechanism,
+    terms: JointTerms,
+) -> Result<Equations<'m>> {
+    let drives = equations.motors().iter().map(|motor| Motor { bend: None, ..motor.clone() });
+    Ok(Equations::new(mechanism, terms, equations.snap())?.with_motors(drives.collect()))
 }
 
 /// All readings, the simplest first.

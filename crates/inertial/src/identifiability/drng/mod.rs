@@ -64,7 +64,7 @@ impl Principle {
     }
 }
 
-/// A change of parameters that no experiment notices.
+/// A change of parameters that changes no measurement.
 #[derive(Debug, Clone)]
 pub struct NullVector<T: Number> {
     /// Why.
