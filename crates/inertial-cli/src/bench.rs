@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use inertial::dynamics::{self, ClosedMechanism, InverseDynamics, Samples};
 use inertial::estimation::{
     self, Consistency, ConsistentFit, Equations, JointTerms, LeastSquares, Measurements, Prior, Solver,
@@ -32,9 +32,13 @@ regressors are those of the spanning tree; with loops, the mass matrix and forwa
 those of the independent coordinates. lmi and manifold are the solvers of the consistent
 estimator, on the summary of a simulated log with friction and offsets.
 
+With --calls, a kernel is called so many times and no more, so that a profiler counts the same
+instructions in every run; what is left of two runs when one is subtracted from the other is the kernel.
+
 Examples:
   inertial bench robot.urdf --base floating
-  inertial bench builtin:arm7 --json";
+  inertial bench builtin:arm7 --json
+  valgrind --tool=cachegrind inertial bench builtin:arm7 --kernel rnea --calls 1000";
 
 /// How fast is each kernel on this machine, for this model?
 #[derive(Debug, clap::Args)]
@@ -45,6 +49,12 @@ pub struct Args {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+    /// Run only this kernel
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+    /// Call each kernel this many times, instead of for a fifth of a second
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    calls: Option<u64>,
     #[command(flatten)]
     options: ModelArgs,
 }
@@ -66,7 +76,15 @@ struct Timing {
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     let model = Model::load(&args.model, &args.options.options(), shell.disk())?;
     let closed = ClosedMechanism::new(&model.mechanism).with_context(|| model.label.clone())?;
-    let kernels = kernels(&closed, shell).with_context(|| model.label.clone())?;
+    let mut bench =
+        Bench { only: args.kernel.as_deref(), calls: args.calls, known: Vec::new(), timings: Vec::new() };
+    bench.run(&closed, shell).with_context(|| model.label.clone())?;
+    if let Some(name) = &args.kernel
+        && bench.timings.is_empty()
+    {
+        bail!("{name}: no kernel of this model; its kernels are {}", bench.known.join(", "));
+    }
+    let kernels = bench.timings;
     let result = Output { schema: "inertial/bench/1", model: Summary::new(&closed), kernels };
     if args.json {
         shell.print_json(&result)?;
@@ -87,206 +105,233 @@ struct State {
     a: Vec<f64>,
 }
 
-fn kernels(closed: &ClosedMechanism<'_>, shell: &Shell) -> Result<Vec<Timing>> {
-    let m = closed.mechanism();
-    let states = states(closed, 64);
-    let inverse = InverseDynamics::new(m);
-    let (mut scratch, mut workspace) = (inverse.scratch(), closed.workspace());
-    let (n, dof, np) = (m.nv(), closed.dof(), m.parameter_count());
-    let (mut row, mut square) = (vec![0.0; n], vec![0.0; dof * dof]);
-    let (mut gravity, mut energy) = (vec![0.0; n * np], vec![0.0; np]);
-    let mut timings = vec![
-        measure("kinematics", &states, |s| {
+/// Measures kernels.
+struct Bench<'a> {
+    /// The only kernel to measure.
+    only: Option<&'a str>,
+    /// Calls of each kernel.
+    calls: Option<u64>,
+    /// Names of all kernels of the model.
+    known: Vec<&'static str>,
+    timings: Vec<Timing>,
+}
+
+impl Bench<'_> {
+    fn run(&mut self, closed: &ClosedMechanism<'_>, shell: &Shell) -> Result<()> {
+        let m = closed.mechanism();
+        let tree = m.loops().is_empty();
+        let states = states(closed, 64);
+        let inverse = InverseDynamics::new(m);
+        let (mut scratch, mut workspace) = (inverse.scratch(), closed.workspace());
+        let (n, dof, np) = (m.nv(), closed.dof(), m.parameter_count());
+        let (mut row, mut square) = (vec![0.0; n], vec![0.0; dof * dof]);
+        let (mut gravity, mut energy) = (vec![0.0; n * np], vec![0.0; np]);
+        self.measure("kinematics", &states, |s| {
             dynamics::body_accelerations(m, &mut workspace.tree, &s.q, &s.v, &s.a)?;
             black_box(workspace.tree.poses());
             Ok(())
-        })?,
-        measure("rnea", &states, |s| {
+        })?;
+        self.measure("rnea", &states, |s| {
             Ok(inverse.rnea(&mut scratch, &s.q, &s.v, &s.a, black_box(&mut row))?)
-        })?,
-        measure("regressor", &states, |s| {
+        })?;
+        self.measure("regressor", &states, |s| {
             black_box(inverse.torque_regressor(&mut scratch, &s.q, &s.v, &s.a)?);
             Ok(())
-        })?,
-        measure("gravity-regressor", &states, |s| {
+        })?;
+        self.batch(&inverse, &states)?;
+        if tree {
+            self.criterion(m, &inverse, &states)?;
+        }
+        self.measure("gravity-regressor", &states, |s| {
             Ok(dynamics::gravity_regressor(m, &mut workspace.tree, &s.q, black_box(&mut gravity))?)
-        })?,
-        measure("energy-regressor", &states, |s| {
+        })?;
+        self.measure("energy-regressor", &states, |s| {
             let out = black_box(&mut energy);
             Ok(dynamics::kinetic_energy_regressor(m, &mut workspace.tree, &s.q, &s.v, out)?)
-        })?,
-        measure("mass-matrix", &states, |s| {
+        })?;
+        self.measure("mass-matrix", &states, |s| {
             Ok(closed.mass_matrix(&mut workspace, &s.q, black_box(&mut square))?)
-        })?,
-    ];
-    timings.insert(3, batch(&inverse, &states)?);
-    if m.loops().is_empty() {
-        timings.insert(4, criterion(m, &inverse, &states)?);
-    }
-    if !m.loops().is_empty() {
-        timings.push(measure("velocity-map", &states, |s| {
-            black_box(closed.velocity_map(&mut workspace, &s.q)?);
-            Ok(())
-        })?);
-    }
-    let forward = measure("forward-dynamics", &states, |s| {
-        // Any numbers serve as forces.
-        let (v, tau, a) = (&s.v[..dof], &s.a[..dof], &mut row[..dof]);
-        Ok(closed.forward_dynamics(&mut workspace, &s.q, v, tau, black_box(a))?)
-    });
-    match forward {
-        Ok(timing) => timings.push(timing),
+        })?;
+        if !tree {
+            self.measure("velocity-map", &states, |s| {
+                black_box(closed.velocity_map(&mut workspace, &s.q)?);
+                Ok(())
+            })?;
+        }
+        let forward = self.measure("forward-dynamics", &states, |s| {
+            // Any numbers serve as forces.
+            let (v, tau, a) = (&s.v[..dof], &s.a[..dof], &mut row[..dof]);
+            Ok(closed.forward_dynamics(&mut workspace, &s.q, v, tau, black_box(a))?)
+        });
         // A model without masses has every kernel but this one.
-        Err(error) => shell.say(&format!("forward-dynamics is left out: {error:#}")),
-    }
-    timings.extend(identifiability(closed, &states)?);
-    if m.loops().is_empty() {
-        match estimation(&inverse, m) {
-            Ok(more) => timings.extend(more),
-            // A model without joints or masses has nothing to estimate.
-            Err(error) => shell.say(&format!("lmi and manifold are left out: {error:#}")),
+        if let Err(error) = forward {
+            shell.say(&format!("forward-dynamics is left out: {error:#}"));
         }
+        self.identifiability(closed, &states)?;
+        // A model without joints or masses has nothing to estimate.
+        if let Err(error) = if tree { self.estimation(&inverse, m) } else { Ok(()) } {
+            shell.say(&format!("lmi and manifold are left out: {error:#}"));
+        }
+        Ok(())
     }
-    Ok(timings)
-}
 
-/// Estimates of bodies that can exist, with friction and offsets, from the summary of a simulated log with noise: what
-/// `identify` does after reading.
-fn estimation(inverse: &InverseDynamics, m: &Mechanism) -> Result<Vec<Timing>> {
-    const SAMPLES: usize = 500;
-    let closed = ClosedMechanism::new(m)?;
-    let states = states(&closed, SAMPLES);
-    let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: false };
-    let equations = Equations::new(m, terms, DEFAULT_SNAP)?;
-    let stacked =
-        |part: fn(&State) -> &[f64]| -> Vec<f64> { states.iter().flat_map(part).copied().collect() };
-    let (q, v, a) = (stacked(|s| &s.q), stacked(|s| &s.v), stacked(|s| &s.a));
-    let (mut tau, mut scratch) = (vec![0.0; v.len()], inverse.scratch());
-    for (state, tau) in states.iter().zip(tau.chunks_mut(m.nv().max(1))) {
-        inverse.rnea(&mut scratch, &state.q, &state.v, &state.a, tau)?;
-        for (k, (tau, v)) in tau.iter_mut().zip(&state.v).enumerate() {
-            // Friction, and noise of a few percent from digits that mean nothing.
-            *tau += 0.1 * v + 0.2 * v.signum() + 0.1 * (1e6 * v + k as f64).sin() * (1.0 + tau.abs());
+    /// Estimates of bodies that can exist, with friction and offsets, from the summary of a simulated log with noise: what
+    /// `identify` does after reading.
+    fn estimation(&mut self, inverse: &InverseDynamics, m: &Mechanism) -> Result<()> {
+        const SAMPLES: usize = 500;
+        let closed = ClosedMechanism::new(m)?;
+        let states = states(&closed, SAMPLES);
+        let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: false };
+        let equations = Equations::new(m, terms, DEFAULT_SNAP)?;
+        let (q, v, a) = stacked(&states, SAMPLES);
+        let (mut tau, mut scratch) = (vec![0.0; v.len()], inverse.scratch());
+        for (state, tau) in states.iter().zip(tau.chunks_mut(m.nv().max(1))) {
+            inverse.rnea(&mut scratch, &state.q, &state.v, &state.a, tau)?;
+            for (k, (tau, v)) in tau.iter_mut().zip(&state.v).enumerate() {
+                // Friction, and noise of a few percent from digits that mean nothing.
+                *tau += 0.1 * v + 0.2 * v.signum() + 0.1 * (1e6 * v + k as f64).sin() * (1.0 + tau.abs());
+            }
         }
+        let samples = Samples::new(inverse, SAMPLES, &q, &v, &a)?;
+        let summary = estimation::Summary::new(&equations, &Measurements::new(samples, &tau))?;
+        let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted)?;
+        let prior = Prior::new(m)?;
+        for (name, solver) in [("lmi", Solver::Barrier), ("manifold", Solver::Manifold)] {
+            let wanted = Consistency { solver, ..Consistency::new(&prior, 1.0) };
+            self.measure(name, &states, |_| {
+                black_box(ConsistentFit::new(&equations, &summary, &squares, &wanted)?);
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
-    let samples = Samples::new(inverse, SAMPLES, &q, &v, &a)?;
-    let summary = estimation::Summary::new(&equations, &Measurements::new(samples, &tau))?;
-    let squares = LeastSquares::new(&equations, &summary, Weighting::Weighted)?;
-    let prior = Prior::new(m)?;
-    let of = |name, solver| {
-        let wanted = Consistency { solver, ..Consistency::new(&prior, 1.0) };
-        measure(name, &states, |_| {
-            black_box(ConsistentFit::new(&equations, &summary, &squares, &wanted)?);
+
+    /// Packed torque regressors of many samples, per sample.
+    fn batch(&mut self, inverse: &InverseDynamics, states: &[State]) -> Result<()> {
+        const SAMPLES: usize = 10_000;
+        let (q, v, a) = stacked(states, SAMPLES);
+        let samples = Samples::new(inverse, SAMPLES, &q, &v, &a)?;
+        let mut scratch = inverse.scratch();
+        self.measure_parts("regressor-batch", SAMPLES, states, |_| {
+            Ok(inverse.packed_regressors(&mut scratch, &samples, |chunk| {
+                black_box(chunk.groups().last());
+            })?)
+        })
+    }
+
+    /// The D-criterion of a motion of many samples with its gradient, as a design needs it in every step.
+    fn criterion(&mut self, m: &Mechanism, inverse: &InverseDynamics, states: &[State]) -> Result<()> {
+        const SAMPLES: usize = 2000;
+        let (q, v, a) = stacked(states, SAMPLES);
+        let motion = States { count: SAMPLES, q, v, a };
+        let regrouping = analyze(m, &AnalyzeOptions::default())?.regrouping.listed()?;
+        let columns = Columns::new(m, inverse, &regrouping, &[], &vec![1.0; m.nv()])?;
+        let (mut evaluator, scales) = (Evaluator::new(inverse, &columns), columns.scales());
+        let zeros = vec![0.0; SAMPLES * m.nv()];
+        let mut gradient = [zeros.clone(), zeros.clone(), zeros];
+        self.measure("criterion-2000", states, |_| {
+            let information = evaluator.information(&motion)?;
+            let value = Criterion::D.evaluate(&information, &scales, (1.0, 1))?;
+            gradient.iter_mut().for_each(|g| g.fill(0.0));
+            evaluator.add_gradient(&motion, &value.slope, &mut gradient)?;
+            black_box(&gradient);
             Ok(())
         })
-    };
-    Ok(vec![of("lmi", Solver::Barrier)?, of("manifold", Solver::Manifold)?])
-}
+    }
 
-/// Packed torque regressors of many samples, per sample.
-fn batch(inverse: &InverseDynamics, states: &[State]) -> Result<Timing> {
-    const SAMPLES: usize = 10_000;
-    let stacked = |part: fn(&State) -> &[f64]| -> Vec<f64> {
-        states.iter().cycle().take(SAMPLES).flat_map(part).copied().collect()
-    };
-    let (q, v, a) = (stacked(|s| &s.q), stacked(|s| &s.v), stacked(|s| &s.a));
-    let samples = Samples::new(inverse, SAMPLES, &q, &v, &a)?;
-    let mut scratch = inverse.scratch();
-    let whole = measure("regressor-batch", states, |_| {
-        Ok(inverse.packed_regressors(&mut scratch, &samples, |chunk| {
-            black_box(chunk.groups().last());
-        })?)
-    })?;
-    let per_sample = |us: f64| us / SAMPLES as f64;
-    Ok(Timing { min_us: per_sample(whole.min_us), median_us: per_sample(whole.median_us), ..whole })
-}
-
-/// The D-criterion of a motion of many samples with its gradient, as a design needs it in every step.
-fn criterion(m: &Mechanism, inverse: &InverseDynamics, states: &[State]) -> Result<Timing> {
-    const SAMPLES: usize = 2000;
-    let stacked = |part: fn(&State) -> &[f64]| -> Vec<f64> {
-        states.iter().cycle().take(SAMPLES).flat_map(part).copied().collect()
-    };
-    let motion = States { count: SAMPLES, q: stacked(|s| &s.q), v: stacked(|s| &s.v), a: stacked(|s| &s.a) };
-    let regrouping = analyze(m, &AnalyzeOptions::default())?.regrouping.listed()?;
-    let columns = Columns::new(m, inverse, &regrouping, &[], &vec![1.0; m.nv()])?;
-    let (mut evaluator, scales) = (Evaluator::new(inverse, &columns), columns.scales());
-    let zeros = vec![0.0; SAMPLES * m.nv()];
-    let mut gradient = [zeros.clone(), zeros.clone(), zeros];
-    measure("criterion-2000", states, |_| {
-        let information = evaluator.information(&motion)?;
-        let value = Criterion::D.evaluate(&information, &scales, (1.0, 1))?;
-        gradient.iter_mut().for_each(|g| g.fill(0.0));
-        evaluator.add_gradient(&motion, &value.slope, &mut gradient)?;
-        black_box(&gradient);
-        Ok(())
-    })
-}
-
-/// What can be known: the recursion (trees), null vectors with reasons, the exact rank, the whole answer.
-fn identifiability(closed: &ClosedMechanism<'_>, states: &[State]) -> Result<Vec<Timing>> {
-    let m = closed.mechanism();
-    let geometry = ExactGeometry::new(m, DEFAULT_SNAP);
-    let experiment = Experiment::complete(m.base() == Base::Floating, Regime::Full);
-    let order = (0..m.parameter_count()).collect();
-    let question = Question { mechanism: m, experiment: &experiment, order, seed: 1 };
-    let mut timings = Vec::new();
-    let tree = m.loops().is_empty();
-    if let (true, Ok(topology)) = (tree, Topology::new(&geometry.to::<First>())) {
-        let numbers = geometry.to::<f64>();
-        timings.push(measure("rpna", states, |_| {
-            black_box(Rpna::new(&numbers, &topology, Regime::Full));
+    /// What can be known: the recursion (trees), null vectors with reasons, the exact rank, the whole answer.
+    fn identifiability(&mut self, closed: &ClosedMechanism<'_>, states: &[State]) -> Result<()> {
+        let m = closed.mechanism();
+        let geometry = ExactGeometry::new(m, DEFAULT_SNAP);
+        let experiment = Experiment::complete(m.base() == Base::Floating, Regime::Full);
+        let order = (0..m.parameter_count()).collect();
+        let question = Question { mechanism: m, experiment: &experiment, order, seed: 1 };
+        let tree = m.loops().is_empty();
+        if let (true, Ok(topology)) = (tree, Topology::new(&geometry.to::<First>())) {
+            let numbers = geometry.to::<f64>();
+            self.measure("rpna", states, |_| {
+                black_box(Rpna::new(&numbers, &topology, Regime::Full));
+                Ok(())
+            })?;
+        }
+        let assembled = ExactAssembly::new(m, &geometry, closed.assembled(), DEFAULT_SNAP).to::<f64>();
+        self.measure("drng", states, |_| {
+            black_box(null_vectors(&Graph::new(&assembled)));
             Ok(())
-        })?);
+        })?;
+        self.measure("certificate", states, |_| {
+            if tree {
+                black_box(question.sampled_rank::<First>(&geometry));
+            } else {
+                let loops = Loops::new(&question, &geometry, DEFAULT_SNAP)?;
+                black_box(question.rank_with_loops(&loops)?);
+            }
+            Ok(())
+        })?;
+        self.measure("base-parameters", states, |_| {
+            black_box(analyze(m, &AnalyzeOptions::default())?);
+            Ok(())
+        })
     }
-    let assembled = ExactAssembly::new(m, &geometry, closed.assembled(), DEFAULT_SNAP).to::<f64>();
-    timings.push(measure("drng", states, |_| {
-        black_box(null_vectors(&Graph::new(&assembled)));
-        Ok(())
-    })?);
-    timings.push(measure("certificate", states, |_| {
-        if tree {
-            black_box(question.sampled_rank::<First>(&geometry));
-        } else {
-            let loops = Loops::new(&question, &geometry, DEFAULT_SNAP)?;
-            black_box(question.rank_with_loops(&loops)?);
+
+    /// Measures the time of a call.
+    fn measure(
+        &mut self,
+        name: &'static str,
+        states: &[State],
+        kernel: impl FnMut(&State) -> Result<()>,
+    ) -> Result<()> {
+        self.measure_parts(name, 1, states, kernel)
+    }
+
+    /// Measures the time of each of the equal parts of a call, in batches of calls that are long enough for the clock.
+    fn measure_parts(
+        &mut self,
+        name: &'static str,
+        parts: usize,
+        states: &[State],
+        mut kernel: impl FnMut(&State) -> Result<()>,
+    ) -> Result<()> {
+        const BATCH: Duration = Duration::from_micros(100);
+        const TOTAL: Duration = Duration::from_millis(200);
+        self.known.push(name);
+        if self.only.is_some_and(|only| only != name) {
+            return Ok(());
         }
+        let mut batch = |calls: u64, first: u64| -> Result<Duration> {
+            let start = Instant::now();
+            for state in states.iter().cycle().skip(first as usize % states.len()).take(calls as usize) {
+                kernel(state)?;
+            }
+            Ok(start.elapsed())
+        };
+        let per_part = |time: Duration, calls: u64| time.as_secs_f64() * 1e6 / (calls as f64 * parts as f64);
+        let mut times = Vec::new();
+        if let Some(calls) = self.calls {
+            times.push(per_part(batch(calls, 0)?, calls));
+        } else {
+            let mut calls = 1;
+            while batch(calls, 0)? < BATCH {
+                calls *= 2;
+            }
+            let start = Instant::now();
+            while start.elapsed() < TOTAL || times.len() < 5 {
+                let time = batch(calls, times.len() as u64 * calls)?;
+                times.push(per_part(time, calls));
+            }
+        }
+        times.sort_by(f64::total_cmp);
+        self.timings.push(Timing { name, min_us: times[0], median_us: times[times.len() / 2] });
         Ok(())
-    })?);
-    timings.push(measure("base-parameters", states, |_| {
-        black_box(analyze(m, &AnalyzeOptions::default())?);
-        Ok(())
-    })?);
-    Ok(timings)
+    }
 }
 
-/// Time per call: batches long enough for the clock, for about a fifth of a second.
-fn measure(
-    name: &'static str,
-    states: &[State],
-    mut kernel: impl FnMut(&State) -> Result<()>,
-) -> Result<Timing> {
-    const BATCH: Duration = Duration::from_micros(100);
-    const TOTAL: Duration = Duration::from_millis(200);
-    let mut batch = |calls: usize, first: usize| -> Result<Duration> {
-        let start = Instant::now();
-        for k in 0..calls {
-            kernel(&states[(first + k) % states.len()])?;
-        }
-        Ok(start.elapsed())
+/// Positions, velocities and accelerations of `count` samples, one after the other; states repeat where there are fewer.
+fn stacked(states: &[State], count: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+    let all = |part: fn(&State) -> &[f64]| -> Vec<f64> {
+        states.iter().cycle().take(count).flat_map(part).copied().collect()
     };
-    let mut calls = 1;
-    while batch(calls, 0)? < BATCH {
-        calls *= 2;
-    }
-    let mut times = Vec::new();
-    let start = Instant::now();
-    while start.elapsed() < TOTAL || times.len() < 5 {
-        let time = batch(calls, times.len() * calls)?;
-        times.push(time.as_secs_f64() * 1e6 / calls as f64);
-    }
-    times.sort_by(f64::total_cmp);
-    Ok(Timing { name, min_us: times[0], median_us: times[times.len() / 2] })
+    (all(|s| &s.q), all(|s| &s.v), all(|s| &s.a))
 }
 
 /// States at random, always the same: a tree within an eighth of a turn of its assembly, loops at theirs.

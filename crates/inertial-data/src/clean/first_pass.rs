@@ -125,13 +125,13 @@ impl Channel {
             self.before = *x;
             self.jump = self.jump.max(change.abs());
             // No joint makes half a turn between two samples. The first change is NaN, which is no turn; neither is one
-            // that no logger wraps an angle by: it is a wrong value.
-            let turns = (change / std::f64::consts::TAU).round();
+            // that no logger wraps an angle by: it is a wrong value. Rounding is slow, and almost all changes are small.
+            let turns = if change.abs() > 3.0 { (change / std::f64::consts::TAU).round() } else { 0.0 };
             if turns.abs() > 0.0 && turns.abs() <= MOST_TURNS {
                 self.offset -= turns * std::f64::consts::TAU;
                 self.wraps += 1;
             }
-            if turns.is_nan() || turns.abs() <= MOST_TURNS {
+            if turns.abs() <= MOST_TURNS {
                 self.last = *x;
             }
             *x += self.offset;

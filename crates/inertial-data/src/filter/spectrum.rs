@@ -1,8 +1,11 @@
 //! Bandwidth of a motion from its spectrum.
 
 use std::f64::consts::PI;
+use std::sync::Arc;
 
 use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
+use realfft::num_complex::Complex;
+use realfft::{RealFftPlanner, RealToComplex};
 
 /// Bins weaker than this share of the strongest are no motion that matters.
 const WEAK: f64 = 1e-4;
@@ -55,14 +58,16 @@ pub(crate) struct Spectrum {
     /// Samples seen, and those of the parts that are complete.
     seen: usize,
     complete: usize,
-    pairs: Vec<Pair>,
-    turns: Vec<(f64, f64)>,
+    signals: Vec<Signal>,
+    transform: Arc<dyn RealToComplex<f64>>,
+    /// Hann window of a part.
+    window: Vec<f64>,
 }
 
-/// Two real signals are transformed together, as real and imaginary part of one.
-struct Pair {
-    signals: [Vec<f64>; 2],
-    powers: [Vec<f64>; 2],
+struct Signal {
+    samples: Vec<f64>,
+    amplitudes: Vec<Complex<f64>>,
+    power: Vec<f64>,
 }
 
 impl Spectrum {
@@ -70,81 +75,58 @@ impl Spectrum {
     pub fn new(channels: usize, count: usize) -> Self {
         let parts = count.div_ceil(PART).max(1);
         let size = count.div_ceil(parts).max(1).next_power_of_two();
-        let pair = |_| Pair {
-            signals: [Vec::with_capacity(size), Vec::with_capacity(size)],
-            powers: [vec![0.0; size / 2 + 1], vec![0.0; size / 2 + 1]],
+        let transform = RealFftPlanner::new().plan_fft_forward(size);
+        let signal = |_| Signal {
+            samples: Vec::with_capacity(size),
+            amplitudes: transform.make_output_vec(),
+            power: vec![0.0; size / 2 + 1],
         };
-        let turns = (0..size / 2).map(|k| (-2.0 * PI * k as f64 / size as f64).sin_cos()).collect();
-        Self {
-            count,
-            parts,
-            seen: 0,
-            complete: 0,
-            pairs: (0..channels.div_ceil(2)).map(pair).collect(),
-            turns,
-        }
+        let signals = (0..channels).map(signal).collect();
+        Self { count, parts, seen: 0, complete: 0, signals, transform, window: Vec::new() }
     }
 
     /// The next sample of every signal.
     pub fn push(&mut self, sample: &[f64]) {
-        for (pair, values) in self.pairs.iter_mut().zip(sample.chunks(2)) {
-            for (signal, x) in pair.signals.iter_mut().zip(values) {
-                signal.push(*x);
-            }
-        }
+        self.signals.iter_mut().zip(sample).for_each(|(signal, x)| signal.samples.push(*x));
         self.seen += 1;
         // Part k ends at (k + 1) count / parts.
         if self.seen * self.parts >= (self.complete + 1) * self.count {
             self.complete += 1;
-            let turns = &self.turns;
-            self.pairs.par_iter_mut().for_each(|pair| pair.transform(turns));
+            let n = self.signals.first().map_or(0, |signal| signal.samples.len());
+            if self.window.len() != n {
+                self.window.clear();
+                let wave = |k: usize| (2.0 * PI * (k as f64 + 0.5) / n as f64).cos();
+                self.window.extend((0..n).map(|k| 0.5 - 0.5 * wave(k)));
+            }
+            let (transform, window) = (&*self.transform, &self.window);
+            self.signals.par_iter_mut().for_each(|signal| signal.transform(transform, window));
         }
     }
 
     /// Returns the band of motion of each signal; none where it stands still or holds only noise. `derived` tells which signals are
     /// derivatives of positions (see [`Derive`](crate::filter::differentiate::Derive)): their noise rises with the frequency as their gain does.
     pub fn bands(&self, rate_hz: f64, derived: impl Fn(usize) -> bool) -> Vec<Option<Band>> {
-        let peaks =
-            |pair: &Pair| pair.powers.each_ref().map(|power| power.iter().copied().fold(0.0, f64::max));
-        let mut out = Vec::with_capacity(2 * self.pairs.len());
-        for pair in &self.pairs {
-            let peaks = peaks(pair);
-            for k in 0..2 {
-                let moves = peaks[k] > ROUNDING * peaks[1 - k];
-                let gain = if derived(out.len()) { derivative_gain } else { |_| 1.0 };
-                let band = || band(&pair.powers[k], self.complete, rate_hz, gain);
-                out.push(moves.then(band).flatten());
-            }
-        }
-        out
+        let of = |(k, signal): (usize, &Signal)| {
+            let gain = if derived(k) { derivative_gain } else { |_| 1.0 };
+            band(&signal.power, self.complete, rate_hz, gain)
+        };
+        self.signals.iter().enumerate().map(of).collect()
     }
 }
 
-/// A signal with less than this share of its partner's power is rounding of the common transform: it stands still.
-const ROUNDING: f64 = 1e-24;
-
-impl Pair {
-    fn transform(&mut self, turns: &[(f64, f64)]) {
-        let size = (2 * turns.len()).max(1);
-        let n = self.signals[0].len();
-        for signal in &mut self.signals {
-            let mean = signal.iter().sum::<f64>() / n as f64;
-            // Hann window: leakage must not look like bandwidth.
-            for (k, x) in signal.iter_mut().enumerate() {
-                *x = (*x - mean) * (0.5 - 0.5 * (2.0 * PI * (k as f64 + 0.5) / n as f64).cos());
-            }
-            signal.resize(size, 0.0);
+impl Signal {
+    /// Adds the powers of the samples, and forgets them.
+    fn transform(&mut self, transform: &dyn RealToComplex<f64>, window: &[f64]) {
+        let mean = self.samples.iter().sum::<f64>() / self.samples.len() as f64;
+        // Leakage must not look like bandwidth.
+        self.samples.iter_mut().zip(window).for_each(|(x, weight)| *x = (*x - mean) * weight);
+        self.samples.resize(transform.len(), 0.0);
+        // Both vectors have the lengths of the transform, which it asks for and nothing else.
+        if transform.process(&mut self.samples, &mut self.amplitudes).is_ok() {
+            let powers = self.amplitudes.iter().map(Complex::norm_sqr);
+            self.power.iter_mut().zip(powers).for_each(|(sum, power)| *sum += power);
         }
-        let [re, im] = &mut self.signals;
-        fft(re, im, turns);
-        for k in 0..self.powers[0].len() {
-            // The transform of a real signal is even, that of an imaginary one odd (conjugated).
-            let j = (size - k) % size;
-            let (even, odd) = ((re[k] + re[j], im[k] - im[j]), (im[k] + im[j], re[j] - re[k]));
-            self.powers[0][k] += 0.25 * (even.0 * even.0 + even.1 * even.1);
-            self.powers[1][k] += 0.25 * (odd.0 * odd.0 + odd.1 * odd.1);
-        }
-        self.signals.iter_mut().for_each(Vec::clear);
+        self.samples.clear();
     }
 }
 
@@ -184,56 +166,12 @@ fn derivative_gain(angle: f64) -> f64 {
     (8.0 * angle.sin() - (2.0 * angle).sin()) / 6.0
 }
 
-/// Computes the discrete Fourier transform in place, radix 2. Own code: it is 25 lines for one transform per log, and a library
-/// would add several crates; the length is a power of two, `turns` the sines and cosines of half a turn.
-fn fft(re: &mut [f64], im: &mut [f64], turns: &[(f64, f64)]) {
-    let n = re.len();
-    let bits = n.trailing_zeros();
-    for i in 0..n {
-        let j = if bits == 0 { i } else { i.reverse_bits() >> (usize::BITS - bits) };
-        if i < j {
-            re.swap(i, j);
-            im.swap(i, j);
-        }
-    }
-    let mut half = 1;
-    while half < n {
-        let stride = n / 2 / half;
-        for start in (0..n).step_by(2 * half) {
-            let (re, im) = (&mut re[start..start + 2 * half], &mut im[start..start + 2 * half]);
-            for k in 0..half {
-                let ((s, c), j) = (turns[k * stride], k + half);
-                let (x, y) = (re[j] * c - im[j] * s, re[j] * s + im[j] * c);
-                (re[j], im[j]) = (re[k] - x, im[k] - y);
-                (re[k], im[k]) = (re[k] + x, im[k] + y);
-            }
-        }
-        half *= 2;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_transform_agrees_with_its_definition() {
-        let n = 32;
-        let x: Vec<f64> = (0..n).map(|k| ((k * k * 7 + 3 * k) % 13) as f64 - 6.0).collect();
-        let (mut re, mut im) = (x.clone(), vec![0.0; n]);
-        let turns: Vec<_> = (0..n / 2).map(|k| (-2.0 * PI * k as f64 / n as f64).sin_cos()).collect();
-        fft(&mut re, &mut im, &turns);
-        for f in 0..n {
-            let angle = |k: usize| -2.0 * PI * (f * k) as f64 / n as f64;
-            let c: f64 = x.iter().enumerate().map(|(k, x)| x * angle(k).cos()).sum();
-            let s: f64 = x.iter().enumerate().map(|(k, x)| x * angle(k).sin()).sum();
-            // 32 terms of size 6: rounding is below 1e-12.
-            assert!((re[f] - c).abs() < 1e-12 && (im[f] - s).abs() < 1e-12);
-        }
-    }
-
-    #[test]
-    fn signals_in_pairs_and_in_parts_have_the_bandwidth_of_one_alone() {
+    fn signals_in_parts_have_the_bandwidth_of_one_alone() {
         let count = 3 * PART - 1000;
         let wave = |f: f64, k: usize| (2.0 * PI * f * k as f64 / 1000.0).sin();
         let mut spectrum = Spectrum::new(3, count);

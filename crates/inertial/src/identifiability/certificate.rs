@@ -1,8 +1,8 @@
 //! Two independent ways to the same rank: where they meet, it is certain.
 
 use super::base_parameters::{Dependence, Regrouping, Written};
-use super::rpna::{BodySpan, Regime, Rpna};
 use super::experiment::Experiment;
+use super::rpna::{BodySpan, Regime, Rpna};
 use super::sampling::Sampler;
 use super::topology::Topology;
 use crate::Result;

@@ -2,8 +2,8 @@
 //! answers it.
 
 use super::conserved;
-use super::rpna::{Regime, Scope};
 use super::experiment::{Experiment, Measured, TotalMomentum};
+use super::rpna::{Regime, Scope};
 use super::topology::Topology;
 use crate::linalg::First;
 use crate::mechanism::{Base, DEFAULT_SNAP, ExactGeometry, Mechanism};

@@ -3,9 +3,9 @@
 use nalgebra::{Matrix3x4, Vector3};
 
 use super::drng::Points;
+use super::experiment::{Experiment, Measured};
 use super::lifting::{Curve, Start, Stuck, Twists, convolve, integer, inverse};
 use super::rpna::Regime;
-use super::experiment::{Experiment, Measured};
 use crate::linalg::{Echelon, Number, Pivot, SplitMix};
 use crate::mechanism::{BodyKind, ParameterBlock};
 use crate::spatial::{Motion, Parameters, inertia_gradient};

@@ -151,7 +151,8 @@ fn described(reading: Reading, names: &[String]) -> (ReasonCode, String) {
             ),
         ),
         Reading::Gravity(g) => {
-            let numbers = [g.x, g.y, g.z].map(|x| significant(x, 3)).join(",");
+            // The sum turns a negative zero into zero.
+            let numbers = [g.x, g.y, g.z].map(|x| significant(x + 0.0, 3)).join(",");
             (ReasonCode::Gravity, format!("gravity: it seems to point elsewhere: with gravity {numbers}"))
         }
     }

@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::estimation::reduction::digest::Fnv;
-
 /// A log, recognized by some of its rows whatever its name and format are.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LogSource {
@@ -29,10 +27,8 @@ impl LogSource {
 
     /// Adds a row of numbers: its time and positions.
     pub fn add_row(&mut self, row: impl IntoIterator<Item = f64>) {
-        let mut hash = Fnv::default();
-        row.into_iter().for_each(|x| hash.number(x));
-        // Low bits of the digest are mixed less than high ones.
-        let mark = (hash.value() ^ hash.value() >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        // Both zeros are one number.
+        let mark = row.into_iter().fold(0, |hash, x| mixed(hash ^ (x + 0.0).to_bits()));
         self.rows += 1;
         if self.marks.len() == Self::MARKS && self.marks.last().is_some_and(|&last| mark >= last) {
             return;
@@ -48,4 +44,10 @@ impl LogSource {
         let common = self.marks.iter().filter(|mark| other.marks.binary_search(mark).is_ok()).count();
         common >= Self::COMMON.min(self.marks.len().max(1))
     }
+}
+
+/// Mixes the bits of a word: a bijection in which every bit depends on many others. Rows are many, so it takes words, not bytes.
+fn mixed(word: u64) -> u64 {
+    let word = (word ^ word >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    word ^ word >> 32
 }

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Instructions that each kernel executes, compared with recorded ones: a regression shows on a busy machine too.
+
+usage: benches/instructions.py PROGRAM [--record]
+
+Each kernel of `inertial bench` runs under valgrind with one call and with several; the difference of the counts is that of
+the calls between. Counts stand in benches/instructions.json, apart for processors with AVX2 and without, since the program
+chooses its instructions when it starts. A kernel fails where it executes 10 % more than recorded: compilers and C libraries
+change a count by a few percent, a lost optimisation by more. --record writes the counts of this run.
+"""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+RECORDED = pathlib.Path(__file__).resolve().with_name("instructions.json")
+MORE = 1.10
+# Models, kernels, and calls that are counted.
+KERNELS = [
+    ("builtin:arm7", ["kinematics", "rnea", "regressor", "mass-matrix", "forward-dynamics"], 200),
+    ("builtin:arm7", ["regressor-batch", "criterion-2000", "lmi", "base-parameters"], 1),
+    ("builtin:quadruped", ["rnea", "regressor", "mass-matrix", "forward-dynamics"], 200),
+    ("builtin:quadruped", ["rpna", "drng"], 20),
+    ("builtin:2rru-1rrs", ["velocity-map", "mass-matrix", "forward-dynamics"], 50),
+    ("builtin:2rru-1rrs", ["certificate", "base-parameters"], 1),
+]
+
+
+def instructions(program, model, kernel, calls):
+    """Instructions of the whole process."""
+    command = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
+               program, "bench", model, "--kernel", kernel, "--calls", str(calls)]
+    run = subprocess.run(command, capture_output=True, text=True, env={"RAYON_NUM_THREADS": "1"})
+    count = re.search(r"I\s+refs:\s+([\d,]+)", run.stderr)
+    if run.returncode or not count:
+        sys.exit(f"{model} {kernel}: {run.stderr.strip().splitlines()[-1]}")
+    return int(count.group(1).replace(",", ""))
+
+
+def processor():
+    flags = pathlib.Path("/proc/cpuinfo")
+    text = flags.read_text() if flags.exists() else ""
+    return "avx2" if re.search(r"\bavx2\b", text) and re.search(r"\bfma\b", text) else "portable"
+
+
+def main():
+    arguments = sys.argv[1:]
+    record = "--record" in arguments
+    programs = [a for a in arguments if a != "--record"]
+    if len(programs) != 1:
+        sys.exit(__doc__)
+    program = str(pathlib.Path(programs[0]).resolve())
+    if not shutil.which("valgrind"):
+        print("note: valgrind is not installed: instructions are not counted")
+        return 0
+    recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    before = recorded.get(processor(), {})
+    if not (before or record):
+        print(f"note: no instructions are recorded for processors of the kind {processor()}")
+        return 0
+    found, slower = {}, []
+    print(f"{'kernel':<36} {'instructions':>13} {'recorded':>13} {'ratio':>6}")
+    for model, kernels, calls in KERNELS:
+        for kernel in kernels:
+            name = f"{model.removeprefix('builtin:')} {kernel}"
+            first, last = (instructions(program, model, kernel, n) for n in (1, 1 + calls))
+            count = round((last - first) / calls)
+            found[name], old = count, before.get(name)
+            ratio = count / old if old else None
+            print(f"{name:<36} {count:>13,} {f'{old:,}' if old else '':>13} {f'{ratio:.2f}' if old else '':>6}", flush=True)
+            if ratio and ratio > MORE:
+                slower.append(name)
+    if record:
+        RECORDED.write_text(json.dumps({**recorded, processor(): found}, indent=2) + "\n")
+        return 0
+    if slower:
+        print(f"more instructions than recorded: {', '.join(slower)}; --record accepts them", file=sys.stderr)
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
