@@ -95,7 +95,7 @@ pub(crate) fn choose(
     bandwidths: f64,
 ) -> Result<Option<Choice>> {
     let mut spectrum = Spectrum::new(layout.nv() + moving.len(), grid.count);
-    let mut derive = Derive::new(layout, grid.step, grid.count, 1);
+    let mut derive = Derive::velocities(layout, grid.step, grid.count);
     let mut sample = Vec::new();
     let mut add = |state: &MotionState<'_>| {
         sample.clear();

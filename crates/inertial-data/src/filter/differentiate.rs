@@ -28,6 +28,8 @@ pub(crate) struct Derive<'l> {
     count: usize,
     /// States of every n-th sample are wanted.
     every: usize,
+    /// Whether accelerations are wanted.
+    accelerations: bool,
     /// Numbers that wait: rows, rows before filtering, positions, velocities derived, velocities.
     rows: Queue,
     raw: Queue,
@@ -77,6 +79,7 @@ impl<'l> Derive<'l> {
             step,
             count,
             every,
+            accelerations: true,
             rows: Queue::new(layout.width()),
             raw: Queue::new(layout.width()),
             q: Queue::new(layout.nq()),
@@ -86,6 +89,11 @@ impl<'l> Derive<'l> {
             derived_a: vec![0.0; nv],
             next: 0,
         }
+    }
+
+    /// Creates the differentiator of positions alone: accelerations stay zero.
+    pub fn velocities(layout: &'l Layout, step: f64, count: usize) -> Self {
+        Self { accelerations: false, ..Self::new(layout, step, count, 1) }
     }
 
     /// Takes more rows, filtered and raw, and hands on the states that are complete; all of them once all rows are there.
@@ -133,8 +141,10 @@ impl<'l> Derive<'l> {
         let states = if velocities == self.count { velocities } else { velocities.saturating_sub(REACH) };
         for i in (self.next.next_multiple_of(self.every)..states).step_by(self.every) {
             let [mut a, mut derived_a] = [&mut self.a, &mut self.derived_a].map(std::mem::take);
-            self.acceleration(i, &mut derived_a);
-            a.copy_from_slice(&derived_a);
+            if self.accelerations {
+                self.acceleration(i, &mut derived_a);
+                a.copy_from_slice(&derived_a);
+            }
             let [row, raw] = [&self.rows, &self.raw].map(|queue| queue.row(i));
             for (a, place) in a.iter_mut().zip(&self.layout.ddq) {
                 if let Some(place) = place {
@@ -166,6 +176,16 @@ impl<'l> Derive<'l> {
         for joint in &self.layout.joints {
             let (places, range) = (joint.positions(), joint.velocities());
             let nv = range.len();
+            if places.len() == 1 {
+                let q = |i: usize| self.q.row(i)[places.start];
+                let near = q(after) - q(before);
+                out[range.start] = if inner {
+                    (8.0 * near - (q(i + 2) - q(i - 2))) / (12.0 * self.step)
+                } else {
+                    near / (self.step * (after - before) as f64)
+                };
+                continue;
+            }
             let difference = |from: usize, to: usize| {
                 let mut v = [0.0; 6];
                 let [from, to] = [from, to].map(|i| &self.q.row(i)[places.clone()]);
