@@ -157,31 +157,48 @@ impl<'m> Flight<'m> {
         noise: Option<&[f64]>,
         group: usize,
     ) -> Result<Vec<Triangle>> {
+        let rows = self.each(coefficients, Vec::new, |instant, _, _, out: &mut Vec<DMatrix<f64>>| {
+            let mut k = instant.k.clone();
+            if let Some(noise) = noise {
+                let whiten = whitening(&instant.covariance(noise))?;
+                k.gemm(1.0, &dynamic(&whiten), &instant.k, 0.0);
+            }
+            out.push(k);
+            Ok(())
+        })?;
+        self.reduced(&rows.into_iter().flatten().collect::<Vec<_>>(), group)
+    }
+
+    /// Triangular factors of groups of `group` regressors; a last one that is alone belongs to the group before it.
+    fn reduced(&self, regressors: &[DMatrix<f64>], group: usize) -> Result<Vec<Triangle>> {
         let rank = self.parameters();
-        let rows =
-            self.each(coefficients, Vec::new, |instant, t, _, out: &mut Vec<(usize, DMatrix<f64>)>| {
-                let mut k = instant.k.clone();
-                if let Some(noise) = noise {
-                    let whiten = whitening(&instant.covariance(noise))?;
-                    k.gemm(1.0, &dynamic(&whiten), &instant.k, 0.0);
+        let count = regressors.len().saturating_sub(1).div_ceil(group).max(1);
+        (0..count)
+            .into_par_iter()
+            .map(|k| {
+                let end = if k + 1 == count { regressors.len() } else { (k + 1) * group };
+                let (mut out, mut block) = (Triangle::new(rank), Vec::new());
+                // Many rows at once fill the lanes of the reflections.
+                for some in regressors[k * group..end].chunks(PART) {
+                    block.clear();
+                    for j in 0..rank {
+                        some.iter().for_each(|k| block.extend_from_slice(&k.as_slice()[6 * j..6 * (j + 1)]));
+                    }
+                    out.absorb(&mut block, 6 * some.len())?;
                 }
-                out.push((t, k));
-                Ok(())
-            })?;
-        let mut out = vec![Triangle::new(rank); self.samples().saturating_sub(1).div_ceil(group).max(1)];
-        for (t, k) in rows.into_iter().flatten() {
-            let at = (t / group).min(out.len() - 1);
-            out[at].absorb(&mut k.as_slice().to_vec(), 6)?;
-        }
-        Ok(out)
+                Ok(out)
+            })
+            .collect()
     }
 
     /// The triangular factor of all samples.
     pub fn factor(&self, coefficients: &[f64], noise: Option<&[f64]>) -> Result<Triangle> {
+        self.merged(&self.factors(coefficients, noise, PART)?)
+    }
+
+    fn merged(&self, parts: &[Triangle]) -> Result<Triangle> {
         let mut out = Triangle::new(self.parameters());
-        for part in self.factors(coefficients, noise, PART)? {
-            out.merge(&part)?;
-        }
+        parts.iter().try_for_each(|part| out.merge(part))?;
         Ok(out)
     }
 
@@ -238,7 +255,19 @@ impl<'m> Flight<'m> {
         w: f64,
         gradient: &mut [f64],
     ) -> Result<PublishedCost> {
-        let factor = self.factor(coefficients, None)?;
+        let parts = self.each(
+            coefficients,
+            || (Vec::new(), 0.0),
+            |instant, _, state, (regressors, squares): &mut (Vec<DMatrix<f64>>, f64)| {
+                regressors.push(instant.k.clone());
+                *squares += instant.base_twist().to_vector().norm_squared();
+                *squares += state.v[6..].iter().map(|v| v * v).sum::<f64>();
+                Ok(())
+            },
+        )?;
+        let squares: f64 = parts.iter().map(|(_, squares)| squares).sum();
+        let regressors: Vec<DMatrix<f64>> = parts.into_iter().flat_map(|(k, _)| k).collect();
+        let factor = self.merged(&self.reduced(&regressors, PART)?)?;
         let svd = Svd::new(&factor.matrix())?;
         let rank = self.parameters();
         let (largest, smallest) = (svd.values[0], svd.values[rank - 1]);
@@ -246,18 +275,6 @@ impl<'m> Flight<'m> {
             return Ok(PublishedCost { cost: f64::INFINITY, condition: f64::INFINITY });
         }
         let condition = largest / smallest;
-        let squares: f64 = self
-            .each(
-                coefficients,
-                || 0.0,
-                |instant, _, state, sum| {
-                    *sum += instant.base_twist().to_vector().norm_squared();
-                    *sum += state.v[6..].iter().map(|v| v * v).sum::<f64>();
-                    Ok(())
-                },
-            )?
-            .into_iter()
-            .sum();
         let numbers = (self.mechanism.nv() * self.samples()) as f64;
         let (v1, vn) = (svd.v.column(0).into_owned(), svd.v.column(rank - 1).into_owned());
         // dσ = uᵀ dK v with u = K v/σ; d(1/Σh²) = −2 Σ h dh/(Σh²)².
