@@ -6,6 +6,7 @@ use inertial::mechanism::{Base, RotorModel};
 use inertial_app::ModelOptions;
 use inertial_app::choice::{Choice, FilterKind};
 use inertial_app::logs::{LogOptions, parse_cutoff};
+use inertial_app::model::Argument;
 use inertial_app::setting::Setting;
 use inertial_data::Cutoff;
 
@@ -43,6 +44,9 @@ pub struct ModelArgs {
     /// Hold a joint at a position (rad or m): its links count as one body; for joints that a log does not have
     #[arg(long, value_name = "JOINT=VALUE", hide_short_help = true)]
     lock: Vec<Setting>,
+    /// Value of an argument of a xacro file, as for the program xacro
+    #[arg(long = "xacro-arg", value_name = "NAME:=VALUE", hide_short_help = true)]
+    xacro_args: Vec<Argument>,
     /// Refuse models that are read with warnings
     #[arg(long, hide_short_help = true)]
     strict: bool,
@@ -52,7 +56,8 @@ impl ModelArgs {
     /// For the application.
     pub fn options(&self) -> ModelOptions {
         let (base, gravity, rotors, lock) = (self.base, self.gravity, self.rotors, self.lock.clone());
-        ModelOptions { base, gravity, rotors, lock, strict: self.strict }
+        let xacro_args = self.xacro_args.clone();
+        ModelOptions { base, gravity, rotors, lock, xacro_args, strict: self.strict }
     }
 }
 
