@@ -36,7 +36,7 @@ pub struct ModelOptions {
     /// Joints that are held, each with its position (rad or m): their links count as one body.
     pub lock: Vec<Setting>,
     /// Values of arguments of a xacro file.
-    pub xacro_args: Vec<Argument>,
+    pub xacro_arg: Vec<Argument>,
     /// Whether a model with warnings is refused.
     pub strict: bool,
 }
@@ -73,7 +73,7 @@ impl Model {
     pub fn load(name: &str, options: &ModelOptions, inputs: &dyn Inputs) -> Result<Self> {
         let build = options.build_options()?;
         let label = label(name);
-        let (text, mut builder) = text::read(name, &options.xacro_args, inputs).at(&label)?;
+        let (text, mut builder) = text::read(name, &options.xacro_arg, inputs).at(&label)?;
         if let Some(warning) = builder.warnings.first().filter(|_| options.strict) {
             return Err(Error::Input(warning.clone())).at(&label);
         }

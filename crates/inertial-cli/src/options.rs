@@ -45,8 +45,8 @@ pub struct ModelArgs {
     #[arg(long, value_name = "JOINT=VALUE", hide_short_help = true)]
     lock: Vec<Setting>,
     /// Value of an argument of a xacro file, as for the program xacro
-    #[arg(long = "xacro-arg", value_name = "NAME:=VALUE", hide_short_help = true)]
-    xacro_args: Vec<Argument>,
+    #[arg(long, value_name = "NAME:=VALUE", hide_short_help = true)]
+    xacro_arg: Vec<Argument>,
     /// Refuse models that are read with warnings
     #[arg(long, hide_short_help = true)]
     strict: bool,
@@ -56,8 +56,8 @@ impl ModelArgs {
     /// For the application.
     pub fn options(&self) -> ModelOptions {
         let (base, gravity, rotors, lock) = (self.base, self.gravity, self.rotors, self.lock.clone());
-        let xacro_args = self.xacro_args.clone();
-        ModelOptions { base, gravity, rotors, lock, xacro_args, strict: self.strict }
+        let xacro_arg = self.xacro_arg.clone();
+        ModelOptions { base, gravity, rotors, lock, xacro_arg, strict: self.strict }
     }
 }
 
@@ -90,8 +90,8 @@ pub struct LogArgs {
     /// Keep every Nth sample after filtering [default: 8 per period of the cut-off]
     #[arg(long, value_name = "N", value_parser = samples, hide_short_help = true)]
     decimate: Option<usize>,
-    /// Topic of a ROS bag [default: the only one with joint states]
-    #[arg(long, value_name = "TOPIC", hide_short_help = true)]
+    /// Topics of a ROS bag, with commas between them [default: the only one with joint states]
+    #[arg(long, value_name = "TOPICS", hide_short_help = true)]
     topic: Option<String>,
     /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain
     #[arg(long, value_name = "SHARE", default_value_t = LogOptions::default().slow, hide_short_help = true)]

@@ -164,9 +164,9 @@ def test_xacro(tmp_path):
         '<xacro:arg name="mass" default="2"/><xacro:property name="m" value="$(arg mass)"/><link name="base"/>'
         '<xacro:rod name="a" parent="base"/><xacro:rod name="b" parent="a" mass="${m / 2}"/></robot>'
     )
-    robot = inertial.Mechanism.from_file(path, xacro_args={"mass": "3"})
+    robot = inertial.Mechanism.from_file(path, xacro_arg={"mass": "3"})
     assert robot.nv == 2 and robot.bodies == ["a", "b"]
-    assert robot.options["xacro_args"] == {"mass": "3"}
+    assert robot.options["xacro_arg"] == {"mass": "3"}
     assert inertial.Mechanism.from_urdf(path).nv == 2
     with pytest.raises(inertial.ModelError, match="not read from a file"):
         inertial.Mechanism.from_string(path.read_text())

@@ -8,7 +8,7 @@ use inertial::mechanism::{MechanismBuilder, builtin};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Inputs, Located, Result, ensure_option};
+use crate::{Error, Inputs, Located, Result, ensure, ensure_option};
 
 /// Models are texts that people edit; the largest of the field have a few megabytes.
 const SIZE_LIMIT: u64 = 64 << 20;
@@ -45,8 +45,9 @@ pub(super) fn read(
 ) -> Result<(String, MechanismBuilder)> {
     let text = match name.strip_prefix("builtin:") {
         Some(name) => builtin::text(name)?.to_owned(),
-        None => inputs.text(name, SIZE_LIMIT)?,
+        None => inputs.text(name, SIZE_LIMIT).map_err(|error| advised(name, error))?,
     };
+    ensure!(!text.starts_with("#usda"), "{USD}");
     // What is included counts towards the same limit.
     let surroundings =
         Surroundings { model: name, inputs, left: Cell::new(SIZE_LIMIT.saturating_sub(text.len() as u64)) };
@@ -62,6 +63,28 @@ pub(super) fn read(
     let of_text = builder.warnings.into_iter().map(|warning| format!("in the expanded text: {warning}"));
     builder.warnings = warnings.into_iter().chain(of_text).collect();
     Ok((text, builder))
+}
+
+/// What to do with a scene of USD.
+const USD: &str = "is a scene of USD, which is not read: export the robot as URDF (Isaac Sim: File, Export, URDF) and give that file";
+
+/// Adds to an error of reading what the name asks for.
+fn advised(name: &str, error: Error) -> Error {
+    let path = Path::new(name);
+    let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase).unwrap_or_default();
+    if path.is_file() && ["usd", "usda", "usdc", "usdz"].iter().any(|own| ending == *own) {
+        return Error::Input(USD.to_owned());
+    }
+    // Names of Python's package robot_descriptions: a program in Python is not run on behalf of a name.
+    let is_module =
+        name.ends_with("_description") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if is_module && !path.exists() {
+        return Error::Input(format!(
+            "is no file; for the robot of that name in the Python package robot_descriptions give \"$(python3 -c 'from \
+             robot_descriptions.{name} import URDF_PATH as p; print(p)')\", or MJCF_PATH"
+        ));
+    }
+    error
 }
 
 /// What a model finds around it.

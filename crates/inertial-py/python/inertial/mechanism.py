@@ -42,7 +42,7 @@ def _checked(options: Any) -> dict[str, Any]:
     kinds = get_type_hints(ModelOptions)
     for name in options:
         if name not in kinds:
-            raise TypeError(f"unexpected keyword argument {name!r}: a model has base, gravity, rotors, lock, xacro_args and strict")
+            raise TypeError(f"unexpected keyword argument {name!r}: a model has base, gravity, rotors, lock, xacro_arg and strict")
     found = {name: checked(name, value, kinds[name]) for name, value in options.items()}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -84,7 +84,7 @@ class Mechanism:
     """A robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable; can be pickled.
 
     Make one by :meth:`from_urdf`, :meth:`from_mjcf`, :meth:`from_file`, :meth:`from_string`, :meth:`builtin` or
-    :meth:`from_pinocchio`. ``base``, ``gravity``, ``rotors``, ``lock``, ``xacro_args`` and ``strict`` are options of each.
+    :meth:`from_pinocchio`. ``base``, ``gravity``, ``rotors``, ``lock``, ``xacro_arg`` and ``strict`` are options of each.
     """
 
     def __init__(self, label: str, text: str | None, options: Mapping[str, Any] | None = None) -> None:
@@ -167,7 +167,7 @@ class Mechanism:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options it was built with: ``base``, ``gravity``, ``rotors``, ``lock``, ``xacro_args`` and ``strict``, where they were given."""
+        """The options it was built with: ``base``, ``gravity``, ``rotors``, ``lock``, ``xacro_arg`` and ``strict``, where they were given."""
         return self.native.options
 
     @property

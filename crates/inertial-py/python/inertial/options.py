@@ -17,7 +17,7 @@ class ModelOptions(TypedDict, total=False):
     gravity: Sequence[float]
     rotors: Literal["none", "symmetric", "general"]
     lock: Mapping[str, float]
-    xacro_args: Mapping[str, str]
+    xacro_arg: Mapping[str, str]
     strict: bool
 
 
