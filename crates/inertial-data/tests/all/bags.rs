@@ -139,3 +139,40 @@ fn what_is_missing_is_named() {
         assert!(error.contains("no column of the log matches"), "{error}");
     }
 }
+
+/// Damaged messages and definitions are read as something else, or refused in one line.
+#[test]
+fn damaged_bags_end_in_one_line() {
+    let Some(folder) = written() else { return };
+    let map = "[columns]\nq = \"/low_state.motor_state[{i}].q\"\ntau = \"/dynamic.interface_values[{i}].values[2]\"\n";
+    let sources = [topic("/joint_states,/ft,/low_state"), topic("/dynamic"), mapped(map)];
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = |n: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % n as u64).unwrap()
+    };
+    for name in ["several_db3/several_db3.db3", "several_mcap/several_mcap.mcap", "several.bag"] {
+        let whole = std::fs::read(folder.path().join(name)).unwrap();
+        for _ in 0..12 {
+            let mut bytes = whole.clone();
+            // Definitions and the first messages stand near the start.
+            let near = if random(2) == 0 { bytes.len() } else { bytes.len().min(20_000) };
+            for _ in 0..1 + random(4) {
+                let at = random(near);
+                bytes[at] = [0, 0xff, b'[', b'9', bytes[at] ^ 1][random(5)];
+            }
+            if random(4) == 0 {
+                bytes.truncate(random(near).max(20));
+            }
+            let path = folder.path().join("damaged");
+            std::fs::write(&path, &bytes).unwrap();
+            for source in &sources {
+                if let Err(message) = read(&path, source) {
+                    assert!(!message.contains('\n') && message.len() < 2000, "{message}");
+                }
+            }
+        }
+    }
+}
