@@ -120,8 +120,10 @@ impl xacro::Files for Surroundings<'_> {
     }
 
     fn package(&self, name: &str) -> Result<String, String> {
-        let found = if self.is_file() { self.inputs.package(self.model, name) } else { None };
-        found.ok_or_else(|| {
+        if !self.is_file() {
+            return xacro::Alone.package(name);
+        }
+        self.inputs.package(self.model, name).ok_or_else(|| {
             format!(
                 "cannot find the package \"{name}\": it is looked for in the folders around the model, in \
                  ROS_PACKAGE_PATH and in AMENT_PREFIX_PATH"

@@ -159,7 +159,7 @@ fn damaged_bags_end_in_one_line() {
             let mut bytes = whole.clone();
             // Definitions and the first messages stand near the start.
             let near = if random(2) == 0 { bytes.len() } else { bytes.len().min(20_000) };
-            for _ in 0..1 + random(4) {
+            for _ in 0..=random(4) {
                 let at = random(near);
                 bytes[at] = [0, 0xff, b'[', b'9', bytes[at] ^ 1][random(5)];
             }
