@@ -17,10 +17,11 @@ use inertial_app::{Context, Disk, Error, Model, ModelOptions, Silent, columns, f
 pub type Target = fn(&[u8]) -> bool;
 
 /// Every target, with the folder of its seeds.
-pub const TARGETS: [(&str, Target); 18] = [
+pub const TARGETS: [(&str, Target); 19] = [
     ("urdf", model),
     ("mjcf", model),
     ("sdf", model),
+    ("xacro", macros),
     ("mechanism", model),
     ("csv", log),
     ("gzip", log),
@@ -56,6 +57,15 @@ pub fn model(bytes: &[u8]) -> bool {
         }
     }
     true
+}
+
+/// Expands macros, then uses the model.
+pub fn macros(bytes: &[u8]) -> bool {
+    let text = &String::from_utf8_lossy(bytes);
+    match read::xacro::expand(text, "robot.xacro", &[], &read::xacro::Alone) {
+        Ok(expanded) => model(expanded.text.as_bytes()),
+        Err(error) => refused(&error.into()),
+    }
 }
 
 /// Lists the columns of a log, then identifies a robot from it.

@@ -404,7 +404,7 @@ MOTION = (SEEDS / "trajectory" / "series.json").read_bytes()
 
 #: Kinds of seeds, and commands on them.
 DAMAGED = [
-    *((kind, command) for kind in ("urdf", "mjcf", "mechanism") for command in (
+    *((kind, command) for kind in ("urdf", "mjcf", "xacro", "mechanism") for command in (
         "check x --json", "check x --fix --out out.urdf", "analyze x --json", "analyze x --explain --report page.html", "export x --to c --out out.c",
         "export x --to mujoco", "design x --iterations 2 --duration 2 --json", f"identify {ROBOT} log.csv --prior x --json", "validate x log.csv --json")),
     *((kind, command) for kind in ("csv", "gzip", "parquet", "numpy", "matlab", "mcap", "sqlite") for command in (

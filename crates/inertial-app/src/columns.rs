@@ -19,7 +19,7 @@ pub struct Options {
     pub log: String,
     /// Name of the input with names and units of the log's columns, in TOML.
     pub columns: Option<String>,
-    /// Topic of a ROS bag; by default the only one with joint states.
+    /// Topics of a ROS bag, with commas between them; by default the only one with joint states.
     pub topic: Option<String>,
 }
 

@@ -17,6 +17,12 @@ pub trait Inputs: Sync {
     /// Reads a text that the model `model` includes.
     fn included(&self, model: &str, name: &str, most: u64) -> Result<String>;
 
+    /// Gives the folder of a ROS package, looked for around the model first; none where there is no such package.
+    fn package(&self, model: &str, name: &str) -> Option<String> {
+        let _ = (model, name);
+        None
+    }
+
     /// Opens a log of any format.
     fn log(&self, name: &str, source: &Source) -> Result<Box<dyn Reader>>;
 
@@ -131,6 +137,10 @@ impl Inputs for Given<'_> {
             return inertial::mechanism::read::no_includes(name).map_err(Error::Input);
         }
         self.others.included(model, name, most)
+    }
+
+    fn package(&self, model: &str, name: &str) -> Option<String> {
+        self.others.package(model, name)
     }
 
     fn log(&self, name: &str, source: &Source) -> Result<Box<dyn Reader>> {

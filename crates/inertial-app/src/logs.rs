@@ -48,7 +48,7 @@ pub struct LogOptions {
     pub decimate: Option<usize>,
     /// Name of the input with names and units of the log's columns, in TOML.
     pub columns: Option<String>,
-    /// Topic of a ROS bag; by default the only one with joint states.
+    /// Topics of a ROS bag, with commas between them; by default the only one with joint states.
     pub topic: Option<String>,
     /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain.
     pub slow: f64,

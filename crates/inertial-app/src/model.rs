@@ -2,23 +2,22 @@
 
 mod lock;
 mod target;
+mod text;
 
 use std::borrow::Cow;
-use std::cell::Cell;
 
 use inertial::dynamics::ClosedMechanism;
 use inertial::mechanism::{
-    ASSUMED_RATIO, Base, BodyKind, BuildOptions, Mechanism, MechanismBuilder, RotorModel, builtin, read,
+    ASSUMED_RATIO, Base, BodyKind, BuildOptions, Mechanism, MechanismBuilder, RotorModel, read,
 };
 use nalgebra::Vector3;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::setting::Setting;
-use crate::{Context, Error, Inputs, Located, Result, choice, ensure, ensure_option};
+pub use text::Argument;
 
-/// Models are texts that people edit; the largest of the field have a few megabytes.
-const SIZE_LIMIT: u64 = 64 << 20;
+use crate::{Context, Error, Inputs, Located, Result, choice, ensure, ensure_option};
 
 /// Choices about a model that its file leaves open or that shall be made against it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +35,8 @@ pub struct ModelOptions {
     pub rotors: Option<RotorModel>,
     /// Joints that are held, each with its position (rad or m): their links count as one body.
     pub lock: Vec<Setting>,
+    /// Values of arguments of a xacro file.
+    pub xacro_arg: Vec<Argument>,
     /// Whether a model with warnings is refused.
     pub strict: bool,
 }
@@ -53,7 +54,7 @@ impl ModelOptions {
 pub struct Model {
     /// Name for messages: the file, or `standard input`.
     pub label: String,
-    /// Its text.
+    /// Its text; of a xacro file the one that it expands to.
     pub text: String,
     /// What the text describes.
     pub builder: MechanismBuilder,
@@ -72,7 +73,7 @@ impl Model {
     pub fn load(name: &str, options: &ModelOptions, inputs: &dyn Inputs) -> Result<Self> {
         let build = options.build_options()?;
         let label = label(name);
-        let (text, mut builder) = read_text(name, inputs).at(&label)?;
+        let (text, mut builder) = text::read(name, &options.xacro_arg, inputs).at(&label)?;
         if let Some(warning) = builder.warnings.first().filter(|_| options.strict) {
             return Err(Error::Input(warning.clone())).at(&label);
         }
@@ -86,7 +87,8 @@ impl Model {
     pub fn like(&self, name: &str, context: &Context<'_>) -> Result<Self> {
         let BuildOptions { base, gravity, rotors } = self.options;
         let (gravity, lock) = (gravity.map(Into::into), self.lock.clone());
-        Self::load(name, &ModelOptions { base, gravity, rotors, lock, strict: false }, context.inputs)
+        let options = ModelOptions { base, gravity, rotors, lock, ..ModelOptions::default() };
+        Self::load(name, &options, context.inputs)
     }
 
     /// Builds a model from a text that stands alone.
@@ -165,25 +167,6 @@ fn check_names(mechanism: &Mechanism) -> Result<()> {
 /// Name of an input for messages.
 pub fn label(name: &str) -> String {
     if name == "-" { "standard input".into() } else { name.to_owned() }
-}
-
-fn read_text(name: &str, inputs: &dyn Inputs) -> Result<(String, MechanismBuilder)> {
-    let text = match name.strip_prefix("builtin:") {
-        Some(name) => builtin::text(name)?.to_owned(),
-        None => inputs.text(name, SIZE_LIMIT)?,
-    };
-    // What is included counts towards the same limit.
-    let left = Cell::new(SIZE_LIMIT.saturating_sub(text.len() as u64));
-    let include = |included: &str| {
-        if name.starts_with("builtin:") {
-            return read::no_includes(included);
-        }
-        let text = inputs.included(name, included, left.get()).map_err(|e| e.to_string())?;
-        left.set(left.get().saturating_sub(text.len() as u64));
-        Ok(text)
-    };
-    let builder = read::model(&text, &include)?;
-    Ok((text, builder))
 }
 
 /// A model in a result object.

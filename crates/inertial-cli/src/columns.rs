@@ -42,8 +42,8 @@ pub struct Args {
     /// Names and units of the log's columns, in TOML
     #[arg(long, value_name = "MAP")]
     columns: Option<String>,
-    /// Topic of a ROS bag [default: the only one with joint states]
-    #[arg(long, value_name = "TOPIC")]
+    /// Topics of a ROS bag, with commas between them [default: the only one with joint states]
+    #[arg(long, value_name = "TOPICS")]
     topic: Option<String>,
     /// Write the column map to a file, completely or not at all
     #[arg(long, value_name = "PATH", help_heading = OUTPUT)]

@@ -6,6 +6,7 @@ use inertial::mechanism::{Base, RotorModel};
 use inertial_app::ModelOptions;
 use inertial_app::choice::{Choice, FilterKind};
 use inertial_app::logs::{LogOptions, parse_cutoff};
+use inertial_app::model::Argument;
 use inertial_app::setting::Setting;
 use inertial_data::Cutoff;
 
@@ -43,6 +44,9 @@ pub struct ModelArgs {
     /// Hold a joint at a position (rad or m): its links count as one body; for joints that a log does not have
     #[arg(long, value_name = "JOINT=VALUE", hide_short_help = true)]
     lock: Vec<Setting>,
+    /// Value of an argument of a xacro file, as for the program xacro
+    #[arg(long, value_name = "NAME:=VALUE", hide_short_help = true)]
+    xacro_arg: Vec<Argument>,
     /// Refuse models that are read with warnings
     #[arg(long, hide_short_help = true)]
     strict: bool,
@@ -52,7 +56,8 @@ impl ModelArgs {
     /// For the application.
     pub fn options(&self) -> ModelOptions {
         let (base, gravity, rotors, lock) = (self.base, self.gravity, self.rotors, self.lock.clone());
-        ModelOptions { base, gravity, rotors, lock, strict: self.strict }
+        let xacro_arg = self.xacro_arg.clone();
+        ModelOptions { base, gravity, rotors, lock, xacro_arg, strict: self.strict }
     }
 }
 
@@ -85,8 +90,8 @@ pub struct LogArgs {
     /// Keep every Nth sample after filtering [default: 8 per period of the cut-off]
     #[arg(long, value_name = "N", value_parser = samples, hide_short_help = true)]
     decimate: Option<usize>,
-    /// Topic of a ROS bag [default: the only one with joint states]
-    #[arg(long, value_name = "TOPIC", hide_short_help = true)]
+    /// Topics of a ROS bag, with commas between them [default: the only one with joint states]
+    #[arg(long, value_name = "TOPICS", hide_short_help = true)]
     topic: Option<String>,
     /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain
     #[arg(long, value_name = "SHARE", default_value_t = LogOptions::default().slow, hide_short_help = true)]

@@ -44,7 +44,7 @@ pub use filter::butterworth::LowPass;
 pub use filter::savitzky_golay::SavitzkyGolay;
 pub use filter::spectrum::motion_bandwidth;
 pub use formats::arrays::ArrayReader;
-pub use formats::bags::BagReader;
+pub use formats::bags::{BagReader, TopicChoice};
 pub use formats::csv::CsvReader;
 pub use formats::lerobot::LeRobotReader;
 pub use formats::open::{Source, open, open_as, renamed};

@@ -76,6 +76,10 @@ impl Source for Held {
         self.given().included(model, name, most)
     }
 
+    fn package(&self, model: &str, name: &str) -> Option<String> {
+        self.given().package(model, name)
+    }
+
     fn log(&self, name: &str, source: &LogSource) -> Result<Box<dyn Reader>> {
         self.given().log(name, source)
     }
@@ -122,6 +126,10 @@ impl Source for Copies {
 
     fn included(&self, model: &str, name: &str, most: u64) -> Result<String> {
         self.disk.included(model, name, most)
+    }
+
+    fn package(&self, model: &str, name: &str) -> Option<String> {
+        self.disk.package(model, name)
     }
 
     fn log(&self, name: &str, source: &LogSource) -> Result<Box<dyn Reader>> {

@@ -152,6 +152,26 @@ def test_a_prepared_log_has_the_equations_of_the_fit():
         inertial.prepare(robot, {"t": [0.0, 1.0]})
 
 
+def test_xacro(tmp_path):
+    (tmp_path / "part.xacro").write_text(
+        '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:macro name="rod" params="name parent mass:=${m}">'
+        '<link name="${name}"><inertial><mass value="${mass}"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'
+        '<joint name="j_${name}" type="continuous"><parent link="${parent}"/><child link="${name}"/></joint></xacro:macro></robot>'
+    )
+    path = tmp_path / "arm.urdf.xacro"
+    path.write_text(
+        '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="part.xacro"/>'
+        '<xacro:arg name="mass" default="2"/><xacro:property name="m" value="$(arg mass)"/><link name="base"/>'
+        '<xacro:rod name="a" parent="base"/><xacro:rod name="b" parent="a" mass="${m / 2}"/></robot>'
+    )
+    robot = inertial.Mechanism.from_file(path, xacro_arg={"mass": "3"})
+    assert robot.nv == 2 and robot.bodies == ["a", "b"]
+    assert robot.options["xacro_arg"] == {"mass": "3"}
+    assert inertial.Mechanism.from_urdf(path).nv == 2
+    with pytest.raises(inertial.ModelError, match="not read from a file"):
+        inertial.Mechanism.from_string(path.read_text())
+
+
 def test_names_of_robot_descriptions(tmp_path, monkeypatch):
     path = tmp_path / "arm.urdf"
     path.write_text(

@@ -2,6 +2,7 @@
 
 mod encoding;
 mod output;
+mod packages;
 mod place;
 mod stage;
 
@@ -59,6 +60,11 @@ impl Inputs for Disk {
         read_file(&path, most).map_err(|e| Error::Input(format!("cannot include \"{name}\": {e}")))
     }
 
+    fn package(&self, model: &str, name: &str) -> Option<String> {
+        let folder = packages::candidates(name, Path::new(model)).into_iter().next()?;
+        Some(folder.to_string_lossy().into_owned())
+    }
+
     fn log(&self, name: &str, source: &Source) -> Result<Box<dyn Reader>> {
         self.reads(name)?;
         Ok(inertial_data::open(Path::new(name), source)?)
@@ -113,23 +119,14 @@ fn bounded(source: impl Read, limit: u64) -> Result<String> {
     encoding::decoded(bytes)
 }
 
-/// Folders above the model in which a package is looked for.
-const ABOVE: usize = 6;
-
-/// The file that a mesh's name stands for: beside the model, or in a package that is a folder above it or next to one.
+/// The file that a mesh's name stands for: beside the model, or in a package.
 fn mesh_file(name: &str, model: &Path) -> Option<PathBuf> {
-    let model = model.canonicalize().ok()?;
-    let above: Vec<&Path> = model.ancestors().skip(1).take(ABOVE).collect();
-    let candidates: Vec<PathBuf> = match name.strip_prefix("package://").and_then(|rest| rest.split_once('/'))
-    {
-        Some((package, rest)) => above
-            .iter()
-            .flat_map(|folder| {
-                let own = folder.file_name().is_some_and(|n| n == package).then(|| folder.join(rest));
-                own.into_iter().chain([folder.join(package).join(rest)])
-            })
-            .collect(),
-        None => above.iter().take(1).map(|folder| folder.join(name.trim_start_matches("file://"))).collect(),
+    let in_package = name.strip_prefix("package://").and_then(|rest| rest.split_once('/'));
+    let candidates: Vec<PathBuf> = if let Some((package, rest)) = in_package {
+        packages::candidates(package, model).into_iter().map(|folder| folder.join(rest)).collect()
+    } else {
+        let model = model.canonicalize().ok()?;
+        vec![model.parent()?.join(name.trim_start_matches("file://"))]
     };
     let known = |path: &PathBuf| {
         let end = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);

@@ -24,6 +24,10 @@ impl Model {
             wanted if wanted == given => return Ok(self),
             "toml" => Syntax::Toml,
             "json" => Syntax::Json,
+            "xacro" => {
+                let message = "macros are expanded: give a name that ends in .urdf, .toml or .json";
+                return Err(Error::Input(message.to_owned())).at(path.display());
+            }
             "urdf" | "mjcf" | "sdf" => {
                 let message = format!(
                     "the model is no {}: it can be written as it is, or to a mechanism file (.toml, .json)",

@@ -35,3 +35,4 @@ mod simulate;
 mod standard_errors;
 mod summaries;
 mod threshold;
+mod xacro;

@@ -168,6 +168,14 @@ impl ColumnMap {
         }
     }
 
+    /// Names and patterns of the log's columns that the map uses.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &str> {
+        self.text.columns.values().flat_map(|entry| match entry {
+            Entry::Stamps([seconds, nanoseconds]) => vec![seconds.as_str(), nanoseconds.as_str()],
+            entry => vec![entry.column()],
+        })
+    }
+
     /// A reader of the same log with the names and units of the contract.
     pub fn apply<R: Reader>(&self, reader: R) -> Result<Mapped<R>> {
         let log = Place::file(reader.file());

@@ -10,7 +10,7 @@ use crate::clean::spool::temporary;
 use crate::columns::map::ColumnMap;
 use crate::columns::recognition::Recognition;
 use crate::formats::arrays::{ArrayReader, hdf5, mat, npy};
-use crate::formats::bags::{self, BagReader, mcap, ros1};
+use crate::formats::bags::{self, BagReader, TopicChoice, mcap, ros1};
 use crate::formats::csv::CsvReader;
 use crate::formats::kinds;
 use crate::formats::lerobot::{self, LeRobotReader};
@@ -25,7 +25,7 @@ pub struct Source {
     pub map: Option<ColumnMap>,
     /// Names of the model's joints, by which columns are recognized; empty where there is no model.
     pub joints: Vec<String>,
-    /// Topic of a bag; the only one with joint states where absent.
+    /// Topics of a bag, with commas between them; the only one with joint states where absent.
     pub topic: Option<String>,
     /// Whether columns keep the names and units of the file.
     pub raw: bool,
@@ -51,7 +51,7 @@ pub fn open_as(path: &Path, name: String, source: &Source) -> Result<Box<dyn Rea
         return renamed(Box::new(LeRobotReader::new(path)?), source);
     }
     if path.is_dir() {
-        return renamed(Box::new(BagReader::folder(path, source.topic.as_deref())?), source);
+        return renamed(Box::new(BagReader::folder(path, &choice(source))?), source);
     }
     let file = File::open(path)
         .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
@@ -141,7 +141,7 @@ impl Whole {
 
     fn reader(self, file: File, name: String, source: &Source) -> Result<Box<dyn Reader>> {
         if let Self::Db3 = self {
-            return Ok(Box::new(BagReader::db3(file, name, source.topic.as_deref())?));
+            return Ok(Box::new(BagReader::db3(file, name, &choice(source))?));
         }
         no_topic(&name, source)?;
         Ok(match self {
@@ -151,6 +151,15 @@ impl Whole {
             Self::Hdf5 => Box::new(ArrayReader::hdf5(file, name)?),
             Self::Mat | Self::Db3 => Box::new(ArrayReader::mat(file, name)?),
         })
+    }
+}
+
+/// Topics of a bag that are asked for, or that the column map names by paths of fields.
+fn choice(source: &Source) -> TopicChoice {
+    let choice = TopicChoice::of(source.topic.as_deref());
+    match &source.map {
+        Some(map) => choice.with_paths(map.sources()),
+        None => choice,
     }
 }
 
@@ -171,10 +180,10 @@ fn from_stream(
     source: &Source,
 ) -> Result<Box<dyn Reader>> {
     if start.starts_with(&mcap::MAGIC) {
-        return Ok(Box::new(BagReader::mcap(stream, name, source.topic.as_deref())?));
+        return Ok(Box::new(BagReader::mcap(stream, name, &choice(source))?));
     }
     if start.starts_with(&ros1::MAGIC) {
-        return Ok(Box::new(BagReader::ros1(stream, name, source.topic.as_deref())?));
+        return Ok(Box::new(BagReader::ros1(stream, name, &choice(source))?));
     }
     if let Some(advice) = kinds::advice(start) {
         return Err(Error::read(Place::file(name), advice));

@@ -94,7 +94,7 @@ fn arrays_hold_what_text_holds() {
         }
         let other = Source { topic: Some("/joint_stats".into()), ..Source::default() };
         let error = read(&at(bag), &other).unwrap_err().to_string();
-        assert!(error.contains("there is no joint state on the topic /joint_stats"), "{error}");
+        assert!(error.contains("there is no message on the topic /joint_stats"), "{error}");
     }
     let topic = Source { topic: Some("/a".into()), ..Source::default() };
     let error = read(&at("plain.npz"), &topic).unwrap_err().to_string();
@@ -130,8 +130,7 @@ fn bags_of_ros_1_hold_what_text_holds() {
         read(&at(name), &source).unwrap_err().to_string()
     };
     assert!(
-        error("plain.bag", Some("/joint_stats"))
-            .contains("there is no joint state on the topic /joint_stats")
+        error("plain.bag", Some("/joint_stats")).contains("there is no message on the topic /joint_stats")
     );
     let other = error("other.bag", None);
     assert!(

@@ -242,7 +242,8 @@ fn topics_are_chosen() {
     assert!(error.ends_with("the nearest is /right/joint_states"), "{error}");
     write_mcap(&path, &[], false, false);
     let error = read(&path, &Source::default()).unwrap_err().to_string();
-    assert!(error.ends_with("there is no message of type sensor_msgs/JointState"), "{error}");
+    let expected = "there is no message of type sensor_msgs/JointState; it has /chatter (std_msgs/String)";
+    assert!(error.ends_with(expected), "{error}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod common;
 
 mod arrays;
 mod bad_logs;
+mod bags;
 mod filter;
 mod formats;
 mod prepare;

@@ -42,7 +42,7 @@ def _checked(options: Any) -> dict[str, Any]:
     kinds = get_type_hints(ModelOptions)
     for name in options:
         if name not in kinds:
-            raise TypeError(f"unexpected keyword argument {name!r}: a model has base, gravity, rotors, lock and strict")
+            raise TypeError(f"unexpected keyword argument {name!r}: a model has base, gravity, rotors, lock, xacro_arg and strict")
     found = {name: checked(name, value, kinds[name]) for name, value in options.items()}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -84,7 +84,7 @@ class Mechanism:
     """A robot: bodies, joints, loops and rotors, with their inertial parameters. Immutable; can be pickled.
 
     Make one by :meth:`from_urdf`, :meth:`from_mjcf`, :meth:`from_file`, :meth:`from_string`, :meth:`builtin` or
-    :meth:`from_pinocchio`. ``base``, ``gravity``, ``rotors``, ``lock`` and ``strict`` are options of each.
+    :meth:`from_pinocchio`. ``base``, ``gravity``, ``rotors``, ``lock``, ``xacro_arg`` and ``strict`` are options of each.
     """
 
     def __init__(self, label: str, text: str | None, options: Mapping[str, Any] | None = None) -> None:
@@ -103,17 +103,17 @@ class Mechanism:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
-        """From a URDF, URDF+, MJCF, SDF or mechanism file, recognised by its content."""
+        """From a URDF, URDF+, xacro, MJCF, SDF or mechanism file, recognised by its content."""
         return cls._with_text(os.fspath(path), text_of(path, ModelError), options)
 
     @classmethod
     def _with_text(cls, path: str, text: str, options: Any) -> Mechanism:
         # Files that the text includes are found beside its path only.
-        return cls(path, None if "<include" in text else text, _checked(options))
+        return cls(path, None if "<include" in text or "xmlns:xacro" in text else text, _checked(options))
 
     @classmethod
     def from_string(cls, text: str, **options: Unpack[ModelOptions]) -> Mechanism:
-        """From the text of a URDF, URDF+, MJCF, SDF or mechanism file."""
+        """From the text of a URDF, URDF+, xacro (that needs no other file), MJCF, SDF or mechanism file."""
         return cls("the model's text", text, _checked(options))
 
     @classmethod
@@ -167,7 +167,7 @@ class Mechanism:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options it was built with: ``base``, ``gravity``, ``rotors``, ``lock`` and ``strict``, where they were given."""
+        """The options it was built with: ``base``, ``gravity``, ``rotors``, ``lock``, ``xacro_arg`` and ``strict``, where they were given."""
         return self.native.options
 
     @property

@@ -17,6 +17,7 @@ class ModelOptions(TypedDict, total=False):
     gravity: Sequence[float]
     rotors: Literal["none", "symmetric", "general"]
     lock: Mapping[str, float]
+    xacro_arg: Mapping[str, str]
     strict: bool
 
 

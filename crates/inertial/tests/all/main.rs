@@ -59,3 +59,4 @@ mod trajectories;
 mod urdf;
 mod write_mjcf;
 mod write_urdf;
+mod xacro;

@@ -1,27 +1,24 @@
-//! SQLite files of rosbag2: tables `topics` and `messages`.
+//! SQLite files of rosbag2: tables `topics` and `messages`, in newer ones `message_definitions`.
 
-use std::fs::File;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::joint_state::JointState;
 use super::sqlite::{Database, Scan, Stored, Value};
-use super::{JOINT_STATE, States};
-use crate::error::nearest_hint;
+use super::topics::{Message, Messages, Topic, Topics};
 use crate::{Error, Place, Result};
 
-/// The joint states of a file.
-pub(crate) struct Messages {
+/// The messages of a file.
+pub(crate) struct Bag {
     file: String,
     database: Database,
     scan: Scan,
-    /// Numbers of the topics that are read.
-    chosen: Vec<i64>,
-    topic: Option<String>,
-    /// Topics with joint states.
-    topics: Vec<String>,
+    /// Topics that are read, by their numbers.
+    chosen: HashMap<i64, Arc<Topic>>,
+    topics: Topics,
 }
 
-impl Messages {
-    pub fn new(file: File, name: String, topic: Option<&str>) -> Result<Self> {
+impl Bag {
+    pub fn new(file: std::fs::File, name: String, asked: &[String]) -> Result<Self> {
         let refused = |message: String| Error::read(Place::file(&name), message);
         let unfinished = std::fs::metadata(format!("{name}-wal")).is_ok_and(|m| m.len() > 0);
         if unfinished {
@@ -32,80 +29,62 @@ impl Messages {
         let damaged = |cause: String| damaged(&name, &cause);
         let database = Database::new(file).map_err(damaged)?;
         let table = |name: &str| database.table(name).map_err(damaged);
-        let (Some(topics), Some(messages)) = (table("topics")?, table("messages")?) else {
+        let (Some(rows), Some(messages)) = (table("topics")?, table("messages")?) else {
             return Err(refused("is an SQLite database, but not a bag of ROS 2".to_owned()));
         };
-        let topics = joint_states(&database, topics).map_err(damaged)?;
-        let mut names: Vec<String> = topics.iter().map(|t| t.name.clone()).collect();
-        names.dedup();
-        if topic.is_none() && names.len() > 1 {
-            let message = format!("has joint states on {}: choose one topic", names.join(", "));
-            return Err(Error::columns(Place::file(&name), message));
+        let definitions = match table("message_definitions")? {
+            Some(table) => definitions(&database, table).map_err(damaged)?,
+            None => HashMap::new(),
+        };
+        let mut topics = Topics::new(&name, asked);
+        let mut chosen = HashMap::new();
+        let mut scan = Scan::new(rows);
+        while let Some((id, row)) = scan.next(&database).map_err(damaged)? {
+            let text = |k: usize| row.get(k).and_then(Value::text).unwrap_or_default();
+            let definition = definitions.get(text(2)).map_or("", String::as_str);
+            if let Some(topic) = topics.add(text(1), text(2), text(3), definition)? {
+                chosen.insert(id, topic);
+            }
         }
-        let chosen: Vec<&Topic> =
-            topics.iter().filter(|t| topic.is_none_or(|wanted| wanted == t.name)).collect();
-        if let Some(other) = chosen.iter().find(|t| t.encoding != "cdr") {
-            let message =
-                format!("topic {} is encoded as \"{}\": expected \"cdr\"", other.name, other.encoding);
-            return Err(refused(message));
-        }
-        Ok(Self {
-            chosen: chosen.iter().map(|t| t.id).collect(),
-            file: name,
-            database,
-            scan: Scan::new(messages),
-            topic: topic.map(str::to_owned),
-            topics: names,
-        })
+        Ok(Self { chosen, file: name, database, scan: Scan::new(messages), topics })
     }
 }
 
-struct Topic {
-    id: i64,
-    name: String,
-    encoding: String,
-}
-
-fn joint_states(database: &Database, table: u64) -> Stored<Vec<Topic>> {
+/// Definitions by the types' names: columns `id, topic_type, encoding, encoded_message_definition`.
+fn definitions(database: &Database, table: u64) -> Stored<HashMap<String, String>> {
     let mut scan = Scan::new(table);
-    let mut out = Vec::new();
-    while let Some((id, row)) = scan.next(database)? {
+    let mut out = HashMap::new();
+    while let Some((_, row)) = scan.next(database)? {
         let text = |k: usize| row.get(k).and_then(Value::text).unwrap_or_default();
-        if JOINT_STATE.contains(&text(2)) {
-            out.push(Topic { id, name: text(1).to_owned(), encoding: text(3).to_owned() });
+        if text(2) == "ros2msg" {
+            out.insert(text(1).to_owned(), text(3).to_owned());
         }
     }
     Ok(out)
 }
 
-impl States for Messages {
-    fn next(&mut self) -> Result<Option<JointState>> {
+impl Messages for Bag {
+    fn next(&mut self) -> Result<Option<Message>> {
         while let Some((number, row)) = self.scan.next(&self.database).map_err(|e| damaged(&self.file, &e))? {
-            let [_, topic, time, Value::Blob(data), ..] = &row[..] else { continue };
-            if !topic.integer().is_some_and(|id| self.chosen.contains(&id)) {
+            let mut row = row.into_iter();
+            let (Some(_), Some(topic), Some(time), Some(Value::Blob(data))) =
+                (row.next(), row.next(), row.next(), row.next())
+            else {
                 continue;
-            }
-            let mut state = JointState::parse(data).map_err(|message| {
-                let message = format!("message {number} is no joint state: {message}");
-                Error::read(Place::file(&self.file), message)
-            })?;
-            if state.stamp == 0.0 {
-                state.stamp = time.integer().unwrap_or(0) as f64 / 1e9;
-            }
-            return Ok(Some(state));
+            };
+            let Some(topic) = topic.integer().and_then(|id| self.chosen.get(&id)) else { continue };
+            return Ok(Some(Message {
+                topic: topic.clone(),
+                time: time.integer().unwrap_or(0) as f64 / 1e9,
+                data,
+                number: usize::try_from(number).unwrap_or(0),
+            }));
         }
         Ok(None)
     }
 
-    fn nothing(&self) -> Error {
-        let place = Place::file(&self.file);
-        match &self.topic {
-            Some(topic) => {
-                let hint = nearest_hint(topic, &self.topics);
-                Error::columns(place, format!("there is no joint state on the topic {topic}{hint}"))
-            }
-            None => Error::columns(place, "there is no message of type sensor_msgs/JointState"),
-        }
+    fn topics(&self) -> &Topics {
+        &self.topics
     }
 }
 

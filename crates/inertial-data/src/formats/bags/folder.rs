@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::joint_state::JointState;
-use super::{States, db3, mcap};
+use super::topics::{Message, Messages, Topics};
+use super::{db3, mcap};
 use crate::{Error, Place, Result, plain_io};
 
 /// Lists have a line for each file and topic.
@@ -12,14 +12,14 @@ const LONGEST_LIST: u64 = 16 << 20;
 
 /// Files of a bag.
 pub(crate) struct Files {
-    folder: String,
     left: std::vec::IntoIter<PathBuf>,
-    current: Option<Box<dyn States>>,
-    topic: Option<String>,
+    current: Option<Box<dyn Messages>>,
+    /// Topics before a file is open.
+    topics: Topics,
 }
 
 impl Files {
-    pub fn new(folder: &Path, topic: Option<&str>) -> Result<Self> {
+    pub fn new(folder: &Path, asked: &[String]) -> Result<Self> {
         let name = folder.display().to_string();
         let refused = |message: String| Error::read(Place::file(&name), message);
         let list = folder.join("metadata.yaml");
@@ -44,18 +44,17 @@ impl Files {
             )));
         }
         let files: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();
-        let (left, topic) = (files.into_iter(), topic.map(str::to_owned));
-        Ok(Self { folder: name, left, current: None, topic })
+        Ok(Self { left: files.into_iter(), current: None, topics: Topics::new(&name, asked) })
     }
 
-    fn open(&self, path: &Path) -> Result<Box<dyn States>> {
-        let (name, topic) = (path.display().to_string(), self.topic.as_deref());
+    fn open(&self, path: &Path) -> Result<Box<dyn Messages>> {
+        let (name, asked) = (path.display().to_string(), self.topics.asked());
         let file = File::open(path)
             .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
         Ok(if path.extension().is_some_and(|e| e == "db3") {
-            Box::new(db3::Messages::new(file, name, topic)?)
+            Box::new(db3::Bag::new(file, name, asked)?)
         } else {
-            Box::new(mcap::Messages::new(Box::new(std::io::BufReader::new(file)), name, topic))
+            Box::new(mcap::Bag::new(Box::new(std::io::BufReader::new(file)), name, asked))
         })
     }
 }
@@ -80,23 +79,20 @@ fn found(folder: &Path) -> std::io::Result<Vec<String>> {
     Ok(out)
 }
 
-impl States for Files {
-    fn next(&mut self) -> Result<Option<JointState>> {
+impl Messages for Files {
+    fn next(&mut self) -> Result<Option<Message>> {
         loop {
             if let Some(current) = &mut self.current
-                && let Some(state) = current.next()?
+                && let Some(message) = current.next()?
             {
-                return Ok(Some(state));
+                return Ok(Some(message));
             }
             let Some(path) = self.left.next() else { return Ok(None) };
             self.current = Some(self.open(&path)?);
         }
     }
 
-    fn nothing(&self) -> Error {
-        let empty = || {
-            Error::columns(Place::file(&self.folder), "there is no message of type sensor_msgs/JointState")
-        };
-        self.current.as_ref().map_or_else(empty, |current| current.nothing())
+    fn topics(&self) -> &Topics {
+        self.current.as_ref().map_or(&self.topics, |current| current.topics())
     }
 }

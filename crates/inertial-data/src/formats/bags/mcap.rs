@@ -1,15 +1,14 @@
-//! MCAP files: messages `sensor_msgs/JointState` of ROS 2, in CDR.
+//! MCAP files: messages of ROS 2, in CDR.
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::sync::Arc;
 
 use ::mcap::McapError;
 use ::mcap::records::{Record, op};
 use ::mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions};
 
-use super::joint_state::JointState;
-use super::{JOINT_STATE, States};
-use crate::error::nearest_hint;
+use super::topics::{Message, Messages, Topic, Topics};
 use crate::{Error, Place, Result};
 
 /// The first and the last bytes of every file.
@@ -17,62 +16,37 @@ pub(crate) const MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
 /// No record or chunk is longer; a damaged length must not take all memory.
 const LONGEST: usize = 1 << 28;
 
-/// The joint states of a file, one after the other.
-pub(crate) struct Messages<'a> {
+/// The messages of a file, one after the other.
+pub(crate) struct Bag<'a> {
     stream: Box<dyn Read + Send + 'a>,
     file: String,
     reader: LinearReader,
-    /// The topic asked for, or the first one found.
-    topic: Option<String>,
-    asked: bool,
-    /// Names of schemas.
-    schemas: HashMap<u16, String>,
-    /// Topics with joint states.
-    topics: Vec<String>,
+    /// Names and definitions of schemas.
+    schemas: HashMap<u16, (String, String)>,
+    topics: Topics,
     /// The channels to read.
-    channels: Vec<u16>,
+    channels: HashMap<u16, Arc<Topic>>,
     ended: bool,
 }
 
-impl<'a> Messages<'a> {
-    pub fn new(stream: Box<dyn Read + Send + 'a>, file: String, topic: Option<&str>) -> Self {
+impl<'a> Bag<'a> {
+    pub fn new(stream: Box<dyn Read + Send + 'a>, file: String, asked: &[String]) -> Self {
         let options =
             LinearReaderOptions::default().with_record_length_limit(LONGEST).with_validate_chunk_crcs(true);
         Self {
             stream,
-            file,
             reader: LinearReader::new_with_options(options),
-            topic: topic.map(str::to_owned),
-            asked: topic.is_some(),
             schemas: HashMap::new(),
-            topics: Vec::new(),
-            channels: Vec::new(),
+            topics: Topics::new(&file, asked),
+            channels: HashMap::new(),
             ended: false,
+            file,
         }
-    }
-
-    fn channel(&mut self, id: u16, topic: &str, encoding: &str) -> Result<()> {
-        if !self.topics.iter().any(|t| t == topic) {
-            self.topics.push(topic.to_owned());
-        }
-        if !self.asked && self.topics.len() > 1 {
-            let message = format!("has joint states on {}: choose one topic", self.topics.join(", "));
-            return Err(Error::columns(Place::file(&self.file), message));
-        }
-        if self.topic.get_or_insert_with(|| topic.to_owned()) != topic {
-            return Ok(());
-        }
-        if encoding != "cdr" {
-            let message = format!("topic {topic} is encoded as \"{encoding}\": expected \"cdr\" (ROS 2)");
-            return Err(Error::read(Place::file(&self.file), message));
-        }
-        self.channels.push(id);
-        Ok(())
     }
 }
 
-impl States for Messages<'_> {
-    fn next(&mut self) -> Result<Option<JointState>> {
+impl Messages for Bag<'_> {
+    fn next(&mut self) -> Result<Option<Message>> {
         while !self.ended {
             let file = &self.file;
             let Some(event) = self.reader.next_event() else {
@@ -99,28 +73,26 @@ impl States for Messages<'_> {
                 continue;
             }
             match ::mcap::parse_record(opcode, record).map_err(|e| damaged(file, &e))? {
-                Record::Schema { header, .. } => {
-                    self.schemas.insert(header.id, header.name);
+                Record::Schema { header, data } => {
+                    let definition = String::from_utf8_lossy(&data).into_owned();
+                    self.schemas.insert(header.id, (header.name, definition));
                 }
                 Record::Channel(channel) => {
-                    let is_state = self
-                        .schemas
-                        .get(&channel.schema_id)
-                        .is_some_and(|s| JOINT_STATE.contains(&s.as_str()));
-                    if is_state {
-                        self.channel(channel.id, &channel.topic, &channel.message_encoding)?;
+                    let none = (String::new(), String::new());
+                    let (kind, definition) = self.schemas.get(&channel.schema_id).unwrap_or(&none);
+                    let encoding = &channel.message_encoding;
+                    if let Some(topic) = self.topics.add(&channel.topic, kind, encoding, definition)? {
+                        self.channels.insert(channel.id, topic);
                     }
                 }
-                Record::Message { header, data } if self.channels.contains(&header.channel_id) => {
-                    let mut state = JointState::parse(&data).map_err(|message| {
-                        let number = header.sequence;
-                        let message = format!("message {number} of its topic is no joint state: {message}");
-                        Error::read(Place::file(file), message)
-                    })?;
-                    if state.stamp == 0.0 {
-                        state.stamp = header.log_time as f64 / 1e9;
-                    }
-                    return Ok(Some(state));
+                Record::Message { header, data } => {
+                    let Some(topic) = self.channels.get(&header.channel_id) else { continue };
+                    return Ok(Some(Message {
+                        topic: topic.clone(),
+                        time: header.log_time as f64 / 1e9,
+                        data: data.into_owned(),
+                        number: header.sequence as usize,
+                    }));
                 }
                 _ => {}
             }
@@ -128,15 +100,8 @@ impl States for Messages<'_> {
         Ok(None)
     }
 
-    fn nothing(&self) -> Error {
-        let place = Place::file(&self.file);
-        match &self.topic {
-            Some(topic) if self.asked => {
-                let hint = nearest_hint(topic, &self.topics);
-                Error::columns(place, format!("there is no joint state on the topic {topic}{hint}"))
-            }
-            _ => Error::columns(place, "there is no message of type sensor_msgs/JointState"),
-        }
+    fn topics(&self) -> &Topics {
+        &self.topics
     }
 }
 

@@ -1,118 +1,212 @@
-//! Bags of ROS: joint states from MCAP files, SQLite files and folders of them, and from bags of ROS 1.
+//! Bags of ROS: messages from MCAP files, SQLite files and folders of them, and from bags of ROS 1.
 
+mod cdr;
+mod channel;
 mod db3;
+mod definition;
+mod fields;
 pub(crate) mod folder;
-pub(crate) mod joint_state;
+mod joint_state;
 pub(crate) mod mcap;
+mod merge;
 pub(crate) mod ros1;
 mod sqlite;
+mod topics;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use crate::formats::reader::{LogRows, Reader};
 use crate::{Error, Place, Result};
-use joint_state::JointState;
+use channel::Channel;
+use merge::Merge;
+use topics::{Message, Messages};
 
 pub(crate) use sqlite::MAGIC as SQLITE;
 
-/// Names of the message type in ROS 2.
-const JOINT_STATE: [&str; 2] = ["sensor_msgs/msg/JointState", "sensor_msgs/JointState"];
-/// Messages that are looked at for joints: publishers may send some joints less often than others.
+/// Messages that are looked at for columns: publishers may send some joints less often than others.
 const LOOKED_AT: usize = 1000;
-/// Names of joints that are held meanwhile, at most: messages may be long.
-const HELD: usize = 1_000_000;
-/// Names of joints in a log, at most.
-const MOST_JOINTS: usize = 10_000;
+/// Messages that are looked at until every topic has one.
+const MOST_LOOKED_AT: usize = 100_000;
+/// Bytes of messages that are held meanwhile, at most.
+const HELD: usize = 64 << 20;
 /// Rows handed out at once.
 const BLOCK: usize = 8192;
 
-/// Source of joint states, one after the other.
-pub(crate) trait States: Send {
-    /// The next state; none at the end.
-    fn next(&mut self) -> Result<Option<JointState>>;
-
-    /// Why there is no state.
-    fn nothing(&self) -> Error;
+/// Topics that are read.
+#[derive(Debug, Clone, Default)]
+pub struct TopicChoice {
+    /// Topics whose messages have names of the contract where their type is known: joint states, wrenches, inertial measurement
+    /// units and odometry.
+    pub topics: Vec<String>,
+    /// Topics whose numbers are named by the paths of their fields: `/low_state.motor_state[3].tau_est`.
+    pub by_path: Vec<String>,
 }
 
-/// Reads the joint states of one topic: columns `t`, then `q.J`, `dq.J`, `tau.J` of every joint `J` that has them.
+impl TopicChoice {
+    /// Chooses the topics of a list with commas, or that with joint states where there is none.
+    pub fn of(list: Option<&str>) -> Self {
+        let topics = list.map(|list| list.split(',').map(|topic| topic.trim().to_owned()).collect());
+        Self { topics: topics.unwrap_or_default(), by_path: Vec::new() }
+    }
+
+    /// Adds topics of names of columns that are paths of fields.
+    pub fn with_paths<'n>(mut self, columns: impl IntoIterator<Item = &'n str>) -> Self {
+        let topics =
+            columns.into_iter().filter(|name| name.starts_with('/')).filter_map(|name| name.split_once('.'));
+        for (topic, _) in topics {
+            if !self.by_path.iter().any(|own| own == topic) && !topic.contains('{') {
+                self.by_path.push(topic.to_owned());
+            }
+        }
+        self.topics.retain(|topic| !self.by_path.contains(topic));
+        self
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.topics.iter().chain(&self.by_path).cloned().collect()
+    }
+}
+
+/// Reads topics of a bag as columns: `t`, `q.J dq.J tau.J` of every joint `J` of joint states, `ft.…` of wrenches, `acc.… gyro.…` of
+/// inertial measurement units, `base.…` of odometry, and the numbers of all other messages by the paths of their fields.
 ///
-/// Time is the stamp of the message's header, and the log's time where that is zero. The joints of a message may stand in
-/// any order; one that a message lacks is a gap.
+/// Time is the stamp of the message's header, and the log's time where that is zero or missing. The joints of a message may stand in any
+/// order; one that a message lacks is a gap. Of several topics the first gives the rows, and the values of the others are
+/// interpolated at its stamps.
 pub struct BagReader<'a> {
     file: String,
-    states: Box<dyn States + 'a>,
+    messages: Box<dyn Messages + 'a>,
     names: Vec<String>,
-    /// Places of a joint's position, velocity and effort among the columns.
-    joints: HashMap<String, [Option<usize>; 3]>,
+    channels: Vec<Channel>,
     columns: Vec<usize>,
     /// The first messages, until they are handed out.
-    first: std::vec::IntoIter<JointState>,
-    done: usize,
+    first: std::vec::IntoIter<Message>,
+    merge: Merge,
+    values: Vec<f64>,
     row: Vec<f64>,
+    done: usize,
 }
 
 impl<'a> BagReader<'a> {
-    /// Reads an MCAP stream; `topic` chooses among several topics with joint states.
-    pub fn mcap(stream: impl Read + Send + 'a, name: impl Into<String>, topic: Option<&str>) -> Result<Self> {
+    /// Reads an MCAP stream.
+    pub fn mcap(
+        stream: impl Read + Send + 'a,
+        name: impl Into<String>,
+        choice: &TopicChoice,
+    ) -> Result<Self> {
         let file = name.into();
-        let states = mcap::Messages::new(Box::new(stream), file.clone(), topic);
-        Self::new(Box::new(states), file)
+        let messages = mcap::Bag::new(Box::new(stream), file.clone(), &choice.all());
+        Self::new(Box::new(messages), file, choice)
     }
 
     /// Reads a bag of ROS 1.
-    pub fn ros1(stream: impl Read + Send + 'a, name: impl Into<String>, topic: Option<&str>) -> Result<Self> {
+    pub fn ros1(
+        stream: impl Read + Send + 'a,
+        name: impl Into<String>,
+        choice: &TopicChoice,
+    ) -> Result<Self> {
         let file = name.into();
-        let states = ros1::Messages::new(Box::new(stream), file.clone(), topic);
-        Self::new(Box::new(states), file)
+        let messages = ros1::Bag::new(Box::new(stream), file.clone(), &choice.all());
+        Self::new(Box::new(messages), file, choice)
     }
 
     /// Reads an SQLite file (`.db3`).
-    pub fn db3(file: File, name: impl Into<String>, topic: Option<&str>) -> Result<Self> {
+    pub fn db3(file: File, name: impl Into<String>, choice: &TopicChoice) -> Result<Self> {
         let name = name.into();
-        let states = db3::Messages::new(file, name.clone(), topic)?;
-        Self::new(Box::new(states), name)
+        let messages = db3::Bag::new(file, name.clone(), &choice.all())?;
+        Self::new(Box::new(messages), name, choice)
     }
 
     /// Reads a folder with `metadata.yaml` and files of either kind.
-    pub fn folder(path: &Path, topic: Option<&str>) -> Result<Self> {
-        let states = folder::Files::new(path, topic)?;
-        Self::new(Box::new(states), path.display().to_string())
+    pub fn folder(path: &Path, choice: &TopicChoice) -> Result<Self> {
+        let messages = folder::Files::new(path, &choice.all())?;
+        Self::new(Box::new(messages), path.display().to_string(), choice)
     }
 
-    fn new(mut states: Box<dyn States + 'a>, file: String) -> Result<Self> {
-        let (mut first, mut held) = (Vec::new(), 0);
-        while first.len() < LOOKED_AT && held < HELD {
-            let Some(state) = states.next()? else { break };
-            held += state.name.len();
-            first.push(state);
-        }
-        if first.is_empty() {
-            return Err(states.nothing());
-        }
-        let mut names = vec!["t".to_owned()];
-        let mut joints: HashMap<String, [Option<usize>; 3]> = HashMap::new();
-        for state in &first {
-            for (k, joint) in state.name.iter().enumerate() {
-                let places = joints.entry(joint.clone()).or_default();
-                for (c, quantity) in ["q", "dq", "tau"].into_iter().enumerate() {
-                    if places[c].is_none() && state.value(c, k).is_some() {
-                        places[c] = Some(names.len());
-                        names.push(format!("{quantity}.{joint}"));
-                    }
-                }
+    fn new(mut messages: Box<dyn Messages + 'a>, file: String, choice: &TopicChoice) -> Result<Self> {
+        let asked = choice.all();
+        let (mut first, mut held): (Vec<Message>, usize) = (Vec::new(), 0);
+        let missing = |first: &[Message]| {
+            asked.iter().find(|topic| !first.iter().any(|message| message.topic.name == **topic)).cloned()
+        };
+        while held < HELD && first.len() < MOST_LOOKED_AT {
+            // Asked now and then only: topics may start late.
+            if first.len() >= LOOKED_AT && first.len().is_multiple_of(LOOKED_AT) && missing(&first).is_none()
+            {
+                break;
             }
+            let Some(message) = messages.next()? else { break };
+            held += message.data.len();
+            first.push(message);
         }
-        if joints.len() > MOST_JOINTS {
-            let message = format!("has {} joints: expected at most {MOST_JOINTS}", joints.len());
-            return Err(Error::read(Place::file(file), message));
+        let absent = missing(&first);
+        if first.is_empty() || absent.is_some() {
+            return Err(messages.topics().nothing(absent.as_deref()));
+        }
+        let channels =
+            Self::channels(&first, &asked, choice).map_err(|m| Error::read(Place::file(&file), m))?;
+        let mut names = vec!["t".to_owned()];
+        names.extend(channels.iter().flat_map(|channel| channel.names.iter().cloned()));
+        let mut known = HashSet::new();
+        if let Some(twice) = names.iter().find(|name| !known.insert(name.as_str())) {
+            let message = format!("several topics have {twice}: choose one of them");
+            return Err(Error::columns(Place::file(file), message));
         }
         let columns = (0..names.len()).collect();
-        let row = vec![f64::NAN; names.len()];
-        Ok(Self { file, states, names, joints, columns, first: first.into_iter(), done: 0, row })
+        let merge = Merge::new(channels.len() - 1);
+        let (first, values) = (first.into_iter(), Vec::new());
+        Ok(Self { file, messages, names, channels, columns, first, merge, values, row: Vec::new(), done: 0 })
+    }
+
+    /// Columns of the topics in the order in which they were asked for, states of joints first.
+    fn channels(
+        first: &[Message],
+        asked: &[String],
+        choice: &TopicChoice,
+    ) -> std::result::Result<Vec<Channel>, String> {
+        let mut order = asked.to_vec();
+        if order.is_empty() {
+            order.extend(first.first().map(|message| message.topic.name.clone()));
+        }
+        let of =
+            |topic: &String| -> Vec<&Message> { first.iter().filter(|m| m.topic.name == *topic).collect() };
+        order.sort_by_key(|topic| !of(topic).first().is_some_and(|message| message.topic.is_joint_state()));
+        let channel = |name: &String| {
+            let own = of(name);
+            let topic = own
+                .first()
+                .map(|message| message.topic.clone())
+                .ok_or_else(|| format!("no message on {name}"))?;
+            let plain = choice.by_path.contains(name);
+            Channel::new(&topic, &own, plain).map_err(|cause| format!("topic {name}, first message: {cause}"))
+        };
+        order.iter().map(channel).collect()
+    }
+
+    /// Takes in the next message; returns whether there was one.
+    fn advance(&mut self) -> Result<bool> {
+        let message = match self.first.next() {
+            Some(message) => Some(message),
+            None => self.messages.next()?,
+        };
+        let Some(message) = message else {
+            self.merge.end();
+            return Ok(false);
+        };
+        let Some(place) = self.channels.iter().position(|channel| channel.topic == message.topic.name) else {
+            return Ok(true);
+        };
+        let channel = &self.channels[place];
+        self.values.resize(channel.names.len(), f64::NAN);
+        let stamp = channel.read(&message, &mut self.values).map_err(|cause| {
+            let text = format!("topic {}, message {}: {cause}", channel.topic, message.number);
+            Error::read(Place::file(&self.file), text)
+        })?;
+        self.merge.push(place, stamp, &self.values);
+        Ok(true)
     }
 }
 
@@ -132,24 +226,16 @@ impl Reader for BagReader<'_> {
     fn next_rows(&mut self) -> Result<Option<LogRows>> {
         let mut rows = LogRows { width: self.columns.len(), ..LogRows::default() };
         while rows.len() < BLOCK {
-            let state = match self.first.next() {
-                Some(state) => state,
-                None => match self.states.next()? {
-                    Some(state) => state,
-                    None => break,
-                },
-            };
-            self.done += 1;
-            self.row.fill(f64::NAN);
-            self.row[0] = state.stamp;
-            for (k, joint) in state.name.iter().enumerate() {
-                let Some(places) = self.joints.get(joint) else { continue };
-                for (c, place) in places.iter().enumerate() {
-                    if let (Some(place), Some(value)) = (place, state.value(c, k)) {
-                        self.row[*place] = value;
-                    }
+            if !self.merge.pop(&mut self.row) {
+                if self.advance()? {
+                    continue;
+                }
+                // Rows that wait are complete now.
+                if !self.merge.pop(&mut self.row) {
+                    break;
                 }
             }
+            self.done += 1;
             for &c in &self.columns {
                 if self.row[c].is_infinite() {
                     let place = Place::file(&self.file).row(self.done).column(&self.names[c]);

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::sync::Arc;
 
-use super::joint_state::JointState;
-use super::{JOINT_STATE, States};
-use crate::error::nearest_hint;
+use super::topics::{Message, Messages, Topic, Topics};
 use crate::{Error, Place, Result, plain_io};
 
 /// The first bytes of every file.
@@ -25,23 +24,17 @@ const MOST_CONNECTIONS: usize = 100_000;
 /// Result with the cause in words.
 type Stored<T> = std::result::Result<T, String>;
 
-/// The joint states of a file, one after the other.
-pub(crate) struct Messages<'a> {
+/// The messages of a file, one after the other.
+pub(crate) struct Bag<'a> {
     stream: Box<dyn Read + Send + 'a>,
     file: String,
     begun: bool,
     /// Content of the chunk that is read, and the place in it.
     chunk: Vec<u8>,
     at: usize,
-    /// The topic asked for, or the first one found.
-    topic: Option<String>,
-    asked: bool,
-    /// Topics with joint states.
-    topics: Vec<String>,
-    /// Connections, and whether their messages are read.
-    connections: HashMap<u32, bool>,
-    /// Types of other topics, for messages.
-    others: Vec<String>,
+    topics: Topics,
+    /// Connections, and the topics of those that are read.
+    connections: HashMap<u32, Option<Arc<Topic>>>,
     count: usize,
     /// Bytes that were read, and where the index stands that closes a bag.
     read: u64,
@@ -54,19 +47,16 @@ struct Record {
     fields: Vec<u8>,
 }
 
-impl<'a> Messages<'a> {
-    pub fn new(stream: Box<dyn Read + Send + 'a>, file: String, topic: Option<&str>) -> Self {
+impl<'a> Bag<'a> {
+    pub fn new(stream: Box<dyn Read + Send + 'a>, file: String, asked: &[String]) -> Self {
         Self {
             stream,
+            topics: Topics::new(&file, asked),
             file,
             begun: false,
             chunk: Vec::new(),
             at: 0,
-            topic: topic.map(str::to_owned),
-            asked: topic.is_some(),
-            topics: Vec::new(),
             connections: HashMap::new(),
-            others: Vec::new(),
             count: 0,
             read: VERSION.len() as u64,
             index: 0,
@@ -132,24 +122,9 @@ impl<'a> Messages<'a> {
         if self.connections.contains_key(&id) || self.connections.len() >= MOST_CONNECTIONS {
             return Ok(());
         }
-        let topic = text(record.field("topic"));
-        let kind = text(field(data, "type"));
-        if !JOINT_STATE.contains(&kind.as_str()) {
-            self.connections.insert(id, false);
-            if self.others.len() < 10 {
-                self.others.push(format!("{topic} ({kind})"));
-            }
-            return Ok(());
-        }
-        if !self.topics.contains(&topic) {
-            self.topics.push(topic.clone());
-        }
-        if !self.asked && self.topics.len() > 1 {
-            let message = format!("has joint states on {}: choose one topic", self.topics.join(", "));
-            return Err(Error::columns(Place::file(&self.file), message));
-        }
-        let chosen = *self.topic.get_or_insert_with(|| topic.clone()) == topic;
-        self.connections.insert(id, chosen);
+        let (topic, kind) = (text(record.field("topic")), text(field(data, "type")));
+        let read = self.topics.add(&topic, &kind, "ros1", &text(field(data, "message_definition")))?;
+        self.connections.insert(id, read);
         Ok(())
     }
 
@@ -158,8 +133,8 @@ impl<'a> Messages<'a> {
     }
 }
 
-impl States for Messages<'_> {
-    fn next(&mut self) -> Result<Option<JointState>> {
+impl Messages for Bag<'_> {
+    fn next(&mut self) -> Result<Option<Message>> {
         if !self.begun {
             self.begin().map_err(|e| self.damaged(&e))?;
         }
@@ -173,39 +148,20 @@ impl States for Messages<'_> {
                 // Zero where the bag was not closed.
                 HEADER => self.index = record.long("index_pos").unwrap_or(0),
                 CONNECTION => self.connection(&record, &data)?,
-                MESSAGE if record.number("conn").and_then(|c| self.connections.get(&c)) == Some(&true) => {
+                MESSAGE => {
+                    let id = record.number("conn");
+                    let Some(Some(topic)) = id.and_then(|id| self.connections.get(&id)) else { continue };
                     self.count += 1;
-                    let mut state = JointState::parse_ros1(&data).map_err(|message| {
-                        let message =
-                            format!("message {} of its topic is no joint state: {message}", self.count);
-                        Error::read(Place::file(&self.file), message)
-                    })?;
-                    if state.stamp == 0.0 {
-                        state.stamp = record.time();
-                    }
-                    return Ok(Some(state));
+                    let (topic, time, number) = (topic.clone(), record.time(), self.count);
+                    return Ok(Some(Message { topic, time, data, number }));
                 }
                 _ => {}
             }
         }
     }
 
-    fn nothing(&self) -> Error {
-        let place = Place::file(&self.file);
-        match &self.topic {
-            Some(topic) if self.asked => {
-                let hint = nearest_hint(topic, &self.topics);
-                Error::columns(place, format!("there is no joint state on the topic {topic}{hint}"))
-            }
-            _ => {
-                let others = if self.others.is_empty() {
-                    String::new()
-                } else {
-                    format!("; it has {}", self.others.join(", "))
-                };
-                Error::columns(place, format!("there is no message of type sensor_msgs/JointState{others}"))
-            }
-        }
+    fn topics(&self) -> &Topics {
+        &self.topics
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod repair;
 mod rounding;
 pub mod sdf;
 pub mod urdf;
+pub mod xacro;
 pub(crate) mod xml;
 
 use super::MechanismBuilder;

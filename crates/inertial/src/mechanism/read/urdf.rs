@@ -63,7 +63,7 @@ pub(crate) fn read_with_rotor_links(text: &str) -> Result<(MechanismBuilder, Vec
         );
     }
     if let Some((macros, _)) = robot.foreign_children().find(|(_, uri)| uri.contains("xacro")) {
-        return Err(macros.unsupported("xacro: expand the file first, by 'xacro FILE.xacro > robot.urdf' (part of ROS; 'pip install xacro')"));
+        return Err(macros.unsupported("xacro inside URDF (expand the text first)"));
     }
     let mut model = MechanismBuilder::new(robot.identifier("name")?.unwrap_or("robot"), "");
     let mut couplings = Vec::new();

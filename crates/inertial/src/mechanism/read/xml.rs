@@ -90,6 +90,40 @@ impl<'a> Element<'a> {
         self.node.tag_name().name()
     }
 
+    /// Its tag as it is written, with its prefix.
+    pub(crate) fn qualified_tag(&self) -> &'a str {
+        let rest = &self.text[self.node.range().start + 1..];
+        &rest[..rest.find(|c: char| c.is_ascii_whitespace() || c == '/' || c == '>').unwrap_or(rest.len())]
+    }
+
+    /// Names, with their prefixes, and values of its attributes, declarations of prefixes included.
+    pub(crate) fn qualified_attributes(&self) -> Vec<(String, String)> {
+        let written = self.node.attributes().map(|a| {
+            let name = &self.text[a.range_qname()];
+            (name.to_owned(), a.value().to_owned())
+        });
+        let mut out: Vec<(String, String)> = written.collect();
+        let range = self.node.range();
+        if without_quotes(&self.text[range]).contains("xmlns") {
+            let outer: Vec<_> = self.node.parent_element().into_iter().flat_map(|p| p.namespaces()).collect();
+            for space in self.node.namespaces().filter(|space| !outer.contains(space)) {
+                let name = space.name().map_or("xmlns".to_owned(), |name| format!("xmlns:{name}"));
+                out.push((name, space.uri().to_owned()));
+            }
+        }
+        out
+    }
+
+    /// Elements and texts directly inside, in their order.
+    pub(crate) fn nodes(self) -> impl Iterator<Item = Result<Element<'a>, &'a str>> {
+        self.node.children().filter_map(move |node| {
+            if node.is_element() {
+                return Some(Ok(Element { node, ..self }));
+            }
+            node.text().filter(|_| node.is_text()).map(Err)
+        })
+    }
+
     /// Line where it starts, from 1.
     pub(crate) fn line(&self) -> u32 {
         self.lines.at(self.node.range().start)

@@ -1,0 +1,257 @@
+//! Numbers of any message, by the paths of their fields: `motor_state[3].tau_est`.
+
+use super::cdr::Cdr;
+use super::definition::{Count, Field, Kind, Number, Types};
+use super::topics::Topic;
+
+/// Columns of one topic, at most.
+const MOST_COLUMNS: usize = 10_000;
+/// Parts of a message type, at most; longer sequences are passed over.
+const MOST_PARTS: usize = 100_000;
+/// Entries of a sequence that become columns, at most: longer ones are pictures or clouds of points.
+const LONGEST: usize = 1000;
+/// Types inside types.
+const MOST_LEVELS: usize = 20;
+
+/// Numbers of messages that have names of their own, by type and path.
+const NAMED: [(&str, &[(&str, &str)]); 3] = [
+    (
+        "geometry_msgs/WrenchStamped",
+        &[
+            ("wrench.force.x", "ft.fx"),
+            ("wrench.force.y", "ft.fy"),
+            ("wrench.force.z", "ft.fz"),
+            ("wrench.torque.x", "ft.tx"),
+            ("wrench.torque.y", "ft.ty"),
+            ("wrench.torque.z", "ft.tz"),
+        ],
+    ),
+    (
+        "sensor_msgs/Imu",
+        &[
+            ("linear_acceleration.x", "acc.x"),
+            ("linear_acceleration.y", "acc.y"),
+            ("linear_acceleration.z", "acc.z"),
+            ("angular_velocity.x", "gyro.x"),
+            ("angular_velocity.y", "gyro.y"),
+            ("angular_velocity.z", "gyro.z"),
+        ],
+    ),
+    (
+        "nav_msgs/Odometry",
+        &[
+            ("pose.pose.position.x", "base.x"),
+            ("pose.pose.position.y", "base.y"),
+            ("pose.pose.position.z", "base.z"),
+            ("pose.pose.orientation.x", "base.qx"),
+            ("pose.pose.orientation.y", "base.qy"),
+            ("pose.pose.orientation.z", "base.qz"),
+            ("pose.pose.orientation.w", "base.qw"),
+            ("twist.twist.linear.x", "base.vx"),
+            ("twist.twist.linear.y", "base.vy"),
+            ("twist.twist.linear.z", "base.vz"),
+            ("twist.twist.angular.x", "base.wx"),
+            ("twist.twist.angular.y", "base.wy"),
+            ("twist.twist.angular.z", "base.wz"),
+        ],
+    ),
+];
+
+/// How a message is read.
+#[derive(Debug)]
+enum Plan {
+    /// The stamp of a message, where it is the first field.
+    Header,
+    /// A number, and its column.
+    Number(Number, Option<usize>),
+    Text,
+    Parts(Vec<Plan>),
+    /// Entries without columns.
+    Repeated(usize, Box<Plan>),
+    /// A sequence: entries with columns, then how others are passed over.
+    Sequence(Vec<Plan>, Box<Plan>),
+}
+
+/// Columns of a topic, and how its messages are read.
+#[derive(Debug)]
+pub(super) struct Fields {
+    plan: Plan,
+    ros1: bool,
+    /// Names of its columns.
+    pub names: Vec<String>,
+}
+
+struct Planner<'t> {
+    types: &'t Types,
+    /// Paths and names of numbers that count, where not all do.
+    known: &'t [(&'t str, &'t str)],
+    names: Vec<String>,
+    parts: usize,
+}
+
+impl Fields {
+    /// Finds the columns of a topic by its first message; `plain` keeps the paths of fields as names.
+    pub fn new(topic: &Topic, first: &[u8], plain: bool) -> Result<Self, String> {
+        let types = Types::new(&topic.kind, &topic.definition)?;
+        let mut cdr = Cdr::new(first, topic.ros1)?;
+        let known =
+            NAMED.iter().find(|(kind, _)| *kind == topic.kind && !plain).map_or(&[][..], |(_, names)| names);
+        let mut planner = Planner { types: &types, known, names: Vec::new(), parts: 0 };
+        let mut plan = Vec::new();
+        for (k, field) in types.fields(&topic.kind)?.iter().enumerate() {
+            let is_header =
+                k == 0 && field.count == Count::One && field.kind == Kind::Nested("std_msgs/Header".into());
+            if is_header {
+                cdr.header()?;
+                plan.push(Plan::Header);
+            } else {
+                plan.push(planner.field(field, Some((&mut cdr, "")), 0)?);
+            }
+        }
+        let named = |path: &String| match known.iter().find(|(own, _)| own == path) {
+            Some((_, name)) => (*name).to_owned(),
+            None => format!("{}.{path}", topic.name),
+        };
+        let names = planner.names.iter().map(named).collect();
+        Ok(Self { plan: Plan::Parts(plan), ros1: topic.ros1, names })
+    }
+
+    /// Reads a message into a row; gives the stamp, zero where there is none.
+    pub fn read(&self, message: &[u8], row: &mut [f64]) -> Result<f64, String> {
+        let mut stamp = 0.0;
+        walk(&self.plan, &mut Cdr::new(message, self.ros1)?, row, &mut stamp)?;
+        Ok(stamp)
+    }
+}
+
+impl Planner<'_> {
+    /// Plan of a field; with the first message and the path before it where it has columns.
+    fn field(
+        &mut self,
+        field: &Field,
+        at: Option<(&mut Cdr<'_>, &str)>,
+        level: usize,
+    ) -> Result<Plan, String> {
+        let Some((cdr, path)) = at else {
+            return match field.count {
+                Count::One => self.entry(&field.kind, None, level),
+                Count::Fixed(count) => {
+                    Ok(Plan::Repeated(count, Box::new(self.entry(&field.kind, None, level)?)))
+                }
+                Count::Sequence => {
+                    Ok(Plan::Sequence(Vec::new(), Box::new(self.entry(&field.kind, None, level)?)))
+                }
+            };
+        };
+        let dot = if path.is_empty() { "" } else { "." };
+        let path = format!("{path}{dot}{}", field.name);
+        if field.count == Count::One {
+            return self.entry(&field.kind, Some((cdr, &path)), level);
+        }
+        let count = match field.count {
+            Count::Fixed(count) => count,
+            _ => cdr.length(1)?,
+        };
+        let other = self.entry(&field.kind, None, level)?;
+        let mut known = Vec::new();
+        for k in 0..count {
+            if count <= LONGEST {
+                let path = format!("{path}[{k}]");
+                known.push(self.entry(&field.kind, Some((&mut *cdr, &path)), level)?);
+            } else {
+                walk(&other, cdr, &mut [], &mut 0.0)?;
+            }
+        }
+        Ok(match field.count {
+            Count::Sequence => Plan::Sequence(known, Box::new(other)),
+            _ if count <= LONGEST => Plan::Parts(known),
+            _ => Plan::Repeated(count, Box::new(other)),
+        })
+    }
+
+    fn entry(&mut self, kind: &Kind, at: Option<(&mut Cdr<'_>, &str)>, level: usize) -> Result<Plan, String> {
+        self.parts += 1;
+        if self.parts > MOST_PARTS || level > MOST_LEVELS {
+            return Err(format!("its type has more than {MOST_PARTS} parts or {MOST_LEVELS} levels"));
+        }
+        match (kind, at) {
+            (Kind::Number(number), Some((cdr, path))) => {
+                value(*number, cdr)?;
+                if !self.known.is_empty() && !self.known.iter().any(|(own, _)| *own == path) {
+                    return Ok(Plan::Number(*number, None));
+                }
+                if self.names.len() >= MOST_COLUMNS {
+                    return Err(format!("it has more than {MOST_COLUMNS} numbers"));
+                }
+                self.names.push(path.to_owned());
+                Ok(Plan::Number(*number, Some(self.names.len() - 1)))
+            }
+            (Kind::Number(number), None) => Ok(Plan::Number(*number, None)),
+            (Kind::Text, at) => {
+                at.map_or(Ok(()), |(cdr, _)| cdr.skip_string())?;
+                Ok(Plan::Text)
+            }
+            (Kind::Time, at) => {
+                if let Some((cdr, _)) = at {
+                    let _: ([u8; 4], [u8; 4]) = (cdr.word()?, cdr.word()?);
+                }
+                Ok(Plan::Parts(vec![Plan::Number(Number::U32, None), Plan::Number(Number::U32, None)]))
+            }
+            (Kind::Nested(kind), at) => {
+                let types = self.types;
+                let fields = types.fields(kind)?;
+                let mut parts = Vec::with_capacity(fields.len());
+                match at {
+                    Some((cdr, path)) => {
+                        for field in fields {
+                            parts.push(self.field(field, Some((&mut *cdr, path)), level + 1)?);
+                        }
+                    }
+                    None => {
+                        for field in fields {
+                            parts.push(self.field(field, None, level + 1)?);
+                        }
+                    }
+                }
+                Ok(Plan::Parts(parts))
+            }
+        }
+    }
+}
+
+fn walk(plan: &Plan, cdr: &mut Cdr<'_>, row: &mut [f64], stamp: &mut f64) -> Result<(), String> {
+    match plan {
+        Plan::Header => *stamp = cdr.header()?,
+        Plan::Number(number, column) => {
+            let value = value(*number, cdr)?;
+            if let Some(place) = column.and_then(|column| row.get_mut(column)) {
+                *place = value;
+            }
+        }
+        Plan::Text => cdr.skip_string()?,
+        Plan::Parts(parts) => parts.iter().try_for_each(|part| walk(part, cdr, row, stamp))?,
+        Plan::Repeated(count, part) => (0..*count).try_for_each(|_| walk(part, cdr, row, stamp))?,
+        Plan::Sequence(known, other) => {
+            let count = cdr.length(1)?;
+            for k in 0..count {
+                walk(known.get(k).unwrap_or(other), cdr, row, stamp)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn value(number: Number, cdr: &mut Cdr<'_>) -> Result<f64, String> {
+    Ok(match number {
+        Number::Bool | Number::U8 => f64::from(u8::from_ne_bytes(cdr.word()?)),
+        Number::I8 => f64::from(i8::from_ne_bytes(cdr.word()?)),
+        Number::I16 => f64::from(i16::from_ne_bytes(cdr.word()?)),
+        Number::U16 => f64::from(u16::from_ne_bytes(cdr.word()?)),
+        Number::I32 => f64::from(i32::from_ne_bytes(cdr.word()?)),
+        Number::U32 => f64::from(u32::from_ne_bytes(cdr.word()?)),
+        Number::I64 => i64::from_ne_bytes(cdr.word()?) as f64,
+        Number::U64 => u64::from_ne_bytes(cdr.word()?) as f64,
+        Number::F32 => f64::from(f32::from_ne_bytes(cdr.word()?)),
+        Number::F64 => f64::from_ne_bytes(cdr.word()?),
+    })
+}

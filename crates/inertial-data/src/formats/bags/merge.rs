@@ -1,0 +1,92 @@
+//! Several topics in one log: the values of others at the stamps of the first.
+
+use std::collections::VecDeque;
+
+/// Longest time between two messages that are interpolated, in seconds.
+const LONGEST_GAP: f64 = 0.2;
+/// Rows that wait for messages of other topics, at most.
+const MOST_WAITING: usize = 10_000;
+
+/// A message's stamp and numbers.
+struct Sample {
+    stamp: f64,
+    values: Vec<f64>,
+}
+
+/// Puts messages of several topics into rows.
+pub(super) struct Merge {
+    /// Rows of the first topic that wait.
+    waiting: VecDeque<Sample>,
+    /// Messages of the others: the last before the row that waits, and all after it.
+    others: Vec<VecDeque<Sample>>,
+    /// Memory of samples that are done.
+    free: Vec<Vec<f64>>,
+    ended: bool,
+}
+
+impl Merge {
+    /// Creates a merge of so many topics besides the first.
+    pub fn new(others: usize) -> Self {
+        let others = (0..others).map(|_| VecDeque::new()).collect();
+        Self { waiting: VecDeque::new(), others, free: Vec::new(), ended: false }
+    }
+
+    /// Takes a message in; topic 0 is the one whose messages are the rows.
+    pub fn push(&mut self, topic: usize, stamp: f64, values: &[f64]) {
+        let mut own = self.free.pop().unwrap_or_default();
+        own.clear();
+        own.extend_from_slice(values);
+        let sample = Sample { stamp, values: own };
+        match topic {
+            0 => self.waiting.push_back(sample),
+            k => {
+                let queue = &mut self.others[k - 1];
+                // Messages out of order would make no interval.
+                if queue.back().is_none_or(|last| last.stamp < stamp) {
+                    queue.push_back(sample);
+                }
+                if queue.len() > MOST_WAITING {
+                    self.free.extend(queue.pop_front().map(|old| old.values));
+                }
+            }
+        }
+    }
+
+    /// Notes that no more messages come.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Writes the next row that is complete, its stamp, then the values of all topics; returns whether there is one.
+    pub fn pop(&mut self, row: &mut Vec<f64>) -> bool {
+        let Some(stamp) = self.waiting.front().map(|first| first.stamp) else { return false };
+        let complete = |queue: &VecDeque<Sample>| queue.back().is_some_and(|last| last.stamp >= stamp);
+        if !self.ended && self.waiting.len() <= MOST_WAITING && !self.others.iter().all(complete) {
+            return false;
+        }
+        let Some(first) = self.waiting.pop_front() else { return false };
+        row.clear();
+        row.push(stamp);
+        row.extend_from_slice(&first.values);
+        for queue in &mut self.others {
+            while queue.get(1).is_some_and(|next| next.stamp <= stamp) {
+                self.free.extend(queue.pop_front().map(|old| old.values));
+            }
+            let (before, after) = (queue.front(), queue.get(1));
+            match (before, after) {
+                (Some(before), _) if before.stamp == stamp => row.extend_from_slice(&before.values),
+                (Some(before), Some(after))
+                    if before.stamp < stamp && after.stamp - before.stamp <= LONGEST_GAP =>
+                {
+                    let share = (stamp - before.stamp) / (after.stamp - before.stamp);
+                    row.extend(before.values.iter().zip(&after.values).map(|(a, b)| a + share * (b - a)));
+                }
+                // Nothing is known so far from the last message.
+                (Some(any), _) => row.extend(any.values.iter().map(|_| f64::NAN)),
+                (None, _) => {}
+            }
+        }
+        self.free.push(first.values);
+        true
+    }
+}

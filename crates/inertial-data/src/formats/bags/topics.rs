@@ -1,0 +1,126 @@
+//! Topics of a bag, and those of them that are read.
+
+use std::sync::Arc;
+
+use crate::error::nearest_hint;
+use crate::{Error, Place, Result};
+
+/// Topics that a message about what a bag has names, at most.
+const MOST_NAMED: usize = 20;
+
+/// A topic.
+#[derive(Debug)]
+pub(crate) struct Topic {
+    pub name: String,
+    /// Type of its messages: `sensor_msgs/JointState`.
+    pub kind: String,
+    /// Definition of the type, where the bag has it.
+    pub definition: String,
+    /// Whether messages are encoded as in ROS 1.
+    pub ros1: bool,
+}
+
+impl Topic {
+    /// Whether its messages are states of joints.
+    pub fn is_joint_state(&self) -> bool {
+        matches!(self.kind.as_str(), "sensor_msgs/JointState" | "control_msgs/DynamicJointState")
+    }
+}
+
+/// A message as it is stored.
+pub(crate) struct Message {
+    pub topic: Arc<Topic>,
+    /// Time at which it was recorded, in seconds.
+    pub time: f64,
+    pub data: Vec<u8>,
+    /// Its number, for errors.
+    pub number: usize,
+}
+
+/// Source of messages, one after the other.
+pub(crate) trait Messages: Send {
+    /// The next message of a topic that is read; none at the end.
+    fn next(&mut self) -> Result<Option<Message>>;
+
+    /// Topics found so far.
+    fn topics(&self) -> &Topics;
+}
+
+/// Topics of a bag as they are found: those asked for are read, or the only one with states of joints.
+#[derive(Debug, Clone)]
+pub(crate) struct Topics {
+    file: String,
+    asked: Vec<String>,
+    read: Vec<Arc<Topic>>,
+    /// All topics with their types.
+    found: Vec<(String, String)>,
+}
+
+impl Topics {
+    pub fn new(file: &str, asked: &[String]) -> Self {
+        Self { file: file.to_owned(), asked: asked.to_vec(), read: Vec::new(), found: Vec::new() }
+    }
+
+    /// Topics that were asked for.
+    pub fn asked(&self) -> &[String] {
+        &self.asked
+    }
+
+    /// Notes a topic; gives it where its messages are read.
+    pub fn add(
+        &mut self,
+        name: &str,
+        kind: &str,
+        encoding: &str,
+        definition: &str,
+    ) -> Result<Option<Arc<Topic>>> {
+        let kind = kind.replacen("/msg/", "/", 1);
+        if !self.found.iter().any(|(own, _)| own == name) {
+            self.found.push((name.to_owned(), kind.clone()));
+        }
+        let topic = Topic {
+            name: name.to_owned(),
+            kind,
+            definition: definition.to_owned(),
+            ros1: encoding == "ros1",
+        };
+        let wanted = if self.asked.is_empty() {
+            topic.kind == "sensor_msgs/JointState"
+        } else {
+            self.asked.iter().any(|asked| asked == name)
+        };
+        if !wanted {
+            return Ok(None);
+        }
+        if let Some(known) = self.read.iter().find(|own| own.name == name) {
+            return Ok(Some(known.clone()));
+        }
+        if encoding != "cdr" && encoding != "ros1" {
+            let message = format!("topic {name} is encoded as \"{encoding}\": expected \"cdr\" (ROS 2)");
+            return Err(Error::read(Place::file(&self.file), message));
+        }
+        let topic = Arc::new(topic);
+        self.read.push(topic.clone());
+        if self.asked.is_empty() && self.read.len() > 1 {
+            let names: Vec<&str> = self.read.iter().map(|topic| topic.name.as_str()).collect();
+            let message = format!("has joint states on {}: choose one topic", names.join(", "));
+            return Err(Error::columns(Place::file(&self.file), message));
+        }
+        Ok(Some(topic))
+    }
+
+    /// Why a topic, or any state of joints where none was asked for, is missing.
+    pub fn nothing(&self, missing: Option<&str>) -> Error {
+        let place = Place::file(&self.file);
+        if let Some(topic) = missing {
+            let names: Vec<String> = self.found.iter().map(|(name, _)| name.clone()).collect();
+            let hint = nearest_hint(topic, &names);
+            return Error::columns(place, format!("there is no message on the topic {topic}{hint}"));
+        }
+        let named = self.found.iter().take(MOST_NAMED).map(|(name, kind)| format!("{name} ({kind})"));
+        let others: Vec<String> = named.collect();
+        let others =
+            if others.is_empty() { String::new() } else { format!("; it has {}", others.join(", ")) };
+        Error::columns(place, format!("there is no message of type sensor_msgs/JointState{others}"))
+    }
+}

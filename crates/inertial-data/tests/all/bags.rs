@@ -1,0 +1,178 @@
+//! Bags with several topics, types and rates, as rosbags writes them.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use inertial_data::{ColumnMap, Log, Source, open};
+
+use crate::common::python::run;
+
+fn written() -> Option<tempfile::TempDir> {
+    let folder = tempfile::tempdir().unwrap();
+    run("write_bags.py", &[folder.path().to_str().unwrap()])?;
+    Some(folder)
+}
+
+fn bags(folder: &Path) -> Vec<PathBuf> {
+    let names = ["several_db3", "several_mcap", "several_mcap/several_mcap.mcap", "several.bag"];
+    names.iter().map(|name| folder.join(name)).collect()
+}
+
+fn read(path: &Path, source: &Source) -> Result<Log, String> {
+    open(path, source).and_then(Log::collect).map_err(|e| e.to_string())
+}
+
+fn topic(topic: &str) -> Source {
+    Source { topic: Some(topic.to_owned()), ..Source::default() }
+}
+
+fn mapped(columns: &str) -> Source {
+    Source { map: Some(ColumnMap::parse(columns, "map.toml").unwrap()), raw: false, ..Source::default() }
+}
+
+/// The signals that the script writes.
+fn signal(k: u32, t: f64) -> f64 {
+    let k = f64::from(k);
+    (k + 1.0) * ((1.0 + 0.3 * k) * t + k).sin()
+}
+
+/// Compares a column with a signal at the stamps of the log; `gap` is the time between messages where it is interpolated.
+fn compare(log: &Log, name: &str, k: u32, gap: f64, place: &str) {
+    let (t, values) =
+        (log.column("t").unwrap(), log.column(name).unwrap_or_else(|| panic!("{place}: no {name}")));
+    // Straight lines are off by at most a h²/8 of the second derivative; single precision and stamps in seconds since 1970 add theirs.
+    let (amplitude, rate) = (f64::from(k) + 1.0, 1.0 + 0.3 * f64::from(k));
+    let tolerance = amplitude * rate * rate * gap * gap / 8.0 + 1e-6 * amplitude;
+    let mut compared = 0;
+    for (t, value) in t.iter().zip(values).filter(|(_, value)| !value.is_nan()) {
+        let expected = signal(k, t - 1000.0);
+        assert!((value - expected).abs() <= tolerance, "{place}: {name} at {t}: {value}, not {expected}");
+        compared += 1;
+    }
+    // Others start later and end earlier than the first topic by less than one of their messages.
+    assert!(compared + 30 >= t.len() && compared > 300, "{place}: {name}: {compared} of {}", t.len());
+}
+
+#[test]
+fn known_types_have_names_of_the_contract() {
+    let Some(folder) = written() else { return };
+    for bag in bags(folder.path()) {
+        let place = bag.display().to_string();
+        let log = read(&bag, &topic("/ft")).unwrap();
+        assert_eq!(log.names(), ["t", "ft.fx", "ft.fy", "ft.fz", "ft.tx", "ft.ty", "ft.tz"]);
+        (0..6).for_each(|k| compare(&log, &log.names()[k as usize + 1].clone(), 4 + k, 0.0, &place));
+        let log = read(&bag, &topic("/imu")).unwrap();
+        compare(&log, "gyro.x", 10, 0.0, &place);
+        compare(&log, "acc.z", 15, 0.0, &place);
+        assert_eq!(log.names().len(), 7);
+        let log = read(&bag, &topic("/odom")).unwrap();
+        for (k, name) in
+            ["x", "y", "z", "qx", "qy", "qz", "qw", "vx", "vy", "vz", "wx", "wy", "wz"].iter().enumerate()
+        {
+            compare(&log, &format!("base.{name}"), u32::try_from(k).unwrap(), 0.0, &place);
+        }
+        let log = read(&bag, &topic("/dynamic")).unwrap();
+        assert_eq!(log.names(), ["t", "q.shoulder", "tau.shoulder", "q.elbow", "tau.elbow"]);
+        compare(&log, "q.elbow", 1, 0.0, &place);
+        compare(&log, "tau.shoulder", 2, 0.0, &place);
+    }
+}
+
+#[test]
+fn topics_of_other_rates_are_interpolated() {
+    let Some(folder) = written() else { return };
+    for bag in bags(folder.path()) {
+        let place = bag.display().to_string();
+        // States of joints give the rows wherever they stand in the list.
+        let log = read(&bag, &topic("/ft, /joint_states,/imu")).unwrap();
+        assert_eq!(log.len(), 2000, "{place}");
+        compare(&log, "q.shoulder", 0, 0.0, &place);
+        compare(&log, "tau.elbow", 3, 0.0, &place);
+        compare(&log, "ft.tz", 9, 0.01, &place);
+        compare(&log, "acc.x", 13, 0.0025, &place);
+    }
+}
+
+#[test]
+fn any_message_is_read_by_the_paths_of_its_fields() {
+    let Some(folder) = written() else { return };
+    for bag in bags(folder.path()) {
+        let place = bag.display().to_string();
+        let source = mapped(
+            "[columns]\nq = \"/low_state.motor_state[{i}].q\"\ntau = { column = \"/low_state.motor_state[{i}].tau_est\", scale = 2 }\n",
+        );
+        let log = read(&bag, &source).unwrap();
+        assert_eq!(log.len(), 1000, "{place}");
+        compare(&log, "q1", 0, 0.0, &place);
+        compare(&log, "q2", 1, 0.0, &place);
+        let (t, tau) = (log.column("t").unwrap(), log.column("tau2").unwrap());
+        assert!(
+            t.iter().zip(tau).all(|(t, tau)| (tau - 2.0 * signal(3, t - 1000.0)).abs() < 1e-5),
+            "{place}"
+        );
+        // Two topics in one map.
+        let source = mapped(
+            "[columns]\nq = \"/joint_states.position[{i}]\"\ntau = \"/low_state.motor_state[{i}].tau_est\"\n",
+        );
+        let log = read(&bag, &source).unwrap();
+        assert_eq!(log.len(), 2000, "{place}");
+        compare(&log, "q1", 0, 0.0, &place);
+        compare(&log, "tau2", 3, 0.008, &place);
+        // All numbers of a topic, whatever they mean; long sequences are left out.
+        let raw = Source { raw: true, ..topic("/low_state") };
+        let names = open(&bag, &raw).unwrap().names().to_vec();
+        assert!(names.contains(&"/low_state.motor_state[1].spare[0]".to_owned()), "{names:?}");
+        assert!(names.contains(&"/low_state.tick".to_owned()) && names.len() < 20, "{names:?}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let Some(folder) = written() else { return };
+    for bag in bags(folder.path()) {
+        let error = read(&bag, &topic("/joint_states,/fd")).unwrap_err();
+        assert!(error.contains("there is no message on the topic /fd") && error.contains("/ft"), "{error}");
+        let error = read(&bag, &topic("/joint_states,/dynamic")).unwrap_err();
+        assert!(error.contains("several topics have q.shoulder: choose one of them"), "{error}");
+        let error = read(&bag, &mapped("[columns]\nq = \"/low_state.motors[{i}].q\"\n")).unwrap_err();
+        assert!(error.contains("no column of the log matches"), "{error}");
+    }
+}
+
+/// Damaged messages and definitions are read as something else, or refused in one line.
+#[test]
+fn damaged_bags_end_in_one_line() {
+    let Some(folder) = written() else { return };
+    let map = "[columns]\nq = \"/low_state.motor_state[{i}].q\"\ntau = \"/dynamic.interface_values[{i}].values[2]\"\n";
+    let sources = [topic("/joint_states,/ft,/low_state"), topic("/dynamic"), mapped(map)];
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = |n: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % n as u64).unwrap()
+    };
+    for name in ["several_db3/several_db3.db3", "several_mcap/several_mcap.mcap", "several.bag"] {
+        let whole = std::fs::read(folder.path().join(name)).unwrap();
+        for _ in 0..12 {
+            let mut bytes = whole.clone();
+            // Definitions and the first messages stand near the start.
+            let near = if random(2) == 0 { bytes.len() } else { bytes.len().min(20_000) };
+            for _ in 0..=random(4) {
+                let at = random(near);
+                bytes[at] = [0, 0xff, b'[', b'9', bytes[at] ^ 1][random(5)];
+            }
+            if random(4) == 0 {
+                bytes.truncate(random(near).max(20));
+            }
+            let path = folder.path().join("damaged");
+            std::fs::write(&path, &bytes).unwrap();
+            for source in &sources {
+                if let Err(message) = read(&path, source) {
+                    assert!(!message.contains('\n') && message.len() < 2000, "{message}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! xacro, the macro language of robot descriptions: expands a text to the URDF (or SDF, MJCF) that it stands for.
+//!
+//! Properties with their scopes, expressions `${…}` in the part of Python's syntax that descriptions use, `$(arg) $(find) $(env)
+//! $(optenv) $(eval) $(cwd)`, macros with defaults and blocks, conditions, inclusion with namespaces, computed elements and
+//! attributes, and YAML files. What is not supported ends in an error that names file, line and the command that expands it.
+
+mod builtins;
+mod evaluate;
+mod expand;
+mod format;
+mod methods;
+mod parameters;
+mod scope;
+mod syntax;
+mod text;
+mod tree;
+mod value;
+mod yaml;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
+
+use super::check_size;
+use super::repair::repaired;
+use crate::Result;
+use scope::{Macros, Scope, Scopes};
+use tree::Element;
+use value::Value;
+
+/// Work of one expansion: about so many bytes copied, or a tenth as many steps of expressions.
+const MOST_WORK: u64 = 300_000_000;
+/// Work of an element; a file of 64 MB has fewer elements than this allows.
+const ELEMENT: u64 = 400;
+/// Nested elements, macro calls, inclusions, definitions and expressions.
+const MOST_LEVELS: u32 = 600;
+/// Files that one text includes.
+const MOST_FILES: usize = 1000;
+
+/// Surroundings of a text: files, packages and environment variables.
+pub trait Files {
+    /// Reads the text of a file.
+    fn text(&self, path: &str) -> Result<String, String>;
+
+    /// Gives the folder of a package.
+    fn package(&self, name: &str) -> Result<String, String>;
+
+    /// Gives an environment variable.
+    fn variable(&self, name: &str) -> Option<String>;
+
+    /// Gives the working directory.
+    fn folder(&self) -> Option<String>;
+}
+
+/// The surroundings of a text that stands alone.
+pub struct Alone;
+
+impl Files for Alone {
+    fn text(&self, path: &str) -> Result<String, String> {
+        super::no_includes(path)
+    }
+
+    fn package(&self, name: &str) -> Result<String, String> {
+        Err(format!("cannot find the package \"{name}\": the model was not read from a file"))
+    }
+
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn folder(&self) -> Option<String> {
+        None
+    }
+}
+
+/// A text without macros.
+#[derive(Debug, Clone)]
+pub struct Expanded {
+    /// The text.
+    pub text: String,
+    /// What was passed over, and what the text itself warns of.
+    pub warnings: Vec<String>,
+}
+
+/// Whether a text uses xacro: it has elements of it, or declares it and has expressions.
+pub fn is_xacro(text: &str) -> bool {
+    if !text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
+        return false;
+    }
+    let declared = text.contains("xmlns:xacro");
+    let (mut rest, mut outside) = (text, String::new());
+    // What stands in comments does not count.
+    while let Some(start) = rest.find("<!--") {
+        outside.push_str(&rest[..start]);
+        rest = rest[start..].find("-->").map_or("", |end| &rest[start + end + 3..]);
+    }
+    outside.push_str(rest);
+    outside.contains("<xacro:") || (declared && (outside.contains("${") || outside.contains("$(arg ")))
+}
+
+/// Expands a text.
+///
+/// `file` is its name, to which the files that it includes are relative; `arguments` are values of its `<xacro:arg>`.
+///
+/// ```
+/// use inertial::mechanism::read::xacro::{Alone, expand};
+/// let text = r#"<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
+///   <xacro:arg name="prefix" default="left_"/>
+///   <xacro:macro name="rod" params="side l:=0.5"><link name="${side}rod" length="${2 * l}"/></xacro:macro>
+///   <xacro:rod side="$(arg prefix)"/></robot>"#;
+/// let text = expand(text, "robot.xacro", &[("prefix".into(), "right_".into())], &Alone)?.text;
+/// assert!(text.contains(r#"<link name="right_rod" length="1.0"/>"#));
+/// # Ok::<(), inertial::Error>(())
+/// ```
+pub fn expand(text: &str, file: &str, arguments: &[(String, String)], files: &dyn Files) -> Result<Expanded> {
+    check_size(text)?;
+    let repaired = repaired(text);
+    let root = Element::parse(&repaired.text, "")?;
+    let machine = Machine {
+        main: file.to_owned(),
+        files,
+        stack: RefCell::new(vec![file.to_owned()]),
+        included: Cell::new(0),
+        arguments: RefCell::new(arguments.iter().cloned().collect()),
+        known: RefCell::default(),
+        left: Cell::new(MOST_WORK),
+        levels: Cell::new(0),
+        warnings: RefCell::new(repaired.warnings),
+    };
+    let scopes = Scopes { names: Rc::new(Scope::default()), macros: Rc::new(Macros::default()) };
+    let expanded = machine.root(&root, &scopes);
+    scopes.names.clear();
+    let expanded = expanded?;
+    for (name, _) in arguments {
+        if !machine.known.borrow().contains(name) {
+            let known: Vec<String> = machine.known.borrow().iter().cloned().collect();
+            let hint = crate::nearest_hint(name, known.iter().map(String::as_str));
+            machine.warn(format!("the text has no argument \"{name}\"{hint}"));
+        }
+    }
+    let mut out = "<?xml version=\"1.0\"?>\n".to_owned();
+    expanded.write(&mut out, 0);
+    check_size(&out)?;
+    Ok(Expanded { text: out, warnings: machine.warnings.into_inner() })
+}
+
+/// State of an expansion.
+struct Machine<'a> {
+    /// Name of the model's own file.
+    main: String,
+    files: &'a dyn Files,
+    /// Files that are being read, the innermost last.
+    stack: RefCell<Vec<String>>,
+    included: Cell<usize>,
+    arguments: RefCell<BTreeMap<String, String>>,
+    /// Arguments that the text declares or uses.
+    known: RefCell<HashSet<String>>,
+    /// Work that may still be done.
+    left: Cell<u64>,
+    levels: Cell<u32>,
+    warnings: RefCell<Vec<String>>,
+}
+
+/// Why an expression has no value.
+#[derive(Debug)]
+struct Fault {
+    message: String,
+    supported: bool,
+}
+
+impl Fault {
+    fn wrong(message: impl Into<String>) -> Self {
+        Self { message: message.into(), supported: true }
+    }
+
+    fn unsupported(feature: impl Into<String>) -> Self {
+        Self { message: feature.into(), supported: false }
+    }
+}
+
+/// A level of nesting; it ends where this is dropped.
+struct Level<'a>(&'a Cell<u32>);
+
+impl Drop for Level<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+impl Machine<'_> {
+    fn spend(&self, work: u64) -> Result<(), Fault> {
+        match self.left.get().checked_sub(work) {
+            Some(left) => {
+                self.left.set(left);
+                Ok(())
+            }
+            None => Err(Fault::wrong("the text expands to more than is read (limit of the work of macros)")),
+        }
+    }
+
+    /// Pays for writing a value.
+    fn spend_on(&self, value: &Value) -> Result<(), Fault> {
+        self.spend(value.size(self.left.get() as usize) as u64)
+    }
+
+    fn deeper(&self) -> Result<Level<'_>, Fault> {
+        if self.levels.get() >= MOST_LEVELS {
+            return Err(Fault::wrong(format!(
+                "macros, files or definitions are nested deeper than {MOST_LEVELS} levels"
+            )));
+        }
+        self.levels.set(self.levels.get() + 1);
+        Ok(Level(&self.levels))
+    }
+
+    fn warn(&self, message: String) {
+        let mut warnings = self.warnings.borrow_mut();
+        if warnings.len() < 100 && !warnings.contains(&message) {
+            warnings.push(message);
+        }
+    }
+
+    /// Value of an argument.
+    fn argument(&self, name: &str) -> Result<String, Fault> {
+        self.known.borrow_mut().insert(name.to_owned());
+        let missing = || Fault::wrong(format!("the argument \"{name}\" is not given"));
+        self.arguments.borrow().get(name).cloned().ok_or_else(missing)
+    }
+
+    /// A file's name relative to the file that is being read.
+    fn beside(&self, name: &str) -> String {
+        let stack = self.stack.borrow();
+        let folder = stack.last().and_then(|file| file.rsplit_once('/')).map(|(folder, _)| folder);
+        match folder {
+            Some(folder) if !name.starts_with('/') => format!("{folder}/{name}"),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// The text of another file.
+    fn other_file(&self, path: &str) -> Result<String, Fault> {
+        self.included.set(self.included.get() + 1);
+        if self.included.get() > MOST_FILES {
+            return Err(Fault::wrong(format!("the text includes more than {MOST_FILES} files")));
+        }
+        let text = self.files.text(path).map_err(Fault::wrong)?;
+        self.spend(text.len() as u64)?;
+        Ok(text)
+    }
+
+    fn load_yaml(&self, name: &str) -> Result<Value, Fault> {
+        let path = self.beside(name);
+        let text = self.other_file(&path)?;
+        yaml::read(self, &text)
+            .map_err(|fault| Fault { message: format!("file \"{path}\": {}", fault.message), ..fault })
+    }
+}

@@ -1,0 +1,244 @@
+//! Values of expressions, written as Python writes them.
+
+use std::fmt::{self, Write as _};
+use std::rc::Rc;
+
+use super::scope::Scope;
+use super::tree::Element;
+
+/// A value that a property or an expression has.
+#[derive(Clone)]
+pub(super) enum Value {
+    None,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(Rc<str>),
+    List(Rc<[Value]>),
+    Tuple(Rc<[Value]>),
+    Dict(Rc<[(Value, Value)]>),
+    /// Names of a file that was included with a namespace.
+    Space(Rc<Scope>),
+    /// `math`, `python` or `xacro`.
+    Module(&'static str),
+    Function(&'static str),
+    /// Elements that a macro takes or a property holds.
+    Block(Rc<Element>),
+}
+
+impl Value {
+    /// A number of entries; lists are far shorter than integers reach.
+    pub fn count(count: usize) -> Self {
+        Self::Int(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+
+    /// A text.
+    pub fn text(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// What a property's text means: text in quotes, an integer, a number, `true` or `false`, else the text itself.
+    pub fn literal(text: &str) -> Self {
+        if text.len() >= 2 && text.starts_with('\'') && text.ends_with('\'') {
+            return Self::text(&text[1..text.len() - 1]);
+        }
+        if text.contains('_') {
+            return Self::text(text);
+        }
+        let plain = text.trim();
+        if let Some(number) = number(plain) {
+            return number;
+        }
+        match text {
+            "true" | "True" => Self::Bool(true),
+            "false" | "False" => Self::Bool(false),
+            _ => Self::text(text),
+        }
+    }
+
+    /// Applies [`literal`](Self::literal) to texts.
+    pub fn or_literal(self) -> Self {
+        match &self {
+            Self::Text(text) => Self::literal(text),
+            _ => self,
+        }
+    }
+
+    /// Name of its type in Python.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::None => "NoneType",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Float(_) => "float",
+            Self::Text(_) => "str",
+            Self::List(_) => "list",
+            Self::Tuple(_) => "tuple",
+            Self::Dict(_) => "dict",
+            Self::Space(_) | Self::Module(_) => "namespace",
+            Self::Function(_) => "function",
+            Self::Block(_) => "block",
+        }
+    }
+
+    /// Its truth.
+    pub fn truth(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Bool(x) => *x,
+            Self::Int(x) => *x != 0,
+            Self::Float(x) => *x != 0.0,
+            Self::Text(x) => !x.is_empty(),
+            Self::List(x) | Self::Tuple(x) => !x.is_empty(),
+            Self::Dict(x) => !x.is_empty(),
+            _ => true,
+        }
+    }
+
+    /// An integer, or a truth as one.
+    pub fn integer(&self) -> Option<i64> {
+        match self {
+            Self::Bool(x) => Some(i64::from(*x)),
+            Self::Int(x) => Some(*x),
+            _ => None,
+        }
+    }
+
+    /// A number of any kind.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Float(x) => Some(*x),
+            other => other.integer().map(|x| x as f64),
+        }
+    }
+
+    /// Entries of a list or tuple.
+    pub fn entries(&self) -> Option<&[Value]> {
+        match self {
+            Self::List(x) | Self::Tuple(x) => Some(x),
+            _ => None,
+        }
+    }
+
+    /// Number of bytes that writing it takes, about; stops counting at `most`.
+    pub fn size(&self, most: usize) -> usize {
+        let sum = |entries: &mut dyn Iterator<Item = &Value>| {
+            let mut total = 2_usize;
+            for entry in entries {
+                if total > most {
+                    break;
+                }
+                total = total.saturating_add(entry.size(most - total) + 2);
+            }
+            total
+        };
+        match self {
+            Self::Text(x) => x.len(),
+            Self::List(x) | Self::Tuple(x) => sum(&mut x.iter()),
+            Self::Dict(x) => sum(&mut x.iter().flat_map(|(key, value)| [key, value])),
+            _ => 8,
+        }
+    }
+}
+
+/// A number as Python's `int` and `float` read it.
+pub(super) fn number(text: &str) -> Option<Value> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+        return text.parse().map(Value::Int).ok().or_else(|| text.parse().map(Value::Float).ok());
+    }
+    let word = digits.to_ascii_lowercase();
+    let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    (plain || matches!(word.as_str(), "inf" | "infinity" | "nan"))
+        .then(|| text.parse().map(Value::Float).ok())
+        .flatten()
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            other => other.write_repr(f),
+        }
+    }
+}
+
+impl Value {
+    fn write_repr(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |f: &mut fmt::Formatter<'_>, entries: &[Value]| {
+            entries.iter().enumerate().try_for_each(|(k, entry)| {
+                f.write_str(if k > 0 { ", " } else { "" })?;
+                entry.write_repr(f)
+            })
+        };
+        match self {
+            Self::None => f.write_str("None"),
+            Self::Bool(x) => f.write_str(if *x { "True" } else { "False" }),
+            Self::Int(x) => write!(f, "{x}"),
+            Self::Float(x) => f.write_str(&float(*x)),
+            Self::Text(x) => write_quoted(f, x),
+            Self::List(x) => {
+                f.write_char('[')?;
+                list(f, x)?;
+                f.write_char(']')
+            }
+            Self::Tuple(x) => {
+                f.write_char('(')?;
+                list(f, x)?;
+                f.write_str(if x.len() == 1 { ",)" } else { ")" })
+            }
+            Self::Dict(x) => {
+                f.write_char('{')?;
+                for (k, (key, value)) in x.iter().enumerate() {
+                    f.write_str(if k > 0 { ", " } else { "" })?;
+                    key.write_repr(f)?;
+                    f.write_str(": ")?;
+                    value.write_repr(f)?;
+                }
+                f.write_char('}')
+            }
+            Self::Space(_) | Self::Module(_) | Self::Function(_) | Self::Block(_) => {
+                write!(f, "<{}>", self.kind())
+            }
+        }
+    }
+}
+
+/// A text in quotes.
+fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    f.write_char(quote)?;
+    for c in text.chars() {
+        match c {
+            '\\' => f.write_str("\\\\")?,
+            '\n' => f.write_str("\\n")?,
+            '\t' => f.write_str("\\t")?,
+            '\r' => f.write_str("\\r")?,
+            c if c == quote => write!(f, "\\{c}")?,
+            c => f.write_char(c)?,
+        }
+    }
+    f.write_char(quote)
+}
+
+/// A number as Python writes it: the shortest digits that give it back, with an exponent below 1e-4 and from 1e16.
+pub(super) fn float(x: f64) -> String {
+    if x.is_nan() {
+        return "nan".to_owned();
+    }
+    if x.is_infinite() {
+        return if x > 0.0 { "inf" } else { "-inf" }.to_owned();
+    }
+    let scientific = format!("{x:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    match exponent.parse::<i32>().unwrap_or(0) {
+        exponent if x != 0.0 && !(-4..16).contains(&exponent) => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{digits}e{sign}{:02}", exponent.abs())
+        }
+        _ => {
+            let plain = format!("{x}");
+            if plain.contains('.') { plain } else { format!("{plain}.0") }
+        }
+    }
+}
