@@ -1,6 +1,6 @@
 //! Base parameters: a choice of parameters that stand for all that can be known, and what each stands for.
 
-use crate::linalg::{Gf, Number, Shadow, Wide};
+use crate::linalg::{Double, Gf, Number, Shadow, Wide};
 use crate::{Error, Result};
 
 /// Combinations with more coefficients than this in all are not listed: null vectors say the same in few numbers.
@@ -38,17 +38,29 @@ pub struct Regrouping {
 pub trait Written: Number {
     /// Its value, without rounding where it is a short fraction or decimal.
     fn written(self) -> f64;
+
+    /// Its value to 31 digits, as far as it has them.
+    fn rounded(self) -> Double;
 }
 
 impl Written for f64 {
     fn written(self) -> f64 {
         self
     }
+
+    fn rounded(self) -> Double {
+        self.into()
+    }
 }
 
 impl<const N: usize> Written for Wide<N> {
     fn written(self) -> f64 {
         self.into()
+    }
+
+    fn rounded(self) -> Double {
+        let high = f64::from(self);
+        Double::from(high) + Double::from(f64::from(self - Self::from(high)))
     }
 }
 
@@ -76,6 +88,11 @@ impl<const P: u64, V: Number + Into<f64>> Written for Shadow<P, V> {
             }
         }
         value
+    }
+
+    fn rounded(self) -> Double {
+        let value: f64 = self.value.into();
+        value.into()
     }
 }
 

@@ -16,6 +16,7 @@ mod family;
 mod joined;
 pub mod lifting;
 mod literal;
+mod mobility;
 pub mod momentum;
 mod open;
 mod options;

@@ -31,6 +31,7 @@ mod joint_models;
 mod least_norm;
 mod log_source;
 mod loops_catalogue;
+mod loops_certificate;
 mod loops_identifiability;
 mod loops_invariance;
 mod mechanism;
