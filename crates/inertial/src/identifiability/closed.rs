@@ -11,8 +11,9 @@ use super::extended::Extended;
 use super::family::{Family, Survey};
 use super::lifting::{Start, Stuck};
 use super::probe::{Inquiry, Lifted, lift, shared_points};
+use super::rounding::{DOUBLES, Rounding};
 use crate::dynamics::ClosedMechanism;
-use crate::linalg::{Echelon, First, Gf, Number, Pivot, Second, SplitMix, Wide};
+use crate::linalg::{First, Gf, Number, Pivot, Second, SplitMix, Wide};
 use crate::mechanism::{Assembled, Base, ExactAssembly, ExactGeometry};
 use crate::{Error, Result};
 
@@ -20,24 +21,9 @@ use crate::{Error, Result};
 /// of doubles leaves enters squared where loops contradict each other, so it stays above 1e-40.
 const RELATED: f64 = 1e-50;
 
-/// Relations between numbers of double precision hold to this, after a few rotations.
-const DOUBLES: f64 = 1e-11;
-
 /// Coefficients up to this are zero unless the geometry is taken as written: the square of what rounding of doubles leaves of relations that
 /// are meant.
 const ROUNDING_SQUARED: f64 = 1e-30;
-
-/// Loops that are open by no more than this (rad, or relative to their length) are closed as the file is written.
-const AS_WRITTEN: f64 = 1e-9;
-
-/// Loops that are open by more than this are not meant to be closed in the configuration that the file gives.
-const GUESSED: f64 = 3e-3;
-
-/// Relations are meant that hold to at most so many tolerances of the geometry.
-const COARSEST: f64 = 5.0;
-
-/// Numbers with at least so many digits are doubles, not rounded for people.
-const DOUBLE_DIGITS: usize = 12;
 
 /// Relations are looked for to the rounding of a file, and where none are found to these multiples of it.
 const TOLERANCES: [f64; 3] = [1.0, 4.0, 16.0];
@@ -47,6 +33,13 @@ const LITTLE: f64 = 0.3;
 
 /// A mechanism that would have to move farther than so many tolerances was not meant.
 const MOST_MOVED: f64 = 100.0;
+
+/// Relations of a file that closes as written are meant where moves of at most one unit of the last decimal place, and of at most this
+/// (relative to the mechanism's size), restore them; otherwise the file is ambiguous.
+const FINE: f64 = 1e-5;
+
+/// Pivots of less than so many roundings may be what rounding leaves.
+const FAINT: f64 = 100.0;
 
 /// Seed of the configurations in which relations and null vectors are looked for: what is found there does not depend on the seed of
 /// the samples that verify it.
@@ -125,6 +118,16 @@ impl<'a, 'm, const N: usize> Seen<'a, 'm, N> {
     }
 }
 
+/// What relations that hold to the last decimal places of a file mean.
+enum Reading<'a, 'm, const N: usize> {
+    /// Nothing.
+    AsWritten,
+    /// They are meant: the mechanism that has them.
+    AsMeant(Box<Seen<'a, 'm, N>>),
+    /// They may be meant: the rank of mechanisms that have them.
+    Ambiguous(usize),
+}
+
 /// An upper bound of the rank from one random member of a family.
 struct Bound {
     rank: usize,
@@ -159,31 +162,6 @@ impl<'m> Loops<'m> {
         Ok(Self { closed, assembly, snap })
     }
 
-    /// The tolerance within which relations were meant: the rounding of doubles, or that of the file where its numbers do not close the
-    /// loops.
-    fn rounding(&self) -> f64 {
-        let mut workspace = self.closed.workspace();
-        let open = self.closed.residual(&mut workspace, self.closed.mechanism().assembly());
-        match open {
-            Ok(open) if self.snap > 0.0 && open > AS_WRITTEN && open < GUESSED && self.is_rounded() => {
-                (10.0 * open).min(COARSEST * self.snap).max(DOUBLES)
-            }
-            _ => DOUBLES,
-        }
-    }
-
-    /// Whether the lengths of the file have fewer digits than doubles.
-    fn is_rounded(&self) -> bool {
-        let mechanism = self.closed.mechanism();
-        let tree = mechanism.bodies().iter().map(|b| &b.placement);
-        let ends = mechanism.loops().iter().flat_map(|l| [&l.predecessor.pose, &l.successor.pose]);
-        let mut lengths = tree.chain(ends).flat_map(|pose| pose.translation.iter());
-        lengths.all(|x| {
-            format!("{x:e}").bytes().take_while(|&c| c != b'e').filter(u8::is_ascii_digit).count()
-                < DOUBLE_DIGITS
-        })
-    }
-
     /// Samples the mechanism, with the relations and the closure restored that rounding has spoilt.
     fn sampled<const N: usize>(&self, question: &Question<'_>) -> Result<Sampled<N>> {
         let base = self.assembly.to::<Wide<N>>();
@@ -191,7 +169,8 @@ impl<'m> Loops<'m> {
         let mut seen = Seen::new(Site::new(&self.closed, &self.assembly, base, q), 0.0)?;
         let mut repaired = None;
         let (mut unresolved, mut ambiguous, mut equal_angles) = (false, false, None);
-        let rounding = self.rounding();
+        let limits = Rounding::new(&self.closed, seen.site.size, self.snap, seen.open);
+        let rounding = limits.tolerance;
         for (n, scale) in TOLERANCES.into_iter().enumerate() {
             // Small errors of a file are large ones of relations that hold by the motion: the mechanism itself must move by little.
             if n > 0 && (rounding <= DOUBLES || repaired.is_some()) {
@@ -225,6 +204,19 @@ impl<'m> Loops<'m> {
             repaired = (rounding > DOUBLES).then_some(new.moved);
             seen = new;
         }
+        let mut rival = None;
+        match self.reading(question, &seen, &limits) {
+            Reading::AsWritten => {}
+            Reading::Ambiguous(rank) => rival = Some(rank),
+            Reading::AsMeant(new) => {
+                unresolved = new.survey(DOUBLES).count() > new.survey.count();
+                equal_angles = None;
+                repaired = Some(new.moved);
+                seen = *new;
+            }
+        }
+        let blur = limits.last_places(self.snap).unwrap_or(rounding).max(TOLERANCES[1] * rounding);
+        let loose = limits.is_coarse() && seen.survey(blur).equal_links() > seen.survey.equal_links();
         let Seen { site, views, survey, .. } = seen;
         let mut bound = self.bounds(question, &survey, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
@@ -237,6 +229,9 @@ impl<'m> Loops<'m> {
         // that it does not tell which are meant.
         unresolved &= found.truncated;
         unresolved |= ambiguous && repaired.is_none() && rounding >= self.snap;
+        // Equal angles and distances of skew axes are not restored.
+        unresolved |= loose && found.rank.kept < FAINT * blur;
+        unresolved |= rival.is_some_and(|rank| rank < found.rank.rank);
         if !unresolved && expected.is_some_and(|rank| rank > found.rank.rank) {
             found = Extended::new(question, &site, self.snap, None, false)?;
             let least = found.rank.rank;
@@ -245,6 +240,32 @@ impl<'m> Loops<'m> {
             }
         }
         Ok(Sampled { found, views: views.configurations, bound, repaired, unresolved })
+    }
+
+    /// Reads relations that hold to the last decimal places of the file only.
+    fn reading<'a, const N: usize>(
+        &'a self,
+        question: &Question<'_>,
+        seen: &Seen<'a, 'm, N>,
+        limits: &Rounding,
+    ) -> Reading<'a, 'm, N> {
+        let (Some(tolerance), Some(unit)) = (limits.last_places(self.snap), limits.unit) else {
+            return Reading::AsWritten;
+        };
+        let nearly = seen.survey(tolerance);
+        if nearly.count() <= seen.survey.count() {
+            return Reading::AsWritten;
+        }
+        if !limits.is_coarse()
+            && let Some(new) = self.restored(seen, &nearly)
+            && new.is_better_than(seen)
+            && new.open <= RELATED
+            && new.moved <= unit.min(FINE)
+        {
+            return Reading::AsMeant(Box::new(new));
+        }
+        self.bounds(question, &nearly, None)
+            .map_or(Reading::AsWritten, |bound| Reading::Ambiguous(bound.rank))
     }
 
     /// The nearest mechanism with the relations `meant`.
@@ -323,16 +344,6 @@ impl<'m> Loops<'m> {
         let degree = (rank * (2 * order + 1) * constraints) as f64 * family.degree() as f64;
         Ok(Bound { rank, velocities: found.velocities, error_probability: degree / P as f64 })
     }
-}
-
-/// The null space of some rows, in a basis that depends on their span only.
-fn canonical_null_space<const N: usize>(rows: &Echelon<Wide<N>>) -> Vec<Vec<Wide<N>>> {
-    let mut first = Echelon::new(rows.width(), Pivot::First);
-    for row in rows.rows() {
-        first.insert(row);
-    }
-    // Where a first entry is too small to be told from zero, any basis is as good.
-    if first.rank() == rows.rank() { first.null_space() } else { rows.clone().null_space() }
 }
 
 impl Question<'_> {
@@ -443,7 +454,7 @@ impl Question<'_> {
                 points.ok().and_then(Result::ok).unwrap_or_default()
             };
             let nullity = rows.width() - rows.rank();
-            let computed = || canonical_null_space(&rows);
+            let computed = || self.dependence(&mut rows.clone(), tolerance).null_space();
             explain(self.mechanism, &views[0], nullity, |x| found.annihilates(x), shared, computed)
         } else {
             Explanation::default()

@@ -21,6 +21,7 @@ pub mod momentum;
 mod open;
 mod options;
 pub mod probe;
+mod rounding;
 pub mod rpna;
 pub mod sampling;
 pub mod sections;

@@ -34,6 +34,7 @@ mod loops_catalogue;
 mod loops_certificate;
 mod loops_identifiability;
 mod loops_invariance;
+mod loops_rounded;
 mod mechanism;
 mod mechanism_file;
 mod mechanism_file_write;

@@ -3,7 +3,6 @@
 use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
 
-use super::super::mobility::{Heading, Inclination};
 use super::{Along, Equation, Factor, Item, Locus, Oriented, Turning, level_turn};
 use crate::linalg::{Echelon, Number, Wide};
 use crate::mechanism::{Assembled, BodyKind, Closing, Geometry, Pivoting};
@@ -228,7 +227,7 @@ impl<const N: usize> Survey<N> {
         }
     }
 
-    fn last_body(&self) -> usize {
+    pub(super) fn last_body(&self) -> usize {
         self.items.iter().flat_map(|i| i.bodies).max().unwrap_or(0)
     }
 
@@ -391,51 +390,6 @@ impl<const N: usize> Survey<N> {
                 }
             } else {
                 head = k;
-            }
-        }
-        out
-    }
-
-    /// Number of equal angles between axes of one body, right angles aside.
-    pub fn equal_angles(&self) -> usize {
-        let Some(view) = self.views.first() else { return 0 };
-        let mut cosines: Vec<Wide<N>> = Vec::new();
-        for body in 0..=self.last_body() {
-            let on = self.items.iter().filter(|item| item.bodies.contains(&body));
-            let mut classes: Vec<usize> =
-                on.flat_map(|i| [i.axis, i.second]).flatten().map(|a| a.class).collect();
-            classes.sort_unstable();
-            classes.dedup();
-            for (n, &b) in classes.iter().enumerate() {
-                cosines
-                    .extend(classes[..n].iter().map(|&a| view.directions[a].dot(&view.directions[b]).abs()));
-            }
-        }
-        cosines.retain(|&x| !self.zero(x));
-        cosines.sort_by(|a, b| f64::from(*a).total_cmp(&f64::from(*b)));
-        cosines.windows(2).filter(|pair| self.zero(pair[1] - pair[0])).count()
-    }
-
-    /// Directions that are parallel or at right angles.
-    pub fn inclinations(&self) -> Vec<Inclination> {
-        let bodies = self.last_body();
-        let headings = self.items.iter().enumerate().filter_map(|(i, item)| {
-            let heading = if i < bodies { Heading::Body(i) } else { Heading::Loop(i - bodies) };
-            Some((item.axis.filter(|_| i < bodies || item.second.is_none())?.class, heading))
-        });
-        let gravity = self.gravity.map(|g| (g.class, Heading::Gravity));
-        let mut firsts: Vec<(usize, Heading)> = Vec::new();
-        let mut out = Vec::new();
-        for (class, heading) in gravity.into_iter().chain(headings) {
-            match firsts.iter().find(|f| f.0 == class) {
-                Some(&(_, first)) => out.push(Inclination { headings: [first, heading], parallel: true }),
-                None => firsts.push((class, heading)),
-            }
-        }
-        for (n, &(a, first)) in firsts.iter().enumerate() {
-            for &(b, second) in firsts[..n].iter().filter(|&&(b, _)| self.at_right_angles(a, b)) {
-                debug_assert!(a != b);
-                out.push(Inclination { headings: [first, second], parallel: false });
             }
         }
         out
