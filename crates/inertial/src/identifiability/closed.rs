@@ -124,8 +124,8 @@ enum Reading<'a, 'm, const N: usize> {
     AsWritten,
     /// They are meant: the mechanism that has them.
     AsMeant(Box<Seen<'a, 'm, N>>),
-    /// They may be meant: the rank of mechanisms that have them.
-    Ambiguous(usize),
+    /// They may be meant: the rank of mechanisms that have them, where it is known.
+    Ambiguous(Option<usize>),
 }
 
 /// An upper bound of the rank from one random member of a family.
@@ -216,7 +216,8 @@ impl<'m> Loops<'m> {
             }
         }
         let blur = limits.last_places(self.snap).unwrap_or(rounding).max(TOLERANCES[1] * rounding);
-        let loose = limits.is_coarse() && seen.survey(blur).equal_links() > seen.survey.equal_links();
+        let loose = (limits.is_coarse() || repaired.is_some())
+            && seen.survey(blur).equal_links() > seen.survey.equal_links();
         let Seen { site, views, survey, .. } = seen;
         let mut bound = self.bounds(question, &survey, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
@@ -229,9 +230,13 @@ impl<'m> Loops<'m> {
         // that it does not tell which are meant.
         unresolved &= found.truncated;
         unresolved |= ambiguous && repaired.is_none() && rounding >= self.snap;
-        // Equal angles and distances of skew axes are not restored.
-        unresolved |= loose && found.rank.kept < FAINT * blur;
-        unresolved |= rival.is_some_and(|rank| rank < found.rank.rank);
+        // Equal angles and distances of skew axes are not restored, nor are other relations where families cannot tell what they do: then
+        // small pivots may be what rounding leaves.
+        let left = loose || rival.is_some() && limits.is_coarse();
+        unresolved |= left && found.rank.kept < FAINT * blur;
+        // A file that closes says what it means unless mechanisms with more relations have a lower rank.
+        let differs = |rank: usize| rank < found.rank.rank || limits.is_coarse() && rank > found.rank.rank;
+        unresolved |= rival.is_some_and(|rank: Option<usize>| rank.is_none_or(differs));
         if !unresolved && expected.is_some_and(|rank| rank > found.rank.rank) {
             found = Extended::new(question, &site, self.snap, None, false)?;
             let least = found.rank.rank;
@@ -264,8 +269,11 @@ impl<'m> Loops<'m> {
         {
             return Reading::AsMeant(Box::new(new));
         }
-        self.bounds(question, &nearly, None)
-            .map_or(Reading::AsWritten, |bound| Reading::Ambiguous(bound.rank))
+        match self.bounds(question, &nearly, None) {
+            Ok(bound) => Reading::Ambiguous(Some(bound.rank)),
+            Err(_) if limits.is_coarse() => Reading::Ambiguous(None),
+            Err(_) => Reading::AsWritten,
+        }
     }
 
     /// The nearest mechanism with the relations `meant`.
@@ -454,7 +462,15 @@ impl Question<'_> {
                 points.ok().and_then(Result::ok).unwrap_or_default()
             };
             let nullity = rows.width() - rows.rank();
-            let computed = || self.dependence(&mut rows.clone(), tolerance).null_space();
+            // Rows that were cut off at rounding have entries that are rounding: the largest pivots stay clear of these.
+            let computed = || {
+                let mut rows = rows.clone();
+                if found.truncated {
+                    rows.null_space()
+                } else {
+                    self.dependence(&mut rows, tolerance).null_space()
+                }
+            };
             explain(self.mechanism, &views[0], nullity, |x| found.annihilates(x), shared, computed)
         } else {
             Explanation::default()

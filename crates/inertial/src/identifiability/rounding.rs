@@ -21,7 +21,7 @@ const MOST_UNITS: f64 = 10.0;
 const UNITS: f64 = 1.5;
 
 /// The same where its loops do not close: lengths are differences, and directions products, of several rounded numbers.
-const OPEN_UNITS: f64 = 5.0;
+const OPEN_UNITS: f64 = 3.0;
 
 /// Relations that do not hold to this are not meant in any file.
 const WIDEST: f64 = 1e-2;
@@ -98,5 +98,5 @@ fn last_place(closed: &ClosedMechanism<'_>) -> Option<f64> {
         let place = exponent.parse::<i32>().ok()? + 1 - i32::try_from(digits).ok()?;
         least = Some(least.map_or(place, |l| l.min(place)));
     }
-    least.map(|place| 10f64.powi(place))
+    Some(least.map_or(1.0, |place| 10f64.powi(place)))
 }

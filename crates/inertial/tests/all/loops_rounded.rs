@@ -4,7 +4,7 @@
 
 use crate::loops::mechanism;
 use inertial::identifiability::{AnalyzeOptions, analyze};
-use nalgebra::{Vector3, vector};
+use nalgebra::{Rotation3, Vector3, vector};
 use serde_json::{Value, json};
 
 /// A joint of a file whose frames are parallel to the world at the start: bodies, type, axis and place.
@@ -60,7 +60,7 @@ fn answer(file: &Value, snap: Option<f64>) -> (usize, bool) {
 }
 
 /// A scissor lift: its bars cross in the middle.
-fn scissor_lift(stages: usize, decimals: i32) -> Value {
+fn scissor_lift(stages: usize) -> Vec<Joint> {
     const BARS: [[&str; 2]; 4] = [["u0", "v0"], ["u1", "v1"], ["u2", "v2"], ["u3", "v3"]];
     let (width, height) = (0.8 * 35f64.to_radians().cos(), 0.8 * 35f64.to_radians().sin());
     let slide = Joint {
@@ -77,22 +77,39 @@ fn scissor_lift(stages: usize, decimals: i32) -> Value {
         joints.push(hinge(u, v, vector![0.5 * width, y + 0.5 * height, 0.0]));
         below = [v, u];
     }
-    file("scissor lift", [0.0, -9.81, 0.0], &joints, decimals)
+    joints
 }
+
+/// A press: four equal bars between the ground and a slide.
+fn press() -> Vec<Joint> {
+    let (top, left, right) = (vector![0.0, 0.6, 0.0], vector![-0.4, 0.3, 0.0], vector![0.4, 0.3, 0.0]);
+    vec![
+        Joint { kind: "prismatic", axis: Vector3::y(), ..hinge("ground", "slide", top) },
+        hinge("ground", "a", Vector3::zeros()),
+        hinge("ground", "b", Vector3::zeros()),
+        hinge("slide", "c", top),
+        hinge("slide", "d", top),
+        hinge("a", "c", left),
+        hinge("b", "d", right),
+    ]
+}
+
+const DOWN: [f64; 3] = [0.0, -9.81, 0.0];
 
 /// Files that close as they are written, with bars that cross in the middle but for half a unit of the last decimal place.
 #[test]
 fn the_last_decimal_place_of_a_file_that_closes_as_written_is_rounding() {
     for stages in [1, 2, 3] {
         for decimals in [5, 6, 7] {
-            let file = scissor_lift(stages, decimals);
+            let file = file("scissor lift", DOWN, &scissor_lift(stages), decimals);
             let (rank, exact) = answer(&file, None);
             assert!(rank == 5 || !exact, "{stages} stages, {decimals} decimals: certified rank {rank}");
         }
     }
-    assert_eq!(answer(&scissor_lift(2, 6), None), (5, true));
+    let two_stages = file("scissor lift", DOWN, &scissor_lift(2), 6);
+    assert_eq!(answer(&two_stages, None), (5, true));
     // Taken literally the bars do not cross in the middle.
-    assert_eq!(answer(&scissor_lift(2, 6), Some(0.0)).0, 9);
+    assert_eq!(answer(&two_stages, Some(0.0)).0, 9);
 }
 
 /// Hinges that meet in a point, two of them the images of the others in a half turn: opposite sides are equal.
@@ -121,7 +138,7 @@ fn equal_sides_of_rounded_spherical_linkages_are_not_overlooked() {
 }
 
 /// Peaucellier's inversor: two long bars of equal length, four of another, and the crank as long as the base.
-fn inversor(decimals: i32) -> Value {
+fn inversor() -> Vec<Joint> {
     // The corners of a rhombus and the fixed point of the long bars.
     let (crank, turned) = (0.2, 65f64.to_radians());
     let near = vector![crank + crank * turned.cos(), crank * turned.sin(), 0.0];
@@ -133,7 +150,7 @@ fn inversor(decimals: i32) -> Value {
     let middle = near + half * along;
     let side = (0.0625 - half * half).sqrt() * across;
     let (left, right, far) = (middle + side, middle - side, near + 2.0 * half * along);
-    let joints = [
+    vec![
         hinge("ground", "crank", vector![crank, 0.0, 0.0]),
         hinge("ground", "long1", Vector3::zeros()),
         hinge("ground", "long2", Vector3::zeros()),
@@ -144,16 +161,32 @@ fn inversor(decimals: i32) -> Value {
         hinge("bc", "long1", left),
         hinge("be", "long2", right),
         hinge("cp", "ep", far),
-    ];
-    file("inversor", [0.0, -9.81, 0.0], &joints, decimals)
+    ]
 }
 
 #[test]
 fn files_of_few_decimals_are_not_certified_where_they_leave_open_what_was_meant() {
-    let (meant, exact) = answer(&inversor(15), None);
-    assert_eq!((meant, exact), (14, true));
-    for decimals in [3, 4, 5, 6] {
-        let (rank, exact) = answer(&inversor(decimals), None);
-        assert!(rank == meant || !exact, "{decimals} decimals: certified rank {rank}, not {meant}");
+    for (name, joints, meant) in [("inversor", inversor(), 14), ("press", press(), 5)] {
+        assert_eq!(answer(&file(name, DOWN, &joints, 15), None), (meant, true), "{name}");
+        for decimals in [3, 4, 5, 6] {
+            let (rank, exact) = answer(&file(name, DOWN, &joints, decimals), None);
+            assert!(rank == meant || !exact, "{name}, {decimals} decimals: certified rank {rank}");
+        }
+    }
+}
+
+/// Planar linkages in a plane that is not one of coordinates: every number of the file is rounded.
+#[test]
+fn rounded_linkages_in_an_inclined_plane_are_not_certified_by_mistake() {
+    let turn = Rotation3::rotation_between(&Vector3::z(), &vector![0.6, 0.5, 0.2]).unwrap();
+    for (name, joints, meant) in [("press", press(), 5), ("scissor lift", scissor_lift(2), 5)] {
+        let inclined: Vec<Joint> = joints
+            .into_iter()
+            .map(|joint| Joint { axis: turn * joint.axis, place: turn * joint.place, ..joint })
+            .collect();
+        for decimals in [5, 6, 8] {
+            let (rank, exact) = answer(&file(name, [0.0, 0.0, -9.81], &inclined, decimals), None);
+            assert!(rank == meant || !exact, "{name}, {decimals} decimals: certified rank {rank}");
+        }
     }
 }
