@@ -1,6 +1,6 @@
 //! Base parameters: a choice of parameters that stand for all that can be known, and what each stands for.
 
-use crate::linalg::{Gf, Number, Shadow, Wide};
+use crate::linalg::{Double, Gf, Number, Shadow, Wide};
 use crate::{Error, Result};
 
 /// Combinations with more coefficients than this in all are not listed: null vectors say the same in few numbers.
@@ -38,17 +38,29 @@ pub struct Regrouping {
 pub trait Written: Number {
     /// Its value, without rounding where it is a short fraction or decimal.
     fn written(self) -> f64;
+
+    /// Its value to 31 digits, as far as it has them.
+    fn rounded(self) -> Double;
 }
 
 impl Written for f64 {
     fn written(self) -> f64 {
         self
     }
+
+    fn rounded(self) -> Double {
+        self.into()
+    }
 }
 
 impl<const N: usize> Written for Wide<N> {
     fn written(self) -> f64 {
         self.into()
+    }
+
+    fn rounded(self) -> Double {
+        let high = f64::from(self);
+        Double::from(high) + Double::from(f64::from(self - Self::from(high)))
     }
 }
 
@@ -76,6 +88,11 @@ impl<const P: u64, V: Number + Into<f64>> Written for Shadow<P, V> {
             }
         }
         value
+    }
+
+    fn rounded(self) -> Double {
+        let value: f64 = self.value.into();
+        value.into()
     }
 }
 
@@ -126,26 +143,10 @@ impl<T: Written> Dependence<T> {
     /// What each base parameter stands for; without combinations where they are too many. `silent` says whether a column is
     /// zero in every row.
     pub fn regrouping(mut self, silent: impl FnOnce() -> Vec<bool>) -> Regrouping {
-        let width = self.order.len();
-        let mut work = Work::new(width, self.tolerance);
-        // From the front, each dependent column becomes a combination of base columns only.
-        let mut total = 0;
-        for i in 0..width {
-            let Some(vector) = self.vectors[i].take() else { continue };
-            work.load(vector.iter().copied());
-            for &(p, _) in &vector {
-                if let (true, Some(other)) = (p != i, &self.vectors[p]) {
-                    let factor = work.dense[p];
-                    work.add(other, -factor);
-                }
-            }
-            let reduced = work.take(T::one());
-            total += reduced.len();
-            self.vectors[i] = Some(reduced);
-            if total > MOST_COEFFICIENTS {
-                return self.unlisted(&silent());
-            }
+        if !self.reduce(MOST_COEFFICIENTS) {
+            return self.unlisted(&silent());
         }
+        let width = self.order.len();
         let base = self.base();
         let mut row = vec![usize::MAX; width];
         base.iter().enumerate().for_each(|(r, &c)| row[c] = r);
@@ -160,6 +161,41 @@ impl<T: Written> Dependence<T> {
             }
         }
         Regrouping { parameters: width, base, combinations, status }
+    }
+
+    /// Makes each dependent column a combination of base columns only, from the front; gives up where this takes more than `most`
+    /// coefficients.
+    fn reduce(&mut self, most: usize) -> bool {
+        let mut work = Work::new(self.order.len(), self.tolerance);
+        let mut total = 0;
+        for i in 0..self.order.len() {
+            let Some(vector) = self.vectors[i].take() else { continue };
+            work.load(vector.iter().copied());
+            for &(p, _) in &vector {
+                if let (true, Some(other)) = (p != i, &self.vectors[p]) {
+                    let factor = work.dense[p];
+                    work.add(other, -factor);
+                }
+            }
+            let reduced = work.take(T::one());
+            total += reduced.len();
+            self.vectors[i] = Some(reduced);
+            if total > most {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The null vectors, one for each dependent column: a basis that depends on the null space and the order of columns only.
+    pub fn null_space(mut self) -> Vec<Vec<T>> {
+        self.reduce(usize::MAX);
+        let dense = |vector: &Vec<(usize, T)>| {
+            let mut out = vec![T::zero(); self.order.len()];
+            vector.iter().for_each(|&(p, x)| out[self.order[p]] = x);
+            out
+        };
+        self.vectors.iter().flatten().map(dense).collect()
     }
 
     /// Base parameters and statuses alone. A column that no null vector touches can be known.

@@ -157,17 +157,7 @@ impl Question<'_> {
             }
             spans[block.body].identifiable = span.rank();
         }
-        let null = space.null_space();
-        let depending = |tolerance: f64| {
-            let entries =
-                |x: &Vec<T>| x.iter().copied().enumerate().filter(|(_, x)| x.weight() > tolerance).collect();
-            Dependence::new(self.order.clone(), null.iter().map(entries), tolerance)
-        };
-        let mut dependence = depending(tolerance);
-        // Where a null vector is lost among what counts as zero, its smallest entries count.
-        if tolerance > T::TOLERANCE && dependence.base().len() != space.rank() {
-            dependence = depending(T::TOLERANCE);
-        }
+        let dependence = self.dependence(&mut space, tolerance);
         let mut freedoms = vec![0; bodies];
         let base = dependence.base();
         for block in self.mechanism.parameter_blocks() {
@@ -190,6 +180,22 @@ impl Question<'_> {
             transfers: Vec::new(),
             warnings: Vec::new(),
         }
+    }
+
+    /// The columns that depend on those before them; entries up to `tolerance` of the reduced form of a row space count as zero.
+    pub(super) fn dependence<T: Written>(&self, space: &mut Echelon<T>, tolerance: f64) -> Dependence<T> {
+        let null = space.null_space();
+        let depending = |tolerance: f64| {
+            let entries =
+                |x: &Vec<T>| x.iter().copied().enumerate().filter(|(_, x)| x.weight() > tolerance).collect();
+            Dependence::new(self.order.clone(), null.iter().map(entries), tolerance)
+        };
+        let dependence = depending(tolerance);
+        // Where a null vector is lost among what counts as zero, its smallest entries count.
+        if tolerance > T::TOLERANCE && dependence.base().len() != space.rank() {
+            return depending(T::TOLERANCE);
+        }
+        dependence
     }
 
     /// Rows of the regressor in floating point, with lengths in units of the robot's size and columns of unit length;

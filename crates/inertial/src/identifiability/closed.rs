@@ -5,12 +5,13 @@
 //! certain but for the probability that two random members are not generic.
 
 use super::certificate::{Certificate, CertificateKind, Finding, Question};
-use super::configurations::Site;
+use super::configurations::{Site, Views};
 use super::drng::{Explanation, explain};
 use super::extended::Extended;
 use super::family::{Family, Survey};
 use super::lifting::{Start, Stuck};
 use super::probe::{Inquiry, Lifted, lift, shared_points};
+use super::rounding::{DOUBLES, Rounding};
 use crate::dynamics::ClosedMechanism;
 use crate::linalg::{First, Gf, Number, Pivot, Second, SplitMix, Wide};
 use crate::mechanism::{Assembled, Base, ExactAssembly, ExactGeometry};
@@ -20,21 +21,29 @@ use crate::{Error, Result};
 /// of doubles leaves enters squared where loops contradict each other, so it stays above 1e-40.
 const RELATED: f64 = 1e-50;
 
-/// Relations between numbers of double precision hold to this, after a few rotations.
-const DOUBLES: f64 = 1e-11;
-
 /// Coefficients up to this are zero unless the geometry is taken as written: the square of what rounding of doubles leaves of relations that
 /// are meant.
 const ROUNDING_SQUARED: f64 = 1e-30;
 
-/// Loops that are open by no more than this (rad, or relative to their length) are closed as the file is written.
-const AS_WRITTEN: f64 = 1e-9;
+/// Relations are looked for to the rounding of a file, and where none are found to these multiples of it.
+const TOLERANCES: [f64; 3] = [1.0, 4.0, 16.0];
 
-/// Loops that are open by more than this are not meant to be closed in the configuration that the file gives.
-const GUESSED: f64 = 3e-3;
+/// Relations that hold only to multiples of the rounding must be restored by moves of less than this part of it.
+const LITTLE: f64 = 0.3;
 
-/// Numbers with at least so many digits are doubles, not rounded for people.
-const DOUBLE_DIGITS: usize = 12;
+/// A mechanism that would have to move farther than so many tolerances was not meant.
+const MOST_MOVED: f64 = 100.0;
+
+/// Relations of a file that closes as written are meant where moves of at most one unit of the last decimal place, and of at most this
+/// (relative to the mechanism's size), restore them; otherwise the file is ambiguous.
+const FINE: f64 = 1e-5;
+
+/// Pivots of less than so many roundings may be what rounding leaves.
+const FAINT: f64 = 100.0;
+
+/// Seed of the configurations in which relations and null vectors are looked for: what is found there does not depend on the seed of
+/// the samples that verify it.
+const VIEWS_SEED: u64 = 1;
 
 /// Points that two bodies share are followed for so many orders in time: away from special configurations the first few tell.
 const ORDERS_OF_POINTS: usize = 6;
@@ -71,6 +80,54 @@ struct Sampled<const N: usize> {
     unresolved: bool,
 }
 
+/// A mechanism's geometry with the relations that hold to the last digit.
+struct Seen<'a, 'm, const N: usize> {
+    site: Site<'a, 'm, N>,
+    views: Views<N>,
+    /// How far its loops stay open.
+    open: f64,
+    survey: Survey<N>,
+    /// How far numbers were moved.
+    moved: f64,
+}
+
+impl<'a, 'm, const N: usize> Seen<'a, 'm, N> {
+    fn new(site: Site<'a, 'm, N>, moved: f64) -> Result<Self> {
+        let (views, open) = site.views(VIEWS_SEED)?;
+        let survey = Survey::new(&views.configurations, &site.geometry, RELATED);
+        Ok(Self { site, views, open, survey, moved })
+    }
+
+    /// The relations that hold to a tolerance.
+    fn survey(&self, tolerance: f64) -> Survey<N> {
+        Survey::new(&self.views.configurations, &self.site.geometry, tolerance)
+    }
+
+    /// The nearest mechanism whose loops close in all configurations, where they do not for rounding alone.
+    fn mobile(&self, rounding: f64) -> Option<Self> {
+        let inclinations = self.survey(rounding).inclinations();
+        let (base, moved) = self.site.mobile(&inclinations, VIEWS_SEED)?;
+        let new = Self::new(self.site.with_base(base), moved.max(self.moved)).ok()?;
+        (moved <= MOST_MOVED * rounding && new.open <= RELATED).then_some(new)
+    }
+
+    /// Whether it has more relations than another, or as many and loops that close.
+    fn is_better_than(&self, other: &Self) -> bool {
+        let (own, others) = (self.survey.count(), other.survey.count());
+        own > others || own == others && self.open <= RELATED && other.open > RELATED
+    }
+}
+
+/// What relations that hold to the last decimal places of a file mean.
+enum Reading<'a, 'm, const N: usize> {
+    /// Nothing.
+    AsWritten,
+    /// They are meant: the mechanism that has them.
+    AsMeant(Box<Seen<'a, 'm, N>>),
+    /// They may be meant: the rank of mechanisms that have them, where it is known.
+    Ambiguous(Option<usize>),
+}
+
 /// An upper bound of the rank from one random member of a family.
 struct Bound {
     rank: usize,
@@ -105,65 +162,81 @@ impl<'m> Loops<'m> {
         Ok(Self { closed, assembly, snap })
     }
 
-    /// The tolerance within which relations were meant: the rounding of doubles, or that of the file where its numbers do not close the
-    /// loops.
-    fn rounding(&self) -> f64 {
-        let mut workspace = self.closed.workspace();
-        let open = self.closed.residual(&mut workspace, self.closed.mechanism().assembly());
-        match open {
-            Ok(open) if self.snap > 0.0 && open > AS_WRITTEN && open < GUESSED && self.is_rounded() => {
-                (10.0 * open).min(5.0 * self.snap).max(DOUBLES)
-            }
-            _ => DOUBLES,
-        }
-    }
-
-    /// Whether the lengths of the file have fewer digits than doubles.
-    fn is_rounded(&self) -> bool {
-        let mechanism = self.closed.mechanism();
-        let tree = mechanism.bodies().iter().map(|b| &b.placement);
-        let ends = mechanism.loops().iter().flat_map(|l| [&l.predecessor.pose, &l.successor.pose]);
-        let mut lengths = tree.chain(ends).flat_map(|pose| pose.translation.iter());
-        lengths.all(|x| {
-            format!("{x:e}").bytes().take_while(|&c| c != b'e').filter(u8::is_ascii_digit).count()
-                < DOUBLE_DIGITS
-        })
-    }
-
     /// Samples the mechanism, with the relations and the closure restored that rounding has spoilt.
     fn sampled<const N: usize>(&self, question: &Question<'_>) -> Result<Sampled<N>> {
         let base = self.assembly.to::<Wide<N>>();
-        let mut site = Site::new(&self.closed, &self.assembly, base, self.closed.assembled().to_vec());
-        let (mut views, gap) = site.views(question.seed)?;
-        let mut survey = Survey::new(&views.configurations, &site.geometry, RELATED);
+        let q = self.closed.assembled().to_vec();
+        let mut seen = Seen::new(Site::new(&self.closed, &self.assembly, base, q), 0.0)?;
         let mut repaired = None;
-        let rounding = self.rounding();
-        let meant = Survey::new(&views.configurations, &site.geometry, rounding);
-        let mut unresolved = meant.count() > survey.count();
-        if (unresolved || gap > RELATED)
-            && let Some((nearest, moved)) = meant.nearest(&views.configurations[0], &site.geometry)
-        {
-            let base = site.in_file_units(&nearest);
-            let restored = Site::new(&self.closed, &self.assembly, base, views.q.clone());
-            if let Ok((seen, open)) = restored.views(question.seed) {
-                let again = Survey::new(&seen.configurations, &site.geometry, RELATED);
-                let closed = open <= RELATED && gap > RELATED;
-                if again.count() > survey.count() || closed && again.count() == survey.count() {
-                    let now = Survey::new(&seen.configurations, &site.geometry, DOUBLES);
-                    unresolved = now.count() > again.count();
-                    (site, views, survey) = (restored, seen, again);
-                    repaired = (rounding > DOUBLES).then_some(moved);
-                }
+        let (mut unresolved, mut ambiguous, mut equal_angles) = (false, false, None);
+        let limits = Rounding::new(&self.closed, seen.site.size, self.snap, seen.open);
+        let rounding = limits.tolerance;
+        for (n, scale) in TOLERANCES.into_iter().enumerate() {
+            // Small errors of a file are large ones of relations that hold by the motion: the mechanism itself must move by little.
+            if n > 0 && (rounding <= DOUBLES || repaired.is_some()) {
+                break;
+            }
+            let meant = seen.survey(scale * rounding);
+            let more = meant.count() > seen.survey.count();
+            ambiguous |= more && n > 0;
+            if n == 0 {
+                unresolved = more;
+                equal_angles = (rounding <= DOUBLES).then(|| meant.equal_angles());
+            }
+            let Some(new) = (more || seen.open > RELATED).then(|| self.restored(&seen, &meant)).flatten()
+            else {
+                continue;
+            };
+            if new.is_better_than(&seen) && (n == 0 || new.moved <= LITTLE * rounding) {
+                let now = new.survey(DOUBLES);
+                unresolved = now.count() > new.survey.count();
+                equal_angles = Some(now.equal_angles());
+                repaired = (rounding > DOUBLES).then_some(new.moved);
+                seen = new;
             }
         }
+        if self.snap > 0.0
+            && seen.open > RELATED
+            && let Some(new) = seen.mobile(rounding)
+        {
+            unresolved = new.survey(rounding).count() > new.survey.count();
+            equal_angles = None;
+            repaired = (rounding > DOUBLES).then_some(new.moved);
+            seen = new;
+        }
+        let mut rival = None;
+        match self.reading(question, &seen, &limits) {
+            Reading::AsWritten => {}
+            Reading::Ambiguous(rank) => rival = Some(rank),
+            Reading::AsMeant(new) => {
+                unresolved = new.survey(DOUBLES).count() > new.survey.count();
+                equal_angles = None;
+                repaired = Some(new.moved);
+                seen = *new;
+            }
+        }
+        let blur = limits.last_places(self.snap).unwrap_or(rounding).max(TOLERANCES[1] * rounding);
+        let loose = (limits.is_coarse() || repaired.is_some())
+            && seen.survey(blur).equal_links() > seen.survey.equal_links();
+        let Seen { site, views, survey, .. } = seen;
         let mut bound = self.bounds(question, &survey, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
         // Equal angles are not restored at all.
-        let equal = Survey::new(&views.configurations, &site.geometry, DOUBLES).equal_angles();
-        unresolved |= equal > survey.equal_angles();
+        let equal_angles = equal_angles
+            .unwrap_or_else(|| Survey::new(&views.configurations, &site.geometry, DOUBLES).equal_angles());
+        unresolved |= equal_angles > survey.equal_angles();
         let mut found = Extended::new(question, &site, self.snap, expected, unresolved)?;
-        // Relations that could not be restored count where the pivots show what rounding made of them.
+        // Relations that could not be restored count where the pivots show what rounding made of them; and where the file is so coarse
+        // that it does not tell which are meant.
         unresolved &= found.truncated;
+        unresolved |= ambiguous && repaired.is_none() && rounding >= self.snap;
+        // Equal angles and distances of skew axes are not restored, nor are other relations where families cannot tell what they do: then
+        // small pivots may be what rounding leaves.
+        let left = loose || rival.is_some() && limits.is_coarse();
+        unresolved |= left && found.rank.kept < FAINT * blur;
+        // A file that closes says what it means unless mechanisms with more relations have a lower rank.
+        let differs = |rank: usize| rank < found.rank.rank || limits.is_coarse() && rank > found.rank.rank;
+        unresolved |= rival.is_some_and(|rank: Option<usize>| rank.is_none_or(differs));
         if !unresolved && expected.is_some_and(|rank| rank > found.rank.rank) {
             found = Extended::new(question, &site, self.snap, None, false)?;
             let least = found.rank.rank;
@@ -172,6 +245,47 @@ impl<'m> Loops<'m> {
             }
         }
         Ok(Sampled { found, views: views.configurations, bound, repaired, unresolved })
+    }
+
+    /// Reads relations that hold to the last decimal places of the file only.
+    fn reading<'a, const N: usize>(
+        &'a self,
+        question: &Question<'_>,
+        seen: &Seen<'a, 'm, N>,
+        limits: &Rounding,
+    ) -> Reading<'a, 'm, N> {
+        let (Some(tolerance), Some(unit)) = (limits.last_places(self.snap), limits.unit) else {
+            return Reading::AsWritten;
+        };
+        let nearly = seen.survey(tolerance);
+        if nearly.count() <= seen.survey.count() {
+            return Reading::AsWritten;
+        }
+        if !limits.is_coarse()
+            && let Some(new) = self.restored(seen, &nearly)
+            && new.is_better_than(seen)
+            && new.open <= RELATED
+            && new.moved <= unit.min(FINE)
+        {
+            return Reading::AsMeant(Box::new(new));
+        }
+        match self.bounds(question, &nearly, None) {
+            Ok(bound) => Reading::Ambiguous(Some(bound.rank)),
+            Err(_) if limits.is_coarse() => Reading::Ambiguous(None),
+            Err(_) => Reading::AsWritten,
+        }
+    }
+
+    /// The nearest mechanism with the relations `meant`.
+    fn restored<'a, const N: usize>(
+        &'a self,
+        seen: &Seen<'a, 'm, N>,
+        meant: &Survey<N>,
+    ) -> Option<Seen<'a, 'm, N>> {
+        let (nearest, moved) = meant.nearest(&seen.views.configurations[0], &seen.site.geometry)?;
+        let base = seen.site.in_file_units(&nearest);
+        let site = Site::new(&self.closed, &self.assembly, base, seen.views.q.clone());
+        Seen::new(site, moved).ok()
     }
 
     /// The upper bound of the rank that the relations give: that of two random mechanisms with the same relations.
@@ -280,8 +394,10 @@ impl Question<'_> {
         let mut warnings = loops.closed.warnings().to_vec();
         let digits = 19 * N;
         let by = format!(
-            "elimination with full pivoting of the regressor at random closed configurations, in {digits} digits: last kept {:.1e}, \
-             first dropped {:.1e}, loops closed to {:.1e}",
+            "elimination with full pivoting of the regressor at random closed configurations, in {digits} digits"
+        );
+        let measured = format!(
+            "{by}: last kept {:.1e}, first dropped {:.1e}, loops closed to {:.1e}",
             rank.kept, rank.dropped, found.open
         );
         let mut certificate = Certificate {
@@ -291,8 +407,8 @@ impl Question<'_> {
             kind: CertificateKind::Numeric,
             error_probability: None,
             margin: Some(rank.kept / rank.dropped.max(f64::MIN_POSITIVE)),
-            lower_by: by.clone(),
-            upper_by: by,
+            lower_by: measured.clone(),
+            upper_by: measured,
         };
         let mut velocities = found.velocities.clone();
         if !numeric && found.is_clear() {
@@ -307,6 +423,9 @@ impl Question<'_> {
                     certificate.error_probability = Some(bound.error_probability);
                     certificate.kind = CertificateKind::Randomised;
                     certificate.exact = true;
+                    // Pivots vary with the seed, what is certain does not.
+                    certificate.margin = None;
+                    certificate.lower_by = by;
                     certificate.upper_by =
                         "random mechanisms with the same geometric relations, modulo two primes of 61 bits"
                             .into();
@@ -333,17 +452,26 @@ impl Question<'_> {
             (true, false) => Wide::<N>::TOLERANCE,
             (false, _) => found.tolerance.max(f64::TOLERANCE),
         };
-        let mut rows = found.rows.clone();
-        let null_space = rows.null_space();
+        let rows = found.rows.clone();
         let explanation = if explained || numeric {
             let mut dependent = vec![true; self.mechanism.nv()];
             loops.closed.independent().iter().for_each(|&v| dependent[v] = false);
             let start = Start::new(&views[0], &dependent);
             let shared = || {
-                let points = start.as_ref().map(|start| shared_points(start, ORDERS_OF_POINTS, self.seed));
+                let points = start.as_ref().map(|start| shared_points(start, ORDERS_OF_POINTS, VIEWS_SEED));
                 points.ok().and_then(Result::ok).unwrap_or_default()
             };
-            explain(self.mechanism, &views[0], &null_space, |x| found.annihilates(x), shared)
+            let nullity = rows.width() - rows.rank();
+            // Rows that were cut off at rounding have entries that are rounding: the largest pivots stay clear of these.
+            let computed = || {
+                let mut rows = rows.clone();
+                if found.truncated {
+                    rows.null_space()
+                } else {
+                    self.dependence(&mut rows, tolerance).null_space()
+                }
+            };
+            explain(self.mechanism, &views[0], nullity, |x| found.annihilates(x), shared, computed)
         } else {
             Explanation::default()
         };

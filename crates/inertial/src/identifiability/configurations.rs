@@ -9,7 +9,7 @@ use crate::linalg::{Number, Wide};
 use crate::mechanism::{
     Assembled, AssembledLoop, Body, Closing, ExactAssembly, Geometry, Pivoting, turn_about,
 };
-use crate::spatial::{Field, Motion, Pose, rotation_from_quaternion, skew};
+use crate::spatial::{Field, Force, Motion, Pose, rotation_from_quaternion, skew};
 use crate::{Error, Result};
 
 /// Relations are looked for in so many configurations: one may be special by accident.
@@ -24,15 +24,16 @@ pub struct Views<const N: usize> {
 }
 
 /// A mechanism's geometry in many digits, to be set up at any configuration.
+#[derive(Clone)]
 pub struct Site<'a, 'm, const N: usize> {
     pub(super) closed: &'a ClosedMechanism<'m>,
     /// Types, axes and ratios of the joints.
     pub geometry: Geometry<Wide<N>>,
     /// The configuration that others are reached from, and its coordinates.
-    base: Assembled<Wide<N>>,
+    pub(super) base: Assembled<Wide<N>>,
     q: Vec<f64>,
     pub(super) dependent: Vec<bool>,
-    columns: Vec<usize>,
+    pub(super) columns: Vec<usize>,
     pub(super) size: f64,
     /// The size as a power of two, which rounds nothing.
     pub(super) unit: f64,
@@ -69,6 +70,11 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
         let shared = moved.into_iter().map(|n| n > 1).collect();
         let unit = size.log2().round().exp2();
         Self { closed, geometry, base, q, dependent, columns, size, unit, is_length, shared }
+    }
+
+    /// The same with another geometry in the base configuration.
+    pub(super) fn with_base(&self, base: Assembled<Wide<N>>) -> Self {
+        Self { base, ..self.clone() }
     }
 
     /// A few closed configurations, and the largest gap of the loops there (rad, or relative to the mechanism's size).
@@ -208,17 +214,10 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
     /// How far the loops are open, and one equation per row: its coefficients in the dependent coordinates and its value.
     fn equations(&self, at: &Assembled<Wide<N>>) -> Result<(f64, Vec<Wide<N>>)> {
         let poses = at.world_poses();
-        let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
         let mut out = Vec::new();
         let mut sum = 0.0;
         for joint in &at.loops {
-            let (near, far) = (world(joint.predecessor), world(joint.successor));
-            let found = joint
-                .equations(&near, &far, |c, s, advanced| Some(angle(c, s, advanced)))
-                .ok_or_else(dead_point)?;
-            let end = far * joint.ends[1];
-            for (value, wrench) in found {
-                let held = end.push_force(&wrench);
+            for (value, held) in closure(joint, &poses)? {
                 let start = out.len();
                 out.resize(start + self.columns.len() + 1, Wide::zero());
                 for (side, sign) in [(joint.successor, Wide::one()), (joint.predecessor, -Wide::one())] {
@@ -233,12 +232,25 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
                     }
                 }
                 out[start + self.columns.len()] = value;
-                let length = if wrench.linear.iter().all(Zero::is_zero) { 1.0 } else { self.size };
+                let length = if held.linear.iter().all(Zero::is_zero) { 1.0 } else { self.size };
                 sum += (f64::from(value) / length).powi(2);
             }
         }
         Ok((sum.sqrt(), out))
     }
+}
+
+/// The equations of a loop joint: their values, and the wrenches in the world that do no work in the joint.
+pub(super) fn closure<const N: usize>(
+    joint: &AssembledLoop<Wide<N>>,
+    poses: &[Pose<Wide<N>>],
+) -> Result<Vec<(Wide<N>, Force<Wide<N>>)>> {
+    let world = |body: Option<usize>| body.map_or_else(Pose::identity, |i| poses[i]);
+    let (near, far) = (world(joint.predecessor), world(joint.successor));
+    let found =
+        joint.equations(&near, &far, |c, s, advanced| Some(angle(c, s, advanced))).ok_or_else(dead_point)?;
+    let end = far * joint.ends[1];
+    Ok(found.into_iter().map(|(value, wrench)| (value, end.push_force(&wrench))).collect())
 }
 
 /// The angle with this cosine and sine that is nearest to what the advance says.
@@ -262,7 +274,7 @@ fn exact_rotation<const N: usize>(r: &Matrix3<f64>) -> Matrix3<Wide<N>> {
 }
 
 /// The pose after a small twist: the exponential's own series.
-fn displacement<const N: usize>(twist: &Motion<Wide<N>>) -> Pose<Wide<N>> {
+pub(super) fn displacement<const N: usize>(twist: &Motion<Wide<N>>) -> Pose<Wide<N>> {
     let size = twist.angular.iter().map(|x| x.weight()).fold(0.0, f64::max);
     let k = skew(&twist.angular);
     let (mut rotation, mut term, mut left) = (Matrix3::identity(), Matrix3::identity(), 1.0);

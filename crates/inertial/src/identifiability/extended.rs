@@ -8,13 +8,14 @@
 
 use num_traits::{One, Zero};
 
+use super::base_parameters::Written;
 use super::certificate::Question;
 use super::configurations::{Site, dead_point};
 use super::lifting::Start;
 use super::probe::Probe;
 use super::walk::Walk;
 use crate::Result;
-use crate::linalg::{Echelon, FullPivots, Number, Pivot, Rank, SplitMix, Wide};
+use crate::linalg::{Double, Echelon, FullPivots, Number, Pivot, Rank, SplitMix, Wide};
 use crate::spatial::Field;
 
 /// A rank is clear where its last pivot stands this far above the tolerance.
@@ -79,8 +80,8 @@ impl<const N: usize> Extended<N> {
         let orders = if inquiry.needs_accelerations() { 2 } else { 1 };
         let mut matrix: Vec<Wide<N>> = Vec::new();
         let mut span = Echelon::new(width, Pivot::Largest);
-        // Where the rank is known, rows that doubles tell from those before suffice, and a few to spare.
-        let mut rough = Echelon::<f64>::new(width, Pivot::Largest);
+        // Where the rank is known, rows that 31 digits tell from those before suffice, and a few to spare.
+        let mut rough = Echelon::<Double>::new(width, Pivot::Largest);
         let (mut spare, mut all) = (SPARE_ROWS, false);
         let directions = expected.map_or(1, |rank| (rank / CONFIGURATIONS).clamp(1, MOST_DIRECTIONS));
         let bodies = question.mechanism.bodies().len();
@@ -105,7 +106,7 @@ impl<const N: usize> Extended<N> {
                         if expected.is_none() {
                             span.insert(&row);
                         } else {
-                            let rounded: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
+                            let rounded: Vec<Double> = row.iter().map(|&x| x.rounded()).collect();
                             if !rough.insert(&rounded) {
                                 if spare == 0 {
                                     return;
@@ -127,7 +128,7 @@ impl<const N: usize> Extended<N> {
             // Elimination in the order of rows can miss small pivots that full pivoting still sees.
             let done = match expected {
                 Some(rank) if quiet >= QUIET && rough.rank() < rank && !all => {
-                    // Doubles see no more: what is missing may be small.
+                    // They see no more: what is missing may be small.
                     all = true;
                     spare += rank - rough.rank();
                     false
@@ -183,11 +184,12 @@ impl<const N: usize> Extended<N> {
     /// Whether a change of the parameters (in units of the mechanism's size) is null: it vanishes on every row to the tolerance (and to
     /// the rounding of `f64`).
     pub fn annihilates(&self, x: &[Wide<N>]) -> bool {
-        let x: Vec<f64> = x.iter().map(|&x| f64::from(x)).collect();
-        let size = x.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let entries = x.iter().enumerate().filter(|(_, x)| x.weight() > 0.0);
+        let entries: Vec<(usize, f64)> = entries.map(|(c, &x)| (c, f64::from(x))).collect();
+        let size = entries.iter().fold(0.0f64, |m, (_, x)| m.max(x.abs()));
         let tolerance = self.tolerance.max(1e-10) * size;
         let mut rows = self.samples.chunks_exact(x.len().max(1));
-        rows.all(|row| row.iter().zip(&x).map(|(y, x)| y * x).sum::<f64>().abs() <= tolerance)
+        rows.all(|row| entries.iter().map(|&(c, x)| row[c] * x).sum::<f64>().abs() <= tolerance)
     }
 }
 

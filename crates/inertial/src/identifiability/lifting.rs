@@ -39,6 +39,8 @@ pub struct Start<'a, T: Number> {
     inverse: Vec<T>,
     /// Bodies on the way from the ground to each loop's two sides; those common to both cancel.
     paths: Vec<Vec<(usize, bool)>>,
+    /// For each constraint the velocity coordinates that it can depend on.
+    reach: Vec<Vec<usize>>,
 }
 
 impl<'a, T: Number> Start<'a, T> {
@@ -46,6 +48,15 @@ impl<'a, T: Number> Start<'a, T> {
     /// cannot tell how far that is: there the marked ones must be dependent.
     pub fn new(assembled: &'a Assembled<T>, prefer_dependent: &[bool]) -> Result<Self, Stuck> {
         let nv = assembled.nv;
+        let paths: Vec<_> =
+            assembled.loops.iter().map(|l| path(assembled, l.predecessor, l.successor)).collect();
+        let reach = assembled.loops.iter().zip(&paths).flat_map(|(joint, path)| {
+            let bodies = path.iter().map(|&(i, _)| &assembled.bodies[i]);
+            let mut columns: Vec<usize> = bodies.flat_map(|b| b.v..b.v + b.modes.len()).collect();
+            columns.sort_unstable();
+            columns.dedup();
+            std::iter::repeat_n(columns, joint.wrenches.len() + usize::from(joint.axes.is_some()))
+        });
         let mut start = Self {
             assembled,
             solved: Vec::new(),
@@ -53,7 +64,8 @@ impl<'a, T: Number> Start<'a, T> {
             dependent: Vec::new(),
             independent: Vec::new(),
             inverse: Vec::new(),
-            paths: assembled.loops.iter().map(|l| path(assembled, l.predecessor, l.successor)).collect(),
+            reach: reach.collect(),
+            paths,
         };
         let mut curve = Curve::new(&start);
         curve.push_geometry();
@@ -108,7 +120,8 @@ impl<'a, T: Number> Start<'a, T> {
         let n = self.solved.len();
         for (i, &v) in self.dependent.iter().enumerate() {
             let row = &self.inverse[i * n..(i + 1) * n];
-            let sum = row.iter().zip(&self.solved).fold(T::zero(), |sum, (&a, &r)| sum + a * b(r));
+            let terms = row.iter().zip(&self.solved).filter(|(a, _)| !a.is_zero());
+            let sum = terms.fold(T::zero(), |sum, (&a, &r)| sum + a * b(r));
             put(v, -sum);
         }
     }
@@ -247,7 +260,7 @@ impl<'a, T: Number> Curve<'a, T> {
         let rows = self.jacobians[0].len() / nv.max(1);
         let defect = |curve: &Self, row: usize| {
             convolve(T::zero(), &curve.jacobians, &curve.velocities, k, |j, v| {
-                dot(&j[row * nv..(row + 1) * nv], v)
+                dot(&start.reach[row], &j[row * nv..(row + 1) * nv], v)
             })
         };
         let b: Vec<T> = (0..rows).map(|row| defect(self, row)).collect();
@@ -263,9 +276,13 @@ impl<'a, T: Number> Curve<'a, T> {
             let b = |row: usize, column: &[T]| {
                 let entries = row * nv..(row + 1) * nv;
                 let known = (1..=k).fold(T::zero(), |sum, i| {
-                    sum + dot(&self.jacobians[i][entries.clone()], &self.gradients[k - i][a])
+                    sum + dot(
+                        &start.reach[row],
+                        &self.jacobians[i][entries.clone()],
+                        &self.gradients[k - i][a],
+                    )
                 });
-                known + dot(&self.jacobians[0][entries], column)
+                known + dot(&start.reach[row], &self.jacobians[0][entries], column)
             };
             let right: Vec<T> = (0..rows).map(|row| b(row, &column)).collect();
             start.solve(|row| right[row], |v, x| column[v] = x);
@@ -472,6 +489,7 @@ pub(super) fn integer<T: Number>(k: usize) -> T {
     T::from_i64(k as i64)
 }
 
-fn dot<T: Number>(a: &[T], b: &[T]) -> T {
-    a.iter().zip(b).fold(T::zero(), |sum, (&x, &y)| if x.is_zero() { sum } else { sum + x * y })
+/// The product of two vectors in some places.
+fn dot<T: Number>(places: &[usize], a: &[T], b: &[T]) -> T {
+    places.iter().fold(T::zero(), |sum, &i| sum + a[i] * b[i])
 }

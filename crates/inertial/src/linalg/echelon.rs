@@ -77,6 +77,13 @@ impl<T: Number> Echelon<T> {
         self.gap = Gap::default();
     }
 
+    /// Forgets the rows after the first `rank`.
+    pub fn truncate(&mut self, rank: usize) {
+        self.rows.truncate(rank * self.width);
+        self.pivots.truncate(rank);
+        self.extents.truncate(rank);
+    }
+
     /// Number of columns.
     pub fn width(&self) -> usize {
         self.width

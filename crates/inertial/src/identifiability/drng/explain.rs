@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Contact, Graph, NullVector, Points, Principle, null_vectors};
 use crate::identifiability::base_parameters::Written;
-use crate::linalg::{Echelon, Number, Pivot};
+use crate::linalg::{Double, Echelon, Number, Pivot};
 use crate::mechanism::{Assembled, Mechanism};
 
 /// How far (relative to its size) a proposed vector must stand out from those before it: geometry that holds to rounding proposes the
@@ -64,23 +64,31 @@ impl Explanation {
     }
 }
 
-/// Explains a null space: first by the principles, then by points that bodies share because the loops make them move
-/// alike (`shared`, asked for only where something is left), and what remains by computation.
+/// Explains a null space of dimension `nullity`: first by the principles, then by points that bodies share because the loops make them
+/// move alike (`shared`), and what remains by computation (`computed`, a basis); both are asked for only where something is left.
 ///
 /// No vector comes out for which `holds` is false.
 pub fn explain<T: Written>(
     mechanism: &Mechanism,
     assembled: &Assembled<T>,
-    null_space: &[Vec<T>],
+    nullity: usize,
     holds: impl Fn(&[T]) -> bool,
     shared: impl FnOnce() -> Vec<(usize, usize, Points<T>)>,
+    computed: impl FnOnce() -> Vec<Vec<T>>,
 ) -> Explanation {
     let width = mechanism.parameter_count();
-    let span = Echelon::new(width, Pivot::Largest);
-    let mut work = Work { mechanism, nullity: null_space.len(), holds, span, out: Explanation::default() };
+    let mut work = Work {
+        mechanism,
+        nullity,
+        holds,
+        rough: Echelon::new(width, Pivot::Largest),
+        accepted: Vec::new(),
+        span: None,
+        out: Explanation::default(),
+    };
     let mut graph = Graph::new(assembled);
     work.accept(&graph, &null_vectors(&graph));
-    if work.span.rank() < null_space.len() {
+    if !work.is_done() {
         for (a, b, shared) in shared() {
             if !graph.massless[a] && !graph.massless[b] {
                 graph.add_shared(a, b, shared);
@@ -90,12 +98,12 @@ pub fn explain<T: Written>(
         work.accept(&graph, &null_vectors(&graph));
     }
     work.out.explained = work.out.reasons.len();
-    for least in STANDING_OUT {
-        if work.span.rank() == null_space.len() {
-            break;
-        }
-        for vector in null_space {
-            work.add(Principle::Computation, vector, least);
+    if !work.is_done() {
+        let null_space = computed();
+        for least in STANDING_OUT {
+            for vector in &null_space {
+                work.add(Principle::Computation, vector, least);
+            }
         }
     }
     work.out
@@ -109,7 +117,11 @@ struct Work<'a, T, H> {
     mechanism: &'a Mechanism,
     nullity: usize,
     holds: H,
-    span: Echelon<T>,
+    /// The span of the accepted vectors in 31 digits.
+    rough: Echelon<Double>,
+    accepted: Vec<Vec<T>>,
+    /// The same in all digits, where these are needed.
+    span: Option<Echelon<T>>,
     out: Explanation,
 }
 
@@ -123,6 +135,28 @@ impl<T: Written, H: Fn(&[T]) -> bool> Work<'_, T, H> {
         }
     }
 
+    /// Whether there are as many vectors as the null space has dimensions.
+    fn is_done(&self) -> bool {
+        self.accepted.len() == self.nullity
+    }
+
+    /// Adds a vector to the span where more than the part `least` of it is new.
+    fn stands_out(&mut self, vector: &[T], least: f64) -> bool {
+        if least > 0.0 {
+            let vector: Vec<Double> = vector.iter().map(|x| x.rounded()).collect();
+            let left = self.rough.remainder(&vector);
+            return weight(&left) > least * weight(&vector) && self.rough.insert(&left);
+        }
+        let span = self.span.get_or_insert_with(|| {
+            let mut span = Echelon::new(vector.len(), Pivot::Largest);
+            for vector in &self.accepted {
+                span.insert(vector);
+            }
+            span
+        });
+        span.insert(vector)
+    }
+
     /// Takes a vector that is null and new: at least the part `least` of it lies outside the span of those before.
     fn add(&mut self, principle: Principle, vector: &[T], least: f64) {
         if !(self.holds)(vector) {
@@ -130,13 +164,10 @@ impl<T: Written, H: Fn(&[T]) -> bool> Work<'_, T, H> {
             return;
         }
         let size = weight(vector);
-        if self.span.rank() == self.nullity {
+        if self.is_done() || !self.stands_out(vector, least) {
             return;
         }
-        let left = self.span.remainder(vector);
-        if weight(&left) <= least * size || !self.span.insert(&left) {
-            return;
-        }
+        self.accepted.push(vector.to_vec());
         let entries = vector.iter().enumerate().filter(|(_, x)| x.weight() > T::TOLERANCE * size);
         let vector: Vec<(usize, f64)> = entries.map(|(c, x)| (c, x.written())).collect();
         let blocks = self.mechanism.parameter_blocks().iter();

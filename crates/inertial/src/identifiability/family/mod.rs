@@ -10,6 +10,7 @@
 //! limit never exceeds that of the sequence). A random member over GF(p) is generic but for an accident of probability degree/p: an upper
 //! bound of the rank, whatever the numbers of the mechanism are. See "Closed loops" in the theory chapter.
 
+mod equalities;
 mod member;
 mod restore;
 mod selection;

@@ -3,7 +3,7 @@
 use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
 
-use super::survey::{Link, Survey, Vectors};
+use super::survey::{Link, Survey, Vectors, is_new};
 use super::{Along, Family, Oriented, Values};
 use crate::identifiability::lifting::inverse;
 use crate::linalg::{Echelon, Number, Pivot, Wide};
@@ -16,8 +16,12 @@ const NOISE: f64 = 1e-5;
 /// A mechanism that would have to move farther than so many tolerances was not meant.
 const MOST_MOVED: f64 = 100.0;
 
-/// Lengths are made equal by so many steps, each of which doubles the digits.
-const NEWTON_STEPS: usize = 8;
+/// Points are found by at most so many steps.
+const MOST_STEPS: usize = 24;
+
+/// A step that leaves more than this part of what the equations leave open is slow.
+const SLOW: f64 = 1e-4;
+
 impl<const N: usize> Survey<N> {
     /// The member of the family nearest to the mechanism in the first configuration `at`, and how far it moved.
     pub fn nearest(
@@ -42,59 +46,35 @@ impl<const N: usize> Survey<N> {
         let (family, view) = (self.without_equations(), self.views.first()?);
         let frames = family.nearest_frames(&view.directions);
         let values = Values { frames: frames.clone(), ratios: Vec::new(), turns: Vec::new() };
-        let mut linear = Echelon::new(3 * self.items.len(), Pivot::Largest);
-        let mut linear_rows: Vec<Vec<Wide<N>>> = Vec::new();
-        for row in plain.flat_map(|e| family.rows(e, &values)) {
-            if independent(&mut linear, &row, NOISE) {
-                linear_rows.push(row);
+        let rough = Values {
+            frames: frames.iter().map(|f| f.map(f64::from)).collect(),
+            ratios: Vec::new(),
+            turns: Vec::new(),
+        };
+        // Which equations are independent, doubles tell.
+        let mut span = Echelon::new(3 * self.items.len(), Pivot::Largest);
+        let mut linear: Vec<Vec<Wide<N>>> = Vec::new();
+        for equation in plain {
+            let rows = family.rows(equation, &rough);
+            let new: Vec<bool> = rows.iter().map(|row| is_new(&mut span, row, NOISE)).collect();
+            if new.contains(&true) {
+                let rows = family.rows(equation, &values).into_iter().zip(new);
+                linear.extend(rows.filter(|(_, new)| *new).map(|(row, _)| row));
             }
         }
         let own: Vec<Wide<N>> = view.points.iter().flat_map(|p| p.iter().copied()).collect();
-        let mut points = own.clone();
-        // Newton's method: one step suffices for the linear equations, a few for the lengths.
-        for _ in 0..if lengths.is_empty() { 1 } else { NEWTON_STEPS } {
-            let mut equations = linear.clone();
-            let mut rows: Vec<(Vec<Wide<N>>, Wide<N>)> = Vec::new();
-            for pair in lengths {
-                let mut row = vec![Wide::zero(); own.len()];
-                let mut value = Wide::zero();
-                for (&Link { from: a, to: b, along }, sign) in pair.iter().zip([Wide::one(), -Wide::one()]) {
-                    let at = |i: usize| Vector3::new(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
-                    let difference = at(b) - at(a);
-                    let v = match along {
-                        Along::Across(c) => {
-                            let u = frames[c].column(2).into_owned();
-                            difference - u * u.dot(&difference)
-                        }
-                        _ => difference,
-                    };
-                    value += v.dot(&v).scaled(-1) * sign;
-                    for k in 0..3 {
-                        row[3 * b + k] += v[k] * sign;
-                        row[3 * a + k] -= v[k] * sign;
-                    }
-                }
-                // What depends on the equations before, to rounding, is no equation of its own.
-                if independent(&mut equations, &row, NOISE) {
-                    rows.push((row, value));
-                }
-            }
-            let all: Vec<&[Wide<N>]> = linear_rows
-                .iter()
-                .map(Vec::as_slice)
-                .chain(rows.iter().map(|(row, _)| row.as_slice()))
-                .collect();
-            let gram = all.iter().flat_map(|a| all.iter().map(move |b| dot(a, b))).collect();
-            let inverse = inverse(gram, all.len())?;
-            let mut defect: Vec<Wide<N>> = linear_rows.iter().map(|a| dot(a, &points)).collect();
-            defect.extend(rows.iter().map(|&(_, value)| value));
-            for (i, row) in all.iter().enumerate() {
-                let factor = dot(&inverse[i * all.len()..(i + 1) * all.len()], &defect);
-                for (x, &r) in points.iter_mut().zip(*row) {
-                    *x -= r * factor;
-                }
-            }
-        }
+        let mut independent = |pair: &&[Link; 2]| {
+            let row: Vec<f64> = equal(pair, &frames, &own).0.into_iter().map(f64::from).collect();
+            is_new(&mut span, &row, NOISE)
+        };
+        let lengths: Vec<&[Link; 2]> = lengths.iter().filter(&mut independent).collect();
+        let equations = |points: &[Wide<N>]| {
+            let mut rows: Vec<(Vec<Wide<N>>, Wide<N>)> =
+                linear.iter().map(|row| (row.clone(), dot(row, points))).collect();
+            rows.extend(lengths.iter().map(|pair| equal(pair, &frames, points)));
+            rows
+        };
+        let points = solved(&own, equations)?;
         let moved = points.iter().zip(&own).map(|(&a, &b)| (a - b).weight()).fold(0.0, f64::max);
         let points: Vectors<N> = points.chunks_exact(3).map(|p| Vector3::new(p[0], p[1], p[2])).collect();
         let axis = |o: Oriented| {
@@ -149,15 +129,95 @@ fn dot<const N: usize>(a: &[Wide<N>], b: &[Wide<N>]) -> Wide<N> {
     a.iter().zip(b).fold(Wide::zero(), |sum, (&x, &y)| if x.weight() == 0.0 { sum } else { sum + x * y })
 }
 
-/// Adds a row to a span unless what is new in it is smaller than `tolerance`, relative to the row.
-fn independent<const N: usize>(span: &mut Echelon<Wide<N>>, row: &[Wide<N>], tolerance: f64) -> bool {
-    let size = row.iter().map(|x| x.weight()).fold(0.0, f64::max);
-    let left = span.remainder(row);
-    if left.iter().all(|x| x.weight() <= tolerance * size) {
-        return false;
+/// The equation of two links of equal length at some points: its gradient, and half the difference of the squares.
+fn equal<const N: usize>(
+    pair: &[Link; 2],
+    frames: &[Matrix3<Wide<N>>],
+    points: &[Wide<N>],
+) -> (Vec<Wide<N>>, Wide<N>) {
+    let at = |i: usize| Vector3::new(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
+    let (mut row, mut value) = (vec![Wide::zero(); points.len()], Wide::zero());
+    for (&Link { from: a, to: b, along }, sign) in pair.iter().zip([Wide::one(), -Wide::one()]) {
+        let difference = at(b) - at(a);
+        let v = match along {
+            Along::Across(c) => {
+                let u = frames[c].column(2).into_owned();
+                difference - u * u.dot(&difference)
+            }
+            _ => difference,
+        };
+        value += v.dot(&v).scaled(-1) * sign;
+        for k in 0..3 {
+            row[3 * b + k] += v[k] * sign;
+            row[3 * a + k] -= v[k] * sign;
+        }
     }
-    span.insert(&left)
+    (row, value)
 }
+
+/// The solution of equations (rows and values at given points) near some points: Newton's method with least steps.
+///
+/// The inverse is one of doubles as long as every step gains several digits, then one of many digits.
+fn solved<const N: usize>(
+    own: &[Wide<N>],
+    equations: impl Fn(&[Wide<N>]) -> Vec<(Vec<Wide<N>>, Wide<N>)>,
+) -> Option<Vec<Wide<N>>> {
+    let mut points = own.to_vec();
+    let mut rows = equations(&points);
+    let size = |rows: &[(Vec<Wide<N>>, Wide<N>)]| rows.iter().map(|r| r.1.weight()).fold(0.0, f64::max);
+    let mut open = size(&rows);
+    for exactly in [false, true] {
+        let mut inverse: Option<Vec<Wide<N>>> = None;
+        for _ in 0..MOST_STEPS {
+            if open <= Wide::<N>::NEGLIGIBLE {
+                return Some(points);
+            }
+            let factors = if let Some(inverse) = &inverse {
+                inverse
+            } else {
+                inverse.insert(inverse_gram(&rows, exactly)?)
+            };
+            let defect: Vec<Wide<N>> = rows.iter().map(|r| r.1).collect();
+            let mut next = points.clone();
+            for (row, factors) in rows.iter().zip(factors.chunks_exact(defect.len())) {
+                let factor = dot(factors, &defect);
+                for (x, &r) in next.iter_mut().zip(&row.0).filter(|(_, r)| r.weight() != 0.0) {
+                    *x -= r * factor;
+                }
+            }
+            let then = equations(&next);
+            let left = size(&then);
+            // Where rounding, or equations that contradict each other, let it fall no further.
+            if left >= open {
+                break;
+            }
+            let slow = left > SLOW * open;
+            (points, rows, open) = (next, then, left);
+            if slow {
+                inverse = None;
+                if !exactly {
+                    break;
+                }
+            }
+        }
+    }
+    Some(points)
+}
+
+/// The inverse of the rows' Gram matrix, row-major.
+fn inverse_gram<const N: usize>(rows: &[(Vec<Wide<N>>, Wide<N>)], exactly: bool) -> Option<Vec<Wide<N>>> {
+    let n = rows.len();
+    if exactly {
+        let gram = rows.iter().flat_map(|(a, _)| rows.iter().map(move |(b, _)| dot(a, b))).collect();
+        return inverse(gram, n);
+    }
+    let rough: Vec<Vec<f64>> =
+        rows.iter().map(|(row, _)| row.iter().map(|&x| f64::from(x)).collect()).collect();
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    let gram = rough.iter().flat_map(|a| rough.iter().map(move |b| dot(a, b))).collect();
+    Some(inverse::<f64>(gram, n)?.into_iter().map(Wide::from).collect())
+}
+
 /// A rotation matrix without the rounding of its entries (Newton's method for the polar factor).
 fn orthonormal<const N: usize>(mut r: Matrix3<Wide<N>>) -> Matrix3<Wide<N>> {
     let (half, three) = (Wide::one().scaled(-1), Wide::from_i64(3));

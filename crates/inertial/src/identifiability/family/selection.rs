@@ -67,7 +67,7 @@ impl<const N: usize> Survey<N> {
         let mut spans =
             (Echelon::<f64>::new(width, Pivot::Largest), Echelon::<First>::new(width, Pivot::Largest));
         for equation in equations {
-            let before = spans.clone();
+            let before = (spans.0.rank(), spans.1.rank());
             let own_rows = out.rows(&equation, &own).into_iter();
             let gained = own_rows.filter(|row| clearly_new(&mut spans.0, row)).count();
             let random_rows = out.rows(&equation, &random).into_iter();
@@ -76,7 +76,8 @@ impl<const N: usize> Survey<N> {
                 out.freedoms -= gained;
                 out.equations.push(equation);
             } else {
-                spans = before;
+                spans.0.truncate(before.0);
+                spans.1.truncate(before.1);
             }
         }
         out

@@ -227,7 +227,7 @@ impl<const N: usize> Survey<N> {
         }
     }
 
-    fn last_body(&self) -> usize {
+    pub(super) fn last_body(&self) -> usize {
         self.items.iter().flat_map(|i| i.bodies).max().unwrap_or(0)
     }
 
@@ -256,19 +256,51 @@ impl<const N: usize> Survey<N> {
             .iter()
             .map(|&(_, a, b, along)| self.views.iter().map(|view| view.difference(along, a, b)).collect())
             .collect();
-        let mut found = Vec::new();
-        for (n, &(body, a, b, along)) in links.iter().enumerate() {
-            for (m, &(other, c, d, as_well)) in links[..n].iter().enumerate() {
-                if along != as_well || body == other || (a == c && b == d) {
-                    continue;
-                }
-                for (sign, factor) in [(1, -Wide::one()), (-1, Wide::one())] {
-                    if vectors[n].iter().zip(&vectors[m]).all(|(v, w)| self.vanishes(&(v + w * factor))) {
-                        let terms = [(b, 1), (a, -1), (d, -sign), (c, sign)];
-                        let terms = terms.map(|(item, sign)| (item, Factor::Sign(sign))).to_vec();
-                        found.push(Equation { terms, along });
+        let lengths: Vec<f64> =
+            links.iter().map(|&(_, a, b, along)| self.rounded.difference(along, a, b).norm()).collect();
+        let mut order: Vec<usize> = (0..links.len()).collect();
+        order.sort_by(|&n, &m| lengths[n].total_cmp(&lengths[m]));
+        // The sign with which one link is the other.
+        let sign = |n: usize, m: usize| {
+            let alike = |factor: Wide<N>| {
+                vectors[n].iter().zip(&vectors[m]).all(|(v, w)| self.vanishes(&(v - w * factor)))
+            };
+            if links[n].3 != links[m].3 {
+                return None;
+            }
+            [1, -1].into_iter().find(|&sign| alike(Wide::from_i64(sign)))
+        };
+        // Equal links: the first of them, the first on another body, and those on the first's body before that.
+        let mut groups: Vec<(usize, Option<usize>, Vec<usize>)> = Vec::new();
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        for n in order {
+            let near = |m: usize| lengths[n] - lengths[m] <= CLEARLY_APART.max(4.0 * self.tolerance);
+            let mut nearest = groups.iter_mut().rev().take_while(|(head, ..)| near(*head));
+            let Some((head, other, waiting)) = nearest.find(|(head, ..)| sign(n, *head).is_some()) else {
+                groups.push((n, None, Vec::new()));
+                continue;
+            };
+            match *other {
+                _ if links[n].0 != links[*head].0 => {
+                    pairs.push((n, *head));
+                    if other.is_none() {
+                        *other = Some(n);
+                        pairs.extend(waiting.drain(..).map(|m| (m, n)));
                     }
                 }
+                Some(other) => pairs.push((n, other)),
+                None => waiting.push(n),
+            }
+        }
+        let mut pairs: Vec<_> = pairs.into_iter().map(|(n, m)| (n.max(m), n.min(m))).collect();
+        pairs.sort_unstable();
+        let mut found = Vec::with_capacity(pairs.len());
+        for (n, m) in pairs {
+            let ((_, a, b, along), (_, c, d, _)) = (links[n], links[m]);
+            if let (Some(sign), false) = (sign(n, m), a == c && b == d) {
+                let terms = [(b, 1), (a, -1), (d, -sign), (c, sign)];
+                let terms = terms.map(|(item, sign)| (item, Factor::Sign(sign))).to_vec();
+                found.push(Equation { terms, along });
             }
         }
         self.equations.extend(found);
@@ -363,26 +395,6 @@ impl<const N: usize> Survey<N> {
         out
     }
 
-    /// Number of equal angles between axes of one body, right angles aside.
-    pub fn equal_angles(&self) -> usize {
-        let Some(view) = self.views.first() else { return 0 };
-        let mut cosines: Vec<Wide<N>> = Vec::new();
-        for body in 0..=self.last_body() {
-            let on = self.items.iter().filter(|item| item.bodies.contains(&body));
-            let mut classes: Vec<usize> =
-                on.flat_map(|i| [i.axis, i.second]).flatten().map(|a| a.class).collect();
-            classes.sort_unstable();
-            classes.dedup();
-            for (n, &b) in classes.iter().enumerate() {
-                cosines
-                    .extend(classes[..n].iter().map(|&a| view.directions[a].dot(&view.directions[b]).abs()));
-            }
-        }
-        cosines.retain(|&x| !self.zero(x));
-        cosines.sort_by(|a, b| f64::from(*a).total_cmp(&f64::from(*b)));
-        cosines.windows(2).filter(|pair| self.zero(pair[1] - pair[0])).count()
-    }
-
     /// Links of equal length that are not parallel: a rotation takes one to the other.
     fn turns(&mut self) {
         for [first, second] in self.equal_lengths() {
@@ -464,9 +476,14 @@ fn locus(pivoting: Pivoting) -> Locus {
 
 /// Adds a row to a span where it is clearly new.
 pub(super) fn clearly_new(span: &mut Echelon<f64>, row: &[f64]) -> bool {
+    is_new(span, row, CLEARLY_NEW)
+}
+
+/// Adds a row to a span where more than the part `least` of it is new.
+pub(super) fn is_new(span: &mut Echelon<f64>, row: &[f64], least: f64) -> bool {
     let size = |row: &[f64]| row.iter().fold(0.0f64, |m, x| m.max(x.abs()));
     let left = span.remainder(row);
-    size(&left) > CLEARLY_NEW * size(row) && span.insert(&left)
+    size(&left) > least * size(row) && span.insert(&left)
 }
 
 /// The rotation that takes a vector across an axis to one of equal length across another, and the axis along.

@@ -7,6 +7,7 @@ pub mod conic;
 pub mod data;
 pub mod logs;
 pub mod python;
+pub mod tiny;
 
 use inertial::mechanism::{
     Base, BuildOptions, JointSpec, JointType, LinkSpec, Mechanism, MechanismBuilder, Mimic, RotorSpec,

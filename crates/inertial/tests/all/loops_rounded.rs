@@ -1,0 +1,192 @@
+//! Mechanisms with loops whose numbers are rounded: what was meant is found, or the answer is not certified.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::loops::mechanism;
+use inertial::identifiability::{AnalyzeOptions, analyze};
+use nalgebra::{Rotation3, Vector3, vector};
+use serde_json::{Value, json};
+
+/// A joint of a file whose frames are parallel to the world at the start: bodies, type, axis and place.
+struct Joint {
+    bodies: [&'static str; 2],
+    kind: &'static str,
+    axis: Vector3<f64>,
+    place: Vector3<f64>,
+}
+
+fn hinge(a: &'static str, b: &'static str, place: Vector3<f64>) -> Joint {
+    Joint { bodies: [a, b], kind: "revolute", axis: Vector3::z(), place }
+}
+
+fn rounded(v: &Vector3<f64>, decimals: i32) -> Vec<f64> {
+    let unit = 10f64.powi(decimals);
+    v.iter().map(|x| (x * unit).round() / unit).collect()
+}
+
+/// The file of a mechanism with so many decimals: each joint that leads to a new body is one of the tree, the others close loops.
+fn file(name: &str, gravity: [f64; 3], joints: &[Joint], decimals: i32) -> Value {
+    let mut places = vec![("ground", Vector3::zeros())];
+    let (mut bodies, mut loops) = (Vec::new(), Vec::new());
+    let place =
+        |places: &[(&str, Vector3<f64>)], body: &str| places.iter().find(|p| p.0 == body).map(|p| p.1);
+    for (k, joint) in joints.iter().enumerate() {
+        let [a, b] = joint.bodies;
+        let near = place(&places, a).unwrap();
+        let from = |start: Vector3<f64>| json!({ "xyz": rounded(&(joint.place - start), decimals) });
+        let axis = rounded(&joint.axis, decimals);
+        if let Some(far) = place(&places, b) {
+            loops.push(json!({
+                "type": joint.kind, "axis": axis, "name": format!("loop{k}"),
+                "predecessor": { "body": a, "origin": from(near) },
+                "successor": { "body": b, "origin": from(far) },
+            }));
+        } else {
+            bodies.push(json!({ "name": b, "parent": a, "joint": {
+                "type": joint.kind, "axis": axis, "name": format!("j{k}"), "origin": from(near) } }));
+            places.push((b, joint.place));
+        }
+    }
+    json!({ "schema": "inertial/mechanism/1", "name": name, "gravity": gravity, "bodies": bodies, "loops": loops })
+}
+
+/// The answer for a file: its rank, and whether it is certified.
+fn answer(file: &Value, snap: Option<f64>) -> (usize, bool) {
+    let robot = mechanism(&file.to_string());
+    let mut options = AnalyzeOptions::default();
+    options.snap = snap.unwrap_or(options.snap);
+    let found = analyze(&robot, &options).unwrap_or_else(|e| panic!("{}: {e}", robot.name()));
+    (found.rank, found.certificate.exact)
+}
+
+/// A scissor lift: its bars cross in the middle.
+fn scissor_lift(stages: usize) -> Vec<Joint> {
+    const BARS: [[&str; 2]; 4] = [["u0", "v0"], ["u1", "v1"], ["u2", "v2"], ["u3", "v3"]];
+    let (width, height) = (0.8 * 35f64.to_radians().cos(), 0.8 * 35f64.to_radians().sin());
+    let slide = Joint {
+        kind: "prismatic",
+        axis: Vector3::x(),
+        ..hinge("ground", "slider", vector![width, 0.0, 0.0])
+    };
+    let mut joints = vec![slide];
+    let mut below = ["ground", "slider"];
+    for (k, &[u, v]) in BARS.iter().take(stages).enumerate() {
+        let y = height * k as f64;
+        joints.push(hinge(below[0], u, vector![0.0, y, 0.0]));
+        joints.push(hinge(below[1], v, vector![width, y, 0.0]));
+        joints.push(hinge(u, v, vector![0.5 * width, y + 0.5 * height, 0.0]));
+        below = [v, u];
+    }
+    joints
+}
+
+/// A press: four equal bars between the ground and a slide.
+fn press() -> Vec<Joint> {
+    let (top, left, right) = (vector![0.0, 0.6, 0.0], vector![-0.4, 0.3, 0.0], vector![0.4, 0.3, 0.0]);
+    vec![
+        Joint { kind: "prismatic", axis: Vector3::y(), ..hinge("ground", "slide", top) },
+        hinge("ground", "a", Vector3::zeros()),
+        hinge("ground", "b", Vector3::zeros()),
+        hinge("slide", "c", top),
+        hinge("slide", "d", top),
+        hinge("a", "c", left),
+        hinge("b", "d", right),
+    ]
+}
+
+const DOWN: [f64; 3] = [0.0, -9.81, 0.0];
+
+/// Files that close as they are written, with bars that cross in the middle but for half a unit of the last decimal place.
+#[test]
+fn the_last_decimal_place_of_a_file_that_closes_as_written_is_rounding() {
+    for stages in [1, 2, 3] {
+        for decimals in [5, 6, 7] {
+            let file = file("scissor lift", DOWN, &scissor_lift(stages), decimals);
+            let (rank, exact) = answer(&file, None);
+            assert!(rank == 5 || !exact, "{stages} stages, {decimals} decimals: certified rank {rank}");
+        }
+    }
+    let two_stages = file("scissor lift", DOWN, &scissor_lift(2), 6);
+    assert_eq!(answer(&two_stages, None), (5, true));
+    // Taken literally the bars do not cross in the middle.
+    assert_eq!(answer(&two_stages, Some(0.0)).0, 9);
+}
+
+/// Hinges that meet in a point, two of them the images of the others in a half turn: opposite sides are equal.
+fn spherical_linkage(decimals: i32) -> Value {
+    let half_turn = |u: Vector3<f64>| vector![-u.x, -u.y, u.z];
+    let first = vector![0.3, -0.5, 0.7].normalize();
+    let second = vector![0.6, 0.4, 0.2].normalize();
+    let axes = [first, second, half_turn(first), half_turn(second)];
+    let bodies = [["ground", "a"], ["a", "b"], ["b", "c"], ["c", "ground"]];
+    let joints = axes.iter().zip(bodies).map(|(&axis, bodies)| Joint {
+        bodies,
+        kind: "revolute",
+        axis,
+        place: 0.4 * axis,
+    });
+    file("spherical linkage", [0.0, 0.0, -9.81], &joints.collect::<Vec<_>>(), decimals)
+}
+
+#[test]
+fn equal_sides_of_rounded_spherical_linkages_are_not_overlooked() {
+    let meant = answer(&spherical_linkage(15), None).0;
+    for decimals in [4, 5, 6, 7, 8] {
+        let (rank, exact) = answer(&spherical_linkage(decimals), None);
+        assert!(rank == meant || !exact, "{decimals} decimals: certified rank {rank}, not {meant}");
+    }
+}
+
+/// Peaucellier's inversor: two long bars of equal length, four of another, and the crank as long as the base.
+fn inversor() -> Vec<Joint> {
+    // The corners of a rhombus and the fixed point of the long bars.
+    let (crank, turned) = (0.2, 65f64.to_radians());
+    let near = vector![crank + crank * turned.cos(), crank * turned.sin(), 0.0];
+    let along = near.normalize();
+    let across = vector![-along.y, along.x, 0.0];
+    // Half diagonals of the rhombus with sides of 0.25, for long bars of 0.5.
+    let distance = near.norm();
+    let half = (0.25 - 0.0625 - distance * distance) / (2.0 * distance);
+    let middle = near + half * along;
+    let side = (0.0625 - half * half).sqrt() * across;
+    let (left, right, far) = (middle + side, middle - side, near + 2.0 * half * along);
+    vec![
+        hinge("ground", "crank", vector![crank, 0.0, 0.0]),
+        hinge("ground", "long1", Vector3::zeros()),
+        hinge("ground", "long2", Vector3::zeros()),
+        hinge("crank", "bc", near),
+        hinge("crank", "be", near),
+        hinge("long1", "cp", left),
+        hinge("long2", "ep", right),
+        hinge("bc", "long1", left),
+        hinge("be", "long2", right),
+        hinge("cp", "ep", far),
+    ]
+}
+
+#[test]
+fn files_of_few_decimals_are_not_certified_where_they_leave_open_what_was_meant() {
+    for (name, joints, meant) in [("inversor", inversor(), 14), ("press", press(), 5)] {
+        assert_eq!(answer(&file(name, DOWN, &joints, 15), None), (meant, true), "{name}");
+        for decimals in [3, 4, 5, 6] {
+            let (rank, exact) = answer(&file(name, DOWN, &joints, decimals), None);
+            assert!(rank == meant || !exact, "{name}, {decimals} decimals: certified rank {rank}");
+        }
+    }
+}
+
+/// Planar linkages in a plane that is not one of coordinates: every number of the file is rounded.
+#[test]
+fn rounded_linkages_in_an_inclined_plane_are_not_certified_by_mistake() {
+    let turn = Rotation3::rotation_between(&Vector3::z(), &vector![0.6, 0.5, 0.2]).unwrap();
+    for (name, joints, meant) in [("press", press(), 5), ("scissor lift", scissor_lift(2), 5)] {
+        let inclined: Vec<Joint> = joints
+            .into_iter()
+            .map(|joint| Joint { axis: turn * joint.axis, place: turn * joint.place, ..joint })
+            .collect();
+        for decimals in [5, 6, 8] {
+            let (rank, exact) = answer(&file(name, [0.0, 0.0, -9.81], &inclined, decimals), None);
+            assert!(rank == meant || !exact, "{name}, {decimals} decimals: certified rank {rank}");
+        }
+    }
+}
