@@ -3,7 +3,7 @@
 use std::f64::consts::{E, PI, TAU};
 
 use super::super::xml::quoted;
-use super::evaluate::power;
+use super::arithmetic::power;
 use super::value::{Value, number};
 use super::{Fault, Machine};
 

@@ -4,6 +4,7 @@
 //! $(optenv) $(eval) $(cwd)`, macros with defaults and blocks, conditions, inclusion with namespaces, computed elements and
 //! attributes, and YAML files. What is not supported ends in an error that names file, line and the command that expands it.
 
+mod arithmetic;
 mod builtins;
 mod evaluate;
 mod expand;
