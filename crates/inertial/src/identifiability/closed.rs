@@ -45,6 +45,9 @@ const FAINT: f64 = 100.0;
 /// the samples that verify it.
 const VIEWS_SEED: u64 = 1;
 
+/// Null vectors with larger entries (in units of the mechanism's size, with one at their own parameter) rest on a pivot that is rounding.
+const LARGEST_ENTRY: f64 = 1e6;
+
 /// Points that two bodies share are followed for so many orders in time: away from special configurations the first few tell.
 const ORDERS_OF_POINTS: usize = 6;
 
@@ -462,15 +465,7 @@ impl Question<'_> {
                 points.ok().and_then(Result::ok).unwrap_or_default()
             };
             let nullity = rows.width() - rows.rank();
-            // Rows that were cut off at rounding have entries that are rounding: the largest pivots stay clear of these.
-            let computed = || {
-                let mut rows = rows.clone();
-                if found.truncated {
-                    rows.null_space()
-                } else {
-                    self.dependence(&mut rows, tolerance).null_space()
-                }
-            };
+            let computed = || self.null_space(&found, tolerance);
             explain(self.mechanism, &views[0], nullity, |x| found.annihilates(x), shared, computed)
         } else {
             Explanation::default()
@@ -479,6 +474,16 @@ impl Question<'_> {
         finding.regrouping.rescale(&found.lengths);
         finding.warnings.append(&mut warnings);
         LoopAnswer { finding, explanation: explanation.rescaled(&found.lengths), repaired }
+    }
+
+    /// The null space in a basis that depends on it alone, as far as that is well conditioned.
+    fn null_space<const N: usize>(&self, found: &Extended<N>, tolerance: f64) -> Vec<Vec<Wide<N>>> {
+        let mut rows = found.rows.clone();
+        let canonical = self.dependence(&mut rows, tolerance).null_space();
+        // Where rows were cut off at rounding, or a pivot is rounding, the largest pivots stay clear of it.
+        let is_clear = canonical.len() == rows.width() - rows.rank()
+            && canonical.iter().flatten().all(|x| x.weight() <= LARGEST_ENTRY);
+        if is_clear && !found.truncated { canonical } else { rows.null_space() }
     }
 
     /// A warning about the motions that meet in a singular assembly configuration: the `rank` of the one that is followed and
