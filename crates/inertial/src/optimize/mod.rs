@@ -9,6 +9,7 @@ pub mod log_cholesky;
 pub mod manifold;
 mod newton;
 pub mod pseudo;
+mod quadratic;
 pub mod rows;
 pub mod sampling;
 pub mod sqp;

@@ -2,13 +2,9 @@
 //!
 //! Each step minimizes a quadratic model (damped BFGS of the Lagrangian, Nocedal and Wright 2006, procedure 18.2) under the
 //! linearized constraints within a trust region; one slack variable with a price keeps the subproblem solvable. Steps are
-//! judged by the objective plus the price of the largest violation, an exact penalty. Clarabel solves the subproblems.
+//! judged by the objective plus the price of the largest violation, an exact penalty.
 
-use clarabel::algebra::CscMatrix;
-use clarabel::solver::{
-    DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus as ClarabelStatus,
-};
-
+use super::quadratic::Program;
 use super::status::SolverStatus;
 use crate::{Error, Result};
 
@@ -198,7 +194,15 @@ pub fn minimize(
     for iteration in 1..=options.iterations {
         rows.clear();
         problem.constraints(&x, radius, &mut rows);
-        let Some(step) = subproblem(&hessian, &gradient, &rows, radius, price) else {
+        let subproblem = Program {
+            hessian: &hessian.h,
+            gradient: &gradient,
+            values: &rows.values,
+            entries: &rows.entries,
+            radius,
+            price,
+        };
+        let Some(step) = subproblem.solve() else {
             // Rounding in the subproblem: a fresh model and a smaller region.
             hessian.reset();
             radius *= 0.25;
@@ -278,58 +282,6 @@ pub fn minimize(
     Ok(best)
 }
 
-struct Step {
-    d: Vec<f64>,
-    multipliers: Vec<f64>,
-}
-
-/// Minimizes `½ dᵀHd + gᵀd + price·s` under `c + A d ≤ s`, `s ≥ 0`, `|d| ≤ radius`.
-fn subproblem(
-    hessian: &Bfgs,
-    gradient: &[f64],
-    rows: &ConstraintRows,
-    radius: f64,
-    price: f64,
-) -> Option<Step> {
-    let (n, m) = (gradient.len(), rows.len());
-    let mut linear = gradient.to_vec();
-    linear.push(price);
-    // Rows: constraints, s ≥ 0, d ≤ radius, −d ≤ radius.
-    let mut columns: Vec<Vec<(usize, f64)>> = vec![Vec::new(); n + 1];
-    rows.entries.iter().for_each(|&(r, c, x)| columns[c].push((r, x)));
-    for (c, column) in columns.iter_mut().take(n).enumerate() {
-        column.push((m + 1 + c, 1.0));
-        column.push((m + 1 + n + c, -1.0));
-    }
-    columns[n].extend((0..=m).map(|r| (r, -1.0)));
-    let mut right: Vec<f64> = rows.values.iter().map(|c| -c).collect();
-    right.push(0.0);
-    right.resize(m + 1 + 2 * n, radius);
-    let settings = DefaultSettings { verbose: false, max_iter: 100, ..DefaultSettings::default() };
-    let matrix = sparse(m + 1 + 2 * n, &columns);
-    let cones = [NonnegativeConeT(m + 1 + 2 * n)];
-    let mut solver = DefaultSolver::new(&hessian.upper(), &linear, &matrix, &right, &cones, settings).ok()?;
-    solver.solve();
-    let found = matches!(solver.solution.status, ClarabelStatus::Solved | ClarabelStatus::AlmostSolved);
-    let solution = &solver.solution;
-    (found && solution.x.iter().all(|x| x.is_finite())).then(|| Step {
-        // Within rounding of the solver, exactly in the box.
-        d: solution.x[..n].iter().map(|d| d.clamp(-radius, radius)).collect(),
-        multipliers: solution.z[..m].to_vec(),
-    })
-}
-
-fn sparse(rows: usize, columns: &[Vec<(usize, f64)>]) -> CscMatrix<f64> {
-    let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for column in columns {
-        // Entries came row by row, so each column is sorted.
-        indices.extend(column.iter().map(|e| e.0));
-        values.extend(column.iter().map(|e| e.1));
-        starts.push(indices.len());
-    }
-    CscMatrix::new(rows, columns.len(), starts, indices, values)
-}
-
 /// A positive definite approximation of a Hessian.
 struct Bfgs {
     n: usize,
@@ -386,14 +338,6 @@ impl Bfgs {
                 self.h[i * self.n + j] += r[i] * r[j] / sr - hs[i] * hs[j] / shs;
             }
         }
-    }
-
-    /// The upper triangle, bordered by zeros for the slack variable.
-    fn upper(&self) -> CscMatrix<f64> {
-        let n = self.n;
-        let columns: Vec<Vec<(usize, f64)>> =
-            (0..n).map(|j| (0..=j).map(|i| (i, self.h[i * n + j])).collect()).chain([Vec::new()]).collect();
-        sparse(n + 1, &columns)
     }
 }
 
