@@ -19,10 +19,11 @@ pub struct Options {
     pub measured: Option<Measured>,
     /// Free flight: no external force acts on the floating base.
     pub ballistic: bool,
-    /// Momentum of a free-flying robot with its wheels, where momentum is measured: zero, angular (known) or any (known).
-    #[serde(with = "choice")]
-    #[schemars(with = "choice::Words<TotalMomentum>")]
-    pub total_momentum: TotalMomentum,
+    /// Momentum of a free-flying robot with its wheels, where momentum is measured: zero, angular (known) or any (known); by
+    /// default zero where the model has wheels, else any.
+    #[serde(with = "choice::optional")]
+    #[schemars(with = "Option<choice::Words<TotalMomentum>>")]
+    pub total_momentum: Option<TotalMomentum>,
     /// Joints that have a torque sensor; all where absent.
     pub joints: Option<Vec<String>>,
     /// Only experiments at rest: what gravity alone reveals.
@@ -49,7 +50,7 @@ impl Default for Options {
         Self {
             measured: None,
             ballistic: false,
-            total_momentum: TotalMomentum::Zero,
+            total_momentum: None,
             joints: None,
             at_rest: false,
             kinetic: false,
@@ -63,7 +64,7 @@ impl Default for Options {
 }
 
 impl Options {
-    fn for_library(&self) -> Result<AnalyzeOptions> {
+    fn for_library(&self, mechanism: &Mechanism) -> Result<AnalyzeOptions> {
         ensure_option!(
             !(self.at_rest && self.kinetic),
             "static",
@@ -74,7 +75,7 @@ impl Options {
             method: self.method,
             measured: self.measured,
             ballistic: self.ballistic,
-            total_momentum: self.total_momentum,
+            total_momentum: self.total_momentum.unwrap_or_else(|| usual_momentum(mechanism)),
             torque_joints: self.joints.clone(),
             regime: match (self.at_rest, self.kinetic) {
                 (true, _) => Regime::Static,
@@ -103,9 +104,13 @@ pub struct Outcome {
 
 /// Analyses a model, with the rotors that [`Model::with_missing_rotors`] adds.
 pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
-    let wanted = options.for_library()?;
     let model = &*model.with_missing_rotors()?;
-    let analysis = analyze(&model.mechanism, &wanted).at(&model.label)?;
+    let wanted = options.for_library(&model.mechanism)?;
+    let mut analysis = analyze(&model.mechanism, &wanted).at(&model.label)?;
+    let assumed = options.total_momentum.is_none() && wanted.total_momentum == TotalMomentum::Any;
+    if assumed && analysis.total_momentum.is_some() && model.mechanism.base() == Base::Floating {
+        analysis.warnings.push(NO_WHEELS.to_owned());
+    }
     let Some(other) = &options.compare else {
         return Ok(Outcome { analysis, compared_with: None, comparison: None });
     };
@@ -116,6 +121,14 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let comparison = compare((&model.mechanism, &analysis), (&other, &found), options.seed)?;
     Ok(Outcome { analysis, compared_with: Some(label), comparison: Some(comparison) })
 }
+
+/// Momentum that is assumed of a robot with or without wheels.
+fn usual_momentum(mechanism: &Mechanism) -> TotalMomentum {
+    if mechanism.wheels().is_empty() { TotalMomentum::Any } else { TotalMomentum::Zero }
+}
+
+const NO_WHEELS: &str = "the model has no wheels, so a known momentum (thrusters, a drift that is measured) is assumed; at zero total momentum \
+                         only ratios of parameters are identifiable";
 
 /// The set-up to compare with.
 fn set_up(other: &str, model: &Model, context: &Context<'_>) -> Result<(String, Mechanism)> {

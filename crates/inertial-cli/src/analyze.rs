@@ -42,10 +42,11 @@ world, both, or the momentum. --ballistic is free flight: no external force acts
 known; with --measured base-wrench (which is then zero) only the motion is measured and at least
 the total mass cannot be identified. --joints names the joints that have a torque sensor.
 
---measured momentum is that of a free-flying robot without its wheels. --total-momentum zero
-(default) means that nothing pushes it and only its wheels take up angular momentum: without
-wheels only ratios of parameters show. With angular, the robot tumbles with a known angular
-momentum; with any, it has thrusters or drifts, and its momentum is known.
+--measured momentum is that of a free-flying robot without its wheels. --total-momentum zero, the
+default where the model has wheels, means that nothing pushes it and only its wheels take up
+angular momentum: without wheels only ratios of parameters show. With angular, the robot tumbles
+with a known angular momentum; with any, the default without wheels, it has thrusters or drifts,
+and its momentum is known.
 
 --rotors symmetric (or general) also counts a rotor for each driven joint that has none in the
 model: on the joint's axis, carried by the link before it, with gear ratio 100.
@@ -69,10 +70,9 @@ pub struct Args {
     /// Free flight: no external force acts on the floating base
     #[arg(long, hide_short_help = true)]
     ballistic: bool,
-    /// Momentum of a free-flying robot with its wheels, where momentum is measured
-    #[arg(long, value_name = "TOTAL", value_parser = choice::<TotalMomentum>(), hide_short_help = true,
-          default_value = Options::default().total_momentum.word())]
-    total_momentum: TotalMomentum,
+    /// Momentum of a free-flying robot with its wheels, where momentum is measured [default: zero with wheels, else any]
+    #[arg(long, value_name = "TOTAL", value_parser = choice::<TotalMomentum>(), hide_short_help = true)]
+    total_momentum: Option<TotalMomentum>,
     /// Joints that have a torque sensor, by name [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     joints: Option<Vec<String>>,
