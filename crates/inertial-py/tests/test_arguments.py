@@ -44,7 +44,7 @@ def test_wrong_names_and_types_are_type_errors(tmp_path, arm, log):
             inertial.identify(arm, log, **options)
     with pytest.raises(inertial.OptionError, match="friction='viscose': expected one of .*; did you mean 'viscous'"):
         inertial.identify(arm, log, friction="viscose")
-    with pytest.raises(TypeError, match="a model has base, gravity, rotors, lock and strict"):
+    with pytest.raises(TypeError, match="a model has base, gravity, rotors, lock, xacro_arg and strict"):
         inertial.Mechanism.builtin("arm7", friction="none")
     with pytest.raises(FileNotFoundError):
         inertial.Mechanism.from_file(tmp_path / "none.urdf")
