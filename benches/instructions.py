@@ -22,7 +22,7 @@ KERNELS = [
     ("builtin:arm7", ["kinematics", "rnea", "regressor", "mass-matrix", "forward-dynamics"], 200),
     ("builtin:arm7", ["regressor-batch", "criterion-2000", "lmi", "base-parameters"], 1),
     ("builtin:quadruped", ["rnea", "regressor", "mass-matrix", "forward-dynamics"], 200),
-    ("builtin:quadruped", ["rpna", "drng"], 20),
+    ("builtin:quadruped", ["drng"], 20),
     ("builtin:2rru-1rrs", ["velocity-map", "mass-matrix", "forward-dynamics"], 50),
     ("builtin:2rru-1rrs", ["certificate", "base-parameters"], 1),
 ]
