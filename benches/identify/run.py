@@ -173,7 +173,7 @@ def main():
                   f"friction within {viscous:.3f} (viscous), {coulomb:.3f} (Coulomb)")
         note = next(line for line in ours["csv"][3].splitlines() if "low-pass at" in line)
         cutoff = float(note.split("low-pass at ")[1].split()[0])
-        every = int(re.search(r"one sample of (\d+) is kept", ours["csv"][3])[1])
+        every = int(re.search(r"one sample of (\d+)", ours["csv"][3])[1])
         for name, step, mine in (("as decimated as ours", every, "csv"), ("every sample", 1, "every sample")):
             seconds, memory, result, _ = timed([sys.executable, __file__, "--peer", folder, str(cutoff), str(step)])
             stages = ", ".join(f"{k} {v:.2f}" for k, v in result["stages"].items())
