@@ -32,8 +32,8 @@ regressors are those of the spanning tree; with loops, the mass matrix and forwa
 those of the independent coordinates. lmi and manifold are the solvers of the consistent
 estimator, on the summary of a simulated log with friction and offsets.
 
-With --calls, a kernel is called so many times and no more, so that a profiler counts the same
-instructions in every run; what is left of two runs when one is subtracted from the other is the kernel.
+With --calls, each kernel is called exactly that often, so that a profiler counts the same
+instructions in every run. The difference between two runs is the cost of the additional calls.
 
 Examples:
   inertial bench robot.urdf --base floating
