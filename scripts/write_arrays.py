@@ -14,7 +14,7 @@ try:
     import pyarrow.parquet
     import scipy.io
     from rosbags.rosbag1 import Writer as Ros1Writer
-    from rosbags.rosbag2 import StoragePlugin, Writer
+    from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
     from rosbags.typesys import Stores, get_typestore
 except ImportError as missing:
     print(missing, file=sys.stderr)
@@ -49,14 +49,29 @@ def main():
     lists = {"timestamp": t, "observation.state": list(q), "observation.velocity": list(dq),
              "observation.effort": pyarrow.FixedSizeListArray.from_arrays(tau.ravel(), 3), "task": ["x"] * ROWS}
     pyarrow.parquet.write_table(pyarrow.table(lists), folder / "lists.parquet", row_group_size=700)
+    flat = pyarrow.table({"t": t} | {f"{name}{k + 1}": values[:, k] for name, values in (("q", q), ("dq", dq), ("tau", tau)) for k in range(3)})
+    for codec in ("zstd", "lz4", "snappy", "gzip"):
+        for version in ("1.0", "2.0"):
+            # With dictionaries and without: pages of both kinds are compressed.
+            path = folder / f"{codec}_{version}.parquet"
+            pyarrow.parquet.write_table(flat, path, compression=codec, data_page_version=version, use_dictionary=version == "1.0", row_group_size=700)
     uneven = pyarrow.table({"t": t[:3], "q": [[1.0, 2.0], [1.0], [1.0, 2.0]]})
     pyarrow.parquet.write_table(uneven, folder / "uneven.parquet")
     store = get_typestore(Stores.ROS2_HUMBLE)
     types = store.types
     state, header, stamp = (types[n] for n in ("sensor_msgs/msg/JointState", "std_msgs/msg/Header", "builtin_interfaces/msg/Time"))
     text = types["std_msgs/msg/String"]
-    for name, plugin in (("bag_db3", StoragePlugin.SQLITE3), ("bag_mcap", StoragePlugin.MCAP)):
-        with Writer(folder / name, version=8, storage_plugin=plugin) as writer:
+    for name, plugin, mode in (
+        ("bag_db3", StoragePlugin.SQLITE3, CompressionMode.NONE),
+        ("bag_db3_file", StoragePlugin.SQLITE3, CompressionMode.FILE),
+        ("bag_db3_message", StoragePlugin.SQLITE3, CompressionMode.MESSAGE),
+        ("bag_mcap", StoragePlugin.MCAP, CompressionMode.NONE),
+        ("bag_mcap_file", StoragePlugin.MCAP, CompressionMode.FILE),
+        ("bag_mcap_chunks", StoragePlugin.MCAP, CompressionMode.STORAGE),
+    ):
+        bag = Writer(folder / name, version=8, storage_plugin=plugin)
+        bag.set_compression(mode, CompressionFormat.ZSTD)
+        with bag as writer:
             topic = writer.add_connection("/joint_states", state.__msgtype__, typestore=store)
             other = writer.add_connection("/chatter", text.__msgtype__, typestore=store)
             for i in range(ROWS):

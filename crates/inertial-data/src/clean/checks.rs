@@ -191,7 +191,7 @@ pub(crate) fn content(layout: &Layout, survey: &Survey) -> Result<Vec<String>> {
     for (k, name) in layout.positions.iter().enumerate() {
         let Some(place) = layout.q[k] else { continue };
         if extent(&place) < STILL {
-            notes.push(format!("{name} does not move: it counts as standing still"));
+            notes.push(format!("{name} does not move in this log: it is treated as fixed"));
             continue;
         }
         for (derivative, name) in [(&layout.dq, "velocity"), (&layout.ddq, "acceleration")] {

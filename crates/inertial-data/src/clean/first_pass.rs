@@ -19,6 +19,12 @@ const MOST_TURNS: f64 = 100.0;
 pub(crate) const LOST: f64 = 0.1;
 /// Least range of motion (rad or m) that counts as one.
 pub(crate) const STILL: f64 = 1e-3;
+/// Share of the changes that follow a repeated value, from which on a signal has stairs.
+const REPEATED: f64 = 0.3;
+/// Smallest change relative to the mean one, from which on a signal has stairs, and the changes that it takes to tell.
+const COARSE: f64 = 0.02;
+const MANY: usize = 1000;
+
 /// Statistics of the first pass.
 pub(crate) struct Survey {
     /// Stamps of the rows, repeated ones left out.
@@ -52,12 +58,82 @@ pub(crate) struct Channel {
     pub jump: f64,
     /// At the least and the greatest value.
     pub plateaus: [Plateau; 2],
+    /// Changes from value to value.
+    pub steps: Steps,
     angle: bool,
     /// The value before, and the last that was none of a wrong one, as logged.
     before: f64,
     last: f64,
     offset: f64,
     wraps: usize,
+}
+
+/// Changes of a signal from value to value, by which stairs are recognized.
+#[derive(Clone, Copy)]
+pub(crate) struct Steps {
+    last: f64,
+    moved: bool,
+    values: usize,
+    /// Changes, the sum of their squares, and the smallest of them.
+    changes: usize,
+    squares: f64,
+    least: f64,
+    /// Changes after a value that was repeated, and the sum of their squares.
+    alone: usize,
+    alone_squares: f64,
+}
+
+/// Stairs of a signal: positions in coarse units, or logged more often than they were measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stairs {
+    /// Mean square of their height.
+    pub height_squared: f64,
+    /// Share of the values that differ from those before them.
+    pub changing: f64,
+}
+
+impl Steps {
+    fn new() -> Self {
+        Self {
+            last: f64::NAN,
+            moved: true,
+            values: 0,
+            changes: 0,
+            squares: 0.0,
+            least: f64::INFINITY,
+            alone: 0,
+            alone_squares: 0.0,
+        }
+    }
+
+    fn add(&mut self, x: f64) {
+        let change = (x - self.last).abs();
+        let moves = change > 0.0;
+        self.values += 1;
+        if moves {
+            self.changes += 1;
+            self.squares += change * change;
+            self.least = self.least.min(change);
+            if !self.moved {
+                self.alone += 1;
+                self.alone_squares += change * change;
+            }
+        }
+        (self.last, self.moved) = (x, moves);
+    }
+
+    /// Returns the stairs; none where the signal is smooth.
+    pub fn stairs(&self) -> Option<Stairs> {
+        let count = self.changes as f64;
+        if self.alone as f64 > REPEATED * count {
+            let height_squared = self.alone_squares / self.alone as f64;
+            return Some(Stairs { height_squared, changing: count / self.values as f64 });
+        }
+        // Of that many changes of a smooth signal the smallest is far smaller.
+        let height_squared = self.least * self.least;
+        let coarse = self.changes >= MANY && height_squared > COARSE * COARSE * self.squares / count;
+        coarse.then_some(Stairs { height_squared, changing: 1.0 })
+    }
 }
 
 /// Time that a signal stayed at an extreme value.
@@ -99,6 +175,7 @@ impl Channel {
             logged: none,
             jump: 0.0,
             plateaus: [Plateau::at(f64::INFINITY), Plateau::at(f64::NEG_INFINITY)],
+            steps: Steps::new(),
             angle,
             before: f64::NAN,
             last: f64::NAN,
@@ -115,6 +192,7 @@ impl Channel {
             self.missing += 1;
             return;
         }
+        self.steps.add(*x);
         self.plateaus[0].add(*x, *x < self.plateaus[0].value);
         self.plateaus[1].add(*x, *x > self.plateaus[1].value);
         if self.angle {

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::{Error, Result, plain_io};
+use crate::{Error, Place, Result, plain_io};
 
 /// Numbers kept in memory (32 MB); a log with more goes to a file.
 const IN_MEMORY: usize = 4 << 20;
@@ -95,6 +95,22 @@ pub(crate) fn temporary() -> Result<File> {
             plain_io(&e)
         ))
     })
+}
+
+/// Largest file that is copied or unpacked to be read at any place.
+const LARGEST_COPY: u64 = 64 << 30;
+
+/// Copies a stream to a temporary file, for formats that are read at any place.
+pub(crate) fn temporary_copy(stream: impl Read, name: &str) -> Result<File> {
+    let mut copy = temporary()?;
+    let count = std::io::copy(&mut stream.take(LARGEST_COPY + 1), &mut copy)
+        .map_err(|e| Error::read(Place::file(name), format!("cannot be read: {}", plain_io(&e))))?;
+    if count > LARGEST_COPY {
+        let message = format!("has more than {} GB, unpacked", LARGEST_COPY >> 30);
+        return Err(Error::read(Place::file(name), message));
+    }
+    copy.rewind().map_err(|e| no_space(&e))?;
+    Ok(copy)
 }
 
 fn no_space(error: &std::io::Error) -> Error {

@@ -171,9 +171,11 @@ fn required_torques(
     required.fill(false);
     let names: Vec<String> = mechanism.joints().iter().map(|j| j.name.clone()).collect();
     for wanted in torque_joints {
-        let joint = mechanism.joints().iter().find(|j| j.name == *wanted && j.follows.is_none()).ok_or_else(
-            || format!("the model has no joint {wanted} of its own{}", nearest_hint(wanted, &names)),
-        )?;
+        let joint = mechanism
+            .joints()
+            .iter()
+            .find(|j| j.name == *wanted && j.follows.is_none())
+            .ok_or_else(|| format!("the model has no joint {wanted}{}", nearest_hint(wanted, &names)))?;
         required[joint.v_range()].fill(true);
     }
     Ok(required)

@@ -8,7 +8,7 @@ use crate::clean::spool::Spool;
 use crate::columns::layout::Layout;
 use crate::filter::butterworth::LOWEST_CUTOFF;
 use crate::filter::differentiate::{Derive, MotionState};
-use crate::filter::spectrum::{Band, Spectrum};
+use crate::filter::spectrum::{Band, Origin, Spectrum};
 use crate::filter::zero_phase::Kernel;
 use crate::{Cutoff, Error, Filter, LowPass, Options, Result, SavitzkyGolay};
 
@@ -64,22 +64,25 @@ impl<'n> Vote<'n> {
     /// The choice, for a log of this rate.
     fn choice(&self, rate: f64) -> Choice {
         let (bandwidth, name) = (self.band.bandwidth_hz, self.name);
-        let within =
-            format!("the {bandwidth:.3} Hz within which 99.9 % of the energy of {name}'s motion lies");
+        let within = format!("the motion's bandwidth of {bandwidth:.3} Hz, set by {name}");
         let hz = self.hz.clamp(LOWEST_CUTOFF * rate, HIGHEST * rate);
         let times = hz / bandwidth;
         let mut notes = vec![if hz < self.hz {
             format!("low-pass at {hz:.3} Hz, the highest for this rate: {times:.1} times {within}")
         } else if self.hz < self.wanted {
             format!(
-                "low-pass at {hz:.3} Hz: {times:.1} times {within}; more would let too much noise into its acceleration"
+                "low-pass at {hz:.3} Hz: {times:.1} times {within}; a higher one would let too much noise into its acceleration"
             )
         } else {
             format!("low-pass at {hz:.3} Hz: {times:.0} times {within}")
         }];
         if self.noise > 1.01 * NOISE {
-            let share = 100.0 * self.noise;
-            notes.push(format!("{name} is noisy: about {share:.0} % of its acceleration is noise even so"));
+            let share = if self.noise < 1.0 {
+                format!("about {:.0} % of its acceleration is noise", 100.0 * self.noise)
+            } else {
+                "its acceleration is mostly noise".to_owned()
+            };
+            notes.push(format!("{name} is noisy: {share} even with this cut-off"));
         }
         Choice { hz, notes }
     }
@@ -106,7 +109,15 @@ pub(crate) fn choose(
     };
     grid.each(layout, rows, &mut |rows, _| derive.push(rows, rows, &mut add))?;
     let rate = 1.0 / grid.step;
-    let bands = spectrum.bands(rate, |k| layout.dq.get(k).is_some_and(Option::is_none));
+    let stairs = |v: usize| {
+        let joint = layout.joints.iter().find(|joint| joint.v == v && joint.joint_type.nv() == 1);
+        let place = joint.and_then(|joint| layout.q[joint.q]);
+        place.and_then(|place| survey.channels[place].steps.stairs())
+    };
+    let bands = spectrum.bands(rate, |k| match layout.dq.get(k) {
+        Some(None) => Origin::Derived(stairs(k)),
+        _ => Origin::Measured,
+    });
     let mut votes = Vec::new();
     for joint in &layout.joints {
         for v in joint.velocities() {

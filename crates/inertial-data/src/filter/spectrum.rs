@@ -7,6 +7,8 @@ use rayon::prelude::{IntoParallelRefMutIterator, ParallelIterator};
 use realfft::num_complex::Complex;
 use realfft::{RealFftPlanner, RealToComplex};
 
+use crate::clean::first_pass::Stairs;
+
 /// Bins weaker than this share of the strongest are no motion that matters.
 const WEAK: f64 = 1e-4;
 /// Powers that stand out of noise, in its mean: one bin of white noise is that strong with a probability of 2e-9, so none of
@@ -16,6 +18,19 @@ const CLEAR: f64 = 20.0;
 const ENERGY: f64 = 0.999;
 /// Part of the band that holds noise alone, relative to half the rate. Derivatives and interpolation are weak above.
 const QUIET: [f64; 2] = [0.5, 0.9];
+/// Powers of the errors of stairs, in those of white noise: the errors of a periodic motion fall into lines.
+const LINES: f64 = 10.0;
+/// Highest frequency of a motion, relative to half the rate at which its values change.
+const UPDATES: f64 = 0.8;
+
+/// Where a velocity comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Origin {
+    /// A sensor.
+    Measured,
+    /// Positions, with their stairs.
+    Derived(Option<Stairs>),
+}
 
 /// The frequency below which 99.9 % of the energy of every signal lies. Bins below −40 dB of the signal's peak are left out,
 /// and those that do not stand out of its noise, which is taken from the upper half of the band as white.
@@ -31,7 +46,7 @@ pub fn motion_bandwidth<'a>(signals: impl IntoIterator<Item = &'a [f64]>, rate_h
     let of = |signal: &'a [f64]| {
         let mut spectrum = Spectrum::new(1, signal.len());
         signal.iter().for_each(|x| spectrum.push(&[*x]));
-        spectrum.bands(rate_hz, |_| false)[0].map_or(0.0, |band| band.bandwidth_hz)
+        spectrum.bands(rate_hz, |_| Origin::Measured)[0].map_or(0.0, |band| band.bandwidth_hz)
     };
     signals.into_iter().map(of).fold(0.0, f64::max)
 }
@@ -103,12 +118,21 @@ impl Spectrum {
         }
     }
 
-    /// Returns the band of motion of each signal; none where it stands still or holds only noise. `derived` tells which signals are
-    /// derivatives of positions (see [`Derive`](crate::filter::differentiate::Derive)): their noise rises with the frequency as their gain does.
-    pub fn bands(&self, rate_hz: f64, derived: impl Fn(usize) -> bool) -> Vec<Option<Band>> {
-        let of = |(k, signal): (usize, &Signal)| {
-            let gain = if derived(k) { derivative_gain } else { |_| 1.0 };
-            band(&signal.power, self.complete, rate_hz, gain)
+    /// Returns the band of motion of each signal; none where it stands still or holds only noise. The noise of signals that are derivatives of
+    /// positions (see [`Derive`](crate::filter::differentiate::Derive)) rises with the frequency as their gain does, and is at least that of their stairs.
+    pub fn bands(&self, rate_hz: f64, origin: impl Fn(usize) -> Origin) -> Vec<Option<Band>> {
+        // The squares of a Hann window sum up to 3/8 of its length.
+        let white = 0.375 * self.seen as f64 * rate_hz.powi(2);
+        let of = |(k, signal): (usize, &Signal)| match origin(k) {
+            Origin::Measured => band(&signal.power, self.complete, rate_hz, None, |_| 1.0),
+            Origin::Derived(stairs) => {
+                // Errors are spread evenly over the height of a stair.
+                let limits = stairs.map(|s| Limits {
+                    noise: LINES * white * s.height_squared / 12.0,
+                    band: UPDATES * s.changing,
+                });
+                band(&signal.power, self.complete, rate_hz, limits, derivative_gain)
+            }
         };
         self.signals.iter().enumerate().map(of).collect()
     }
@@ -130,8 +154,24 @@ impl Signal {
     }
 }
 
+/// What stairs leave of a spectrum.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Least power of the noise.
+    noise: f64,
+    /// Part of the band, from zero to half the rate, that can hold motion.
+    band: f64,
+}
+
 /// The motion in the powers of a velocity, `gain` being that of the derivative at an angle per sample, times the step.
-fn band(power: &[f64], parts: usize, rate_hz: f64, gain: impl Fn(f64) -> f64) -> Option<Band> {
+fn band(
+    power: &[f64],
+    parts: usize,
+    rate_hz: f64,
+    limits: Option<Limits>,
+    gain: impl Fn(f64) -> f64,
+) -> Option<Band> {
+    let Limits { noise: least, band } = limits.unwrap_or(Limits { noise: 0.0, band: 1.0 });
     let half = power.len() - 1;
     let angle = |k: usize| PI * k as f64 / half.max(1) as f64;
     let shape = |k: usize| gain(angle(k)).powi(2);
@@ -140,21 +180,24 @@ fn band(power: &[f64], parts: usize, rate_hz: f64, gain: impl Fn(f64) -> f64) ->
     let middle = quiet.len() / 2;
     let median = if quiet.is_empty() { 0.0 } else { *quiet.select_nth_unstable_by(middle, f64::total_cmp).1 };
     // The median of the mean of n exponential numbers (Wilson and Hilferty).
-    let noise = median / (1.0 - 1.0 / (9.0 * parts.max(1) as f64)).powi(3);
-    let weak = WEAK * power.iter().copied().fold(0.0, f64::max);
-    let motion = |k: usize| if power[k] > weak.max(CLEAR * noise * shape(k)) { power[k] } else { 0.0 };
+    let noise = (median / (1.0 - 1.0 / (9.0 * parts.max(1) as f64)).powi(3)).max(least);
+    let last = ((band * half as f64) as usize).min(half);
+    let weak = WEAK * power[..=last].iter().copied().fold(0.0, f64::max);
+    let motion = |k: usize| {
+        if k <= last && power[k] > weak.max(CLEAR * noise * shape(k)) { power[k] } else { 0.0 }
+    };
     let energy: f64 = (0..=half).map(motion).sum();
     if energy <= 0.0 {
         return None;
     }
     let mut sum = 0.0;
-    let last = (0..=half).find(|&k| {
+    let end = (0..=half).find(|&k| {
         sum += motion(k);
         sum >= ENERGY * energy
     });
     let bin = 0.5 * rate_hz / half.max(1) as f64;
     Some(Band {
-        bandwidth_hz: last.unwrap_or(half) as f64 * bin,
+        bandwidth_hz: end.unwrap_or(half) as f64 * bin,
         energy,
         acceleration: (0..=half).map(|k| motion(k) * (angle(k) * rate_hz).powi(2)).sum(),
         noise: noise / (rate_hz.powi(2) * bin),
@@ -176,12 +219,44 @@ mod tests {
         let wave = |f: f64, k: usize| (2.0 * PI * f * k as f64 / 1000.0).sin();
         let mut spectrum = Spectrum::new(3, count);
         (0..count).for_each(|k| spectrum.push(&[wave(1.0, k), 1e3 * wave(7.0, k), wave(3.0, k)]));
-        let bands = spectrum.bands(1000.0, |_| false);
+        let bands = spectrum.bands(1000.0, |_| Origin::Measured);
         let found: Vec<f64> = bands.iter().map(|b| b.map_or(0.0, |b| b.bandwidth_hz)).collect();
         // A part lasts 65 s, and the window widens a line by two of its bins of 1/65 Hz.
         for (found, expected) in found.iter().zip([1.0, 7.0, 3.0, 0.0]) {
             assert!((found - expected).abs() < 0.04, "{found} {expected}");
         }
         assert_eq!(spectrum.complete, 3);
+    }
+
+    #[test]
+    fn stairs_are_no_motion() {
+        // A motion of 0.5 Hz in steps of a tenth of a degree: the errors are lines far above the median of the spectrum.
+        let (rate, height) = (1000.0, 0.1f64.to_radians());
+        let position = |k: usize| ((0.5 * (PI * k as f64 / rate).sin()) / height).round() * height;
+        let mut spectrum = Spectrum::new(1, 20_000);
+        (2..20_002).for_each(|k| {
+            let near = position(k + 1) - position(k - 1);
+            spectrum.push(&[(8.0 * near - (position(k + 2) - position(k - 2))) * rate / 12.0]);
+        });
+        let bandwidth = |stairs| spectrum.bands(rate, |_| Origin::Derived(stairs))[0].unwrap().bandwidth_hz;
+        assert!(bandwidth(None) > 50.0);
+        let stairs = Stairs { height_squared: height * height, changing: 1.0 };
+        assert!((bandwidth(Some(stairs)) - 0.5).abs() < 0.2);
+    }
+
+    #[test]
+    fn repeated_values_are_no_motion() {
+        // Measured at 50 Hz, logged at 250 Hz: the images lie at multiples of 50 Hz.
+        let rate = 250.0;
+        let position = |k: usize| (2.0 * PI * (k / 5) as f64 / 50.0).sin();
+        let mut spectrum = Spectrum::new(1, 10_000);
+        (2..10_002).for_each(|k| {
+            let near = position(k + 1) - position(k - 1);
+            spectrum.push(&[(8.0 * near - (position(k + 2) - position(k - 2))) * rate / 12.0]);
+        });
+        // The mean square of a step is half the square of the largest, 2π/50.
+        let stairs = Stairs { height_squared: 0.5 * (2.0 * PI / 50.0).powi(2), changing: 0.2 };
+        let found = spectrum.bands(rate, |_| Origin::Derived(Some(stairs)))[0].unwrap().bandwidth_hz;
+        assert!((found - 1.0).abs() < 0.2, "{found}");
     }
 }

@@ -5,7 +5,7 @@ pub(crate) fn advice(start: &[u8]) -> Option<&'static str> {
     let kinds: [(&[u8], &str); 11] = [
         (b"\xd0\xcf\x11\xe0", "is an old Excel or Office file; save it as CSV"),
         (b"ARROW1", "is an Arrow or Feather file; save it as Parquet: pyarrow.parquet.write_table"),
-        (b"\x28\xb5\x2f\xfd", "is compressed with zstd; decompress it: zstd -d"),
+        (b"\x28\xb5\x2f\xfd", "is compressed with zstd twice; decompress it once: zstd -d"),
         (b"BZh", "is compressed with bzip2; decompress it: bunzip2"),
         (b"\xfd7zXZ", "is compressed with xz; decompress it: xz -d"),
         (b"7z\xbc\xaf", "is a 7-Zip archive; extract it first"),

@@ -13,3 +13,4 @@ pub(crate) mod read_ahead;
 pub(crate) mod reader;
 pub(crate) mod text;
 pub(crate) mod write_parquet;
+pub(crate) mod zstd;

@@ -1,12 +1,12 @@
 //! Detection of the file format by content.
 
 use std::fs::File;
-use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clean::spool::temporary;
+use crate::clean::spool::temporary_copy;
 use crate::columns::map::ColumnMap;
 use crate::columns::recognition::Recognition;
 use crate::formats::arrays::{ArrayReader, hdf5, mat, npy};
@@ -16,6 +16,7 @@ use crate::formats::kinds;
 use crate::formats::lerobot::{self, LeRobotReader};
 use crate::formats::parquet::{self, ParquetReader};
 use crate::formats::reader::{LogRows, Reader};
+use crate::formats::zstd;
 use crate::{Error, Place, Result, plain_io};
 
 /// Options of reading a file.
@@ -32,7 +33,7 @@ pub struct Source {
 }
 
 /// Opens a log: a text table (also compressed with gzip), Parquet, `.npz`, `.npy`, `.mat`, HDF5, MCAP, `.db3`, a bag of ROS 1, a folder
-/// of rosbag2 or a dataset of LeRobot, recognized by the content. `-` is standard input.
+/// of rosbag2 or a dataset of LeRobot, recognized by the content, also compressed with Zstandard. `-` is standard input.
 pub fn open(path: &Path, source: &Source) -> Result<Box<dyn Reader>> {
     if path == Path::new("-") {
         let name = "standard input".to_owned();
@@ -92,7 +93,11 @@ fn from_file(mut file: File, name: String, source: &Source) -> Result<Box<dyn Re
     }
     let (read, size) = (Arc::<AtomicU64>::default(), file.metadata().map_or(0, |m| m.len()));
     let counted = Counted { file, read: Arc::clone(&read) };
-    let reader = from_stream(&start, counted, name, source)?;
+    let reader = if start.starts_with(&zstd::MAGIC) {
+        unpacked(counted, name, source)?
+    } else {
+        from_stream(&start, counted, name, source)?
+    };
     Ok(Box::new(OfFile { reader, read, size }))
 }
 
@@ -103,15 +108,33 @@ fn from_pipe(
     name: String,
     source: &Source,
 ) -> Result<Box<dyn Reader>> {
+    if start.starts_with(&zstd::MAGIC) {
+        return unpacked(Cursor::new(start).chain(pipe), name, source);
+    }
+    whole_or_stream(start, pipe, name, source)
+}
+
+/// The log within a stream that is compressed with Zstandard.
+fn unpacked(packed: impl Read + Send + 'static, name: String, source: &Source) -> Result<Box<dyn Reader>> {
+    let mut stream = zstd::Unpacked::new(BufReader::new(packed));
+    let mut start = Vec::new();
+    stream.by_ref().take(8).read_to_end(&mut start).map_err(|e| unreadable(&name, &e))?;
+    whole_or_stream(start, stream, name, source)
+}
+
+fn whole_or_stream(
+    start: Vec<u8>,
+    rest: impl Read + Send + 'static,
+    name: String,
+    source: &Source,
+) -> Result<Box<dyn Reader>> {
     let kind = Whole::of(&start);
     let first = start.clone();
-    let mut whole = Cursor::new(start).chain(pipe);
-    if let Some(kind) = kind {
-        let mut copy = temporary()?;
-        std::io::copy(&mut whole, &mut copy).map_err(|e| unreadable(&name, &e))?;
-        return kind.reader(copy, name, source);
+    let whole = Cursor::new(start).chain(rest);
+    match kind {
+        Some(kind) => kind.reader(temporary_copy(whole, &name)?, name, source),
+        None => from_stream(&first, whole, name, source),
     }
-    from_stream(&first, whole, name, source)
 }
 
 /// Formats of files that are read at any place.

@@ -12,7 +12,7 @@ use ::parquet::schema::types::ColumnDescriptor;
 use crate::formats::parquet_pages::column_reader;
 use crate::formats::reader::{LogRows, Reader};
 use crate::log::check_names;
-use crate::{Error, Place, Result};
+use crate::{Error, Place, Result, plain_io};
 
 /// The first and the last bytes of every file.
 pub(crate) const MAGIC: [u8; 4] = *b"PAR1";
@@ -23,6 +23,8 @@ const BLOCK: usize = 8192;
 pub struct ParquetReader {
     file: String,
     reader: SerializedFileReader<File>,
+    /// The file again, for the pages of columns.
+    pages: Arc<File>,
     names: Vec<String>,
     /// Column of the file of each name, and the place in its list.
     places: Vec<(usize, usize)>,
@@ -67,13 +69,17 @@ impl ParquetReader {
     /// Reads an open file; `name` stands in messages.
     pub fn new(file: File, name: impl Into<String>) -> Result<Self> {
         let name = name.into();
+        let pages = file
+            .try_clone()
+            .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
+        let pages = Arc::new(pages);
         let reader = SerializedFileReader::new(file).map_err(|e| damaged(&name, &e))?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
         let (mut names, mut places, mut widths) = (Vec::new(), Vec::new(), Vec::new());
         for (k, column) in schema.columns().iter().enumerate() {
             let path = column.path().string();
             if is_list(column) {
-                let width = list_width(&reader, k).map_err(|e| damaged(&name, &e))?.min(LONGEST_LIST);
+                let width = list_width(&reader, &pages, k).map_err(|e| damaged(&name, &e))?.min(LONGEST_LIST);
                 let parts = column.path().parts();
                 let own = parts[..parts.len().saturating_sub(2).max(1)].join(".");
                 names.extend((0..width).map(|i| format!("{own}_{i}")));
@@ -89,6 +95,7 @@ impl ParquetReader {
         let mut out = Self {
             file: name,
             reader,
+            pages,
             names,
             places,
             widths,
@@ -253,12 +260,13 @@ fn is_list(descriptor: &ColumnDescriptor) -> bool {
 /// Numbers in the first list of a column.
 fn list_width(
     reader: &SerializedFileReader<File>,
+    pages: &Arc<File>,
     column: usize,
 ) -> std::result::Result<usize, ParquetError> {
     if reader.num_row_groups() == 0 {
         return Ok(0);
     }
-    let mut first = column_reader(&*reader.get_row_group(0)?, column)?;
+    let mut first = column_reader(pages, reader.metadata().row_group(0), column)?;
     let (mut definitions, mut repetitions) = (Vec::new(), Vec::new());
     Numbers::default().read(&mut first, 1, &mut definitions, &mut repetitions)?;
     Ok(definitions.len())
@@ -296,9 +304,11 @@ impl Reader for ParquetReader {
             if self.group == self.reader.num_row_groups() {
                 return Ok(None);
             }
-            let group = self.reader.get_row_group(self.group).map_err(|e| damaged(&self.file, &e))?;
-            self.left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-            let open = |leaf: &Leaf| column_reader(&*group, leaf.column).map_err(|e| damaged(&self.file, &e));
+            let group = self.reader.metadata().row_group(self.group);
+            self.left = usize::try_from(group.num_rows()).unwrap_or(0);
+            let open = |leaf: &Leaf| {
+                column_reader(&self.pages, group, leaf.column).map_err(|e| damaged(&self.file, &e))
+            };
             self.open = self.leaves.iter().map(open).collect::<Result<_>>()?;
             self.group += 1;
         }

@@ -1,21 +1,44 @@
-//! Pages of a column of a Parquet file, checked for what their decoder takes for granted.
+//! Pages of a column of a Parquet file: unpacked where they are compressed with Zstandard, and checked for what their decoder takes for granted.
 
-use ::parquet::basic::Encoding;
+use std::fs::File;
+use std::io::Read;
+use std::sync::Arc;
+
+use ::parquet::basic::{Compression, Encoding};
 use ::parquet::column::page::{Page, PageMetadata, PageReader};
 use ::parquet::column::reader::{ColumnReader, get_column_reader};
 use ::parquet::errors::{ParquetError, Result};
-use ::parquet::file::reader::RowGroupReader;
+use ::parquet::file::metadata::RowGroupMetaData;
+use ::parquet::file::serialized_reader::SerializedPageReader;
+
+use crate::formats::zstd::Unpacked;
+use crate::plain_io;
+
+/// No page is longer, unpacked.
+const LONGEST: usize = 1 << 28;
 
 /// Opens a column of a row group.
-pub fn column_reader(group: &dyn RowGroupReader, column: usize) -> Result<ColumnReader> {
-    let description = group.metadata().schema_descr().column(column);
-    let pages = CheckedPages { pages: group.get_column_page_reader(column)?, has_dictionary: false };
+pub fn column_reader(file: &Arc<File>, group: &RowGroupMetaData, column: usize) -> Result<ColumnReader> {
+    let description = group.schema_descr().column(column);
+    let rows = usize::try_from(group.num_rows())?;
+    let stored = group.column(column);
+    let is_packed = matches!(stored.compression(), Compression::ZSTD(_));
+    let pages = if is_packed {
+        // The crate would unpack in C: it is told that there is nothing to unpack.
+        let plain = stored.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
+        SerializedPageReader::new(Arc::clone(file), &plain, rows, None)?
+    } else {
+        SerializedPageReader::new(Arc::clone(file), stored, rows, None)?
+    };
+    let pages = CheckedPages { pages, is_packed, has_dictionary: false };
     Ok(get_column_reader(description, Box::new(pages)))
 }
 
 /// Pages of which none refers to a dictionary before there is one: the decoder panics then.
 struct CheckedPages {
-    pages: Box<dyn PageReader>,
+    pages: SerializedPageReader<File>,
+    /// Whether pages are compressed with Zstandard.
+    is_packed: bool,
     has_dictionary: bool,
 }
 
@@ -29,7 +52,10 @@ impl Iterator for CheckedPages {
 
 impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
-        let page = self.pages.get_next_page()?;
+        let mut page = self.pages.get_next_page()?;
+        if self.is_packed {
+            page = page.map(unpacked).transpose()?;
+        }
         match &page {
             Some(Page::DictionaryPage { .. }) => self.has_dictionary = true,
             Some(data)
@@ -54,4 +80,28 @@ impl PageReader for CheckedPages {
     fn at_record_boundary(&mut self) -> Result<bool> {
         self.pages.at_record_boundary()
     }
+}
+
+/// The page with its content unpacked. Levels of pages of version 2 are never compressed.
+fn unpacked(mut page: Page) -> Result<Page> {
+    let (buf, plain) = match &mut page {
+        Page::DataPage { buf, .. } | Page::DictionaryPage { buf, .. } => (buf, 0),
+        Page::DataPageV2 { is_compressed: false, .. } => return Ok(page),
+        Page::DataPageV2 { buf, def_levels_byte_len, rep_levels_byte_len, .. } => {
+            (buf, *def_levels_byte_len as usize + *rep_levels_byte_len as usize)
+        }
+    };
+    let (levels, packed) = buf
+        .split_at_checked(plain)
+        .ok_or_else(|| ParquetError::General("a page is shorter than its levels".into()))?;
+    let mut out = levels.to_vec();
+    Unpacked::new(packed)
+        .take(LONGEST as u64 + 1)
+        .read_to_end(&mut out)
+        .map_err(|e| ParquetError::General(plain_io(&e)))?;
+    if out.len() > LONGEST {
+        return Err(ParquetError::General(format!("a page has more than {} MB", LONGEST >> 20)));
+    }
+    *buf = out.into();
+    Ok(page)
 }

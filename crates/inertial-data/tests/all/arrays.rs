@@ -83,7 +83,23 @@ fn arrays_hold_what_text_holds() {
     same(&Log::new("lists.parquet", names, columns).unwrap(), &expected, str::to_owned, "lists.parquet");
     let error = read(&at("uneven.parquet"), &Source::default()).unwrap_err().to_string();
     assert!(error.ends_with("row 2: column q.list.element: a list of 1, but the first row has 2"), "{error}");
-    for bag in ["bag_db3", "bag_mcap", "bag_db3/bag_db3.db3", "bag_mcap/bag_mcap.mcap"] {
+    for codec in ["zstd", "lz4", "snappy", "gzip"] {
+        for version in ["1.0", "2.0"] {
+            let name = format!("{codec}_{version}.parquet");
+            same(&read(&at(&name), &Source::default()).unwrap(), &expected, str::to_owned, &name);
+        }
+    }
+    for bag in [
+        "bag_db3",
+        "bag_db3_file",
+        "bag_db3_message",
+        "bag_mcap",
+        "bag_mcap_file",
+        "bag_mcap_chunks",
+        "bag_db3/bag_db3.db3",
+        "bag_db3_file/bag_db3_file.db3.zstd",
+        "bag_mcap/bag_mcap.mcap",
+    ] {
         let log = read(&at(bag), &Source::default()).unwrap();
         for name in expected.names() {
             let (found, expected) = (log.column(&joints(name)).unwrap(), expected.column(name).unwrap());
@@ -245,8 +261,9 @@ fn folders_that_are_no_bags_are_named() {
             format!("rosbag2_bagfile_information:\n  relative_file_paths:\n    - {file}\n  version: 5\n");
         std::fs::write(folder.path().join("metadata.yaml"), text).unwrap();
     };
+    std::fs::write(folder.path().join("bag_0.db3.zstd"), b"\x28\xb5\x2f\xfd\x10").unwrap();
     list("bag_0.db3.zstd");
-    error("bag_0.db3.zstd is compressed");
+    error("bag_0.db3.zstd: cannot be read: zstd: ");
     list("bag_0.mcap");
     error("bag_0.mcap: cannot be opened: there is no such file");
     std::fs::write(folder.path().join("bag_0.db3"), b"SQLite format 3\0").unwrap();

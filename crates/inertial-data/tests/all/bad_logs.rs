@@ -46,7 +46,7 @@ fn columns_that_do_not_match() {
     let options = Options { torque_joints: vec!["shouldr".into()], ..Options::default() };
     assert_eq!(
         failure_with(named(""), columns, &options).to_string(),
-        "log.csv: the model has no joint shouldr of its own; the nearest is shoulder"
+        "log.csv: the model has no joint shouldr; the nearest is shoulder"
     );
 
     assert!(damaged(|n, _| n[0] = "T".into()).contains("no column t (time in seconds); the nearest is T"));

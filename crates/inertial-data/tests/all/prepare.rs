@@ -53,7 +53,7 @@ fn the_automatic_filter_leaves_the_motion_and_takes_the_noise() {
     let cutoff = p.cutoff_hz.unwrap();
     // The fastest joint moves at 6 rad/s.
     assert!((cutoff - 5.0 * 6.0 / (2.0 * PI)).abs() < 0.5, "{cutoff}");
-    assert!(p.notes.iter().any(|n| n.contains("low-pass at") && n.contains("99.9 %")), "{:?}", p.notes);
+    assert!(p.notes.iter().any(|n| n.contains("low-pass at") && n.contains("bandwidth of")), "{:?}", p.notes);
     // At a fifth of the cut-off the gain is 1 − 5⁻⁸ = 1 − 2.6e-6; the rest is what the reflection at the ends leaves: a
     // hundredth of a jump of the acceleration (36) and less of the others.
     let [q, v, a, tau] = errors(&p);
@@ -171,8 +171,8 @@ fn the_note_on_the_cutoff_tells_why_it_is_not_five_times_the_bandwidth() {
     // (2π)⁴ f⁵/5 times that, 10 % of the amplitude of 36/√2 rad/s² at 3.1 Hz.
     let noisy = prepared(200.0, 0.15);
     assert!((noisy.cutoff_hz.unwrap() - 3.1).abs() < 0.2, "{:?}", noisy.notes);
-    told(&noisy, "more would let too much noise into its acceleration");
-    told(&prepared(200.0, 0.5), "of its acceleration is noise even so");
+    told(&noisy, "a higher one would let too much noise into its acceleration");
+    told(&prepared(200.0, 0.5), "of its acceleration is noise even with this cut-off");
     // What bends within a fraction of a period wants more than five.
     let (names, columns) = clean(4000, 200.0);
     let options = Options { bandwidths: 40.0, ..Options::default() };
@@ -234,7 +234,7 @@ fn a_joint_that_is_held_stands_still_whatever_its_encoder_says() {
     columns[2].iter_mut().for_each(|q| *q = 0.3 + 1e-5 * next());
     let p = prepare(&mechanism, &log(names, columns), &Options::default()).unwrap();
     assert!(
-        p.notes.iter().any(|n| n.contains("does not move: it counts as standing still")),
+        p.notes.iter().any(|n| n.contains("does not move in this log: it is treated as fixed")),
         "{:?}",
         p.notes
     );

@@ -1,10 +1,13 @@
 //! Folders of rosbag2: files one after the other, as `metadata.yaml` lists them.
 
 use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use super::topics::{Message, Messages, Topics};
 use super::{db3, mcap};
+use crate::clean::spool::temporary_copy;
+use crate::formats::zstd::Unpacked;
 use crate::{Error, Place, Result, plain_io};
 
 /// Lists have a line for each file and topic.
@@ -38,11 +41,6 @@ impl Files {
             let message = "is a folder, but neither a bag of ROS 2 (metadata.yaml, .mcap, .db3) nor a dataset of LeRobot (meta/info.json)";
             return Err(refused(message.to_owned()));
         }
-        if let Some(packed) = files.iter().find(|f| Path::new(f).extension().is_some_and(|e| e == "zstd")) {
-            return Err(refused(format!(
-                "{packed} is compressed: decompress it with zstd -d, or use ros2 bag convert"
-            )));
-        }
         let files: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();
         Ok(Self { left: files.into_iter(), current: None, topics: Topics::new(&name, asked) })
     }
@@ -51,10 +49,17 @@ impl Files {
         let (name, asked) = (path.display().to_string(), self.topics.asked());
         let file = File::open(path)
             .map_err(|e| Error::read(Place::file(&name), format!("cannot be opened: {}", plain_io(&e))))?;
-        Ok(if path.extension().is_some_and(|e| e == "db3") {
-            Box::new(db3::Bag::new(file, name, asked)?)
-        } else {
-            Box::new(mcap::Bag::new(Box::new(std::io::BufReader::new(file)), name, asked))
+        let packed = path.extension().is_some_and(|e| e == "zstd");
+        let inner = if packed { path.file_stem().map_or(path, Path::new) } else { path };
+        let is_db3 = inner.extension().is_some_and(|e| e == "db3");
+        Ok(match (is_db3, packed) {
+            (true, false) => Box::new(db3::Bag::new(file, name, asked)?),
+            (true, true) => {
+                let unpacked = temporary_copy(Unpacked::file(file), &name)?;
+                Box::new(db3::Bag::new(unpacked, name, asked)?)
+            }
+            (false, false) => Box::new(mcap::Bag::new(Box::new(BufReader::new(file)), name, asked)),
+            (false, true) => Box::new(mcap::Bag::new(Box::new(Unpacked::file(file)), name, asked)),
         })
     }
 }
@@ -71,7 +76,8 @@ fn found(folder: &Path) -> std::io::Result<Vec<String>> {
     let mut out = Vec::new();
     for entry in folder.read_dir()? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if Path::new(&name).extension().is_some_and(|e| e == "mcap" || e == "db3") {
+        let plain = name.strip_suffix(".zstd").unwrap_or(&name);
+        if Path::new(plain).extension().is_some_and(|e| e == "mcap" || e == "db3") {
             out.push(name);
         }
     }

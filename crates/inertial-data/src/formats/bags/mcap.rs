@@ -1,15 +1,16 @@
 //! MCAP files: messages of ROS 2, in CDR.
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use ::mcap::McapError;
-use ::mcap::records::{Record, op};
+use ::mcap::records::{ChunkHeader, Record, op};
 use ::mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions};
 
 use super::topics::{Message, Messages, Topic, Topics};
-use crate::{Error, Place, Result};
+use crate::formats::zstd::Unpacked;
+use crate::{Error, Place, Result, plain_io};
 
 /// The first and the last bytes of every file.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89MCAP0\r\n";
@@ -19,96 +20,174 @@ const LONGEST: usize = 1 << 28;
 /// The messages of a file, one after the other.
 pub(crate) struct Bag<'a> {
     stream: Box<dyn Read + Send + 'a>,
-    file: String,
     reader: LinearReader,
+    contents: Contents,
+    /// Records of the current chunk, and where the next one begins.
+    chunk: Vec<u8>,
+    at: usize,
+    ended: bool,
+}
+
+/// What the records so far have defined.
+struct Contents {
+    file: String,
     /// Names and definitions of schemas.
     schemas: HashMap<u16, (String, String)>,
     topics: Topics,
     /// The channels to read.
     channels: HashMap<u16, Arc<Topic>>,
-    ended: bool,
 }
 
 impl<'a> Bag<'a> {
     pub fn new(stream: Box<dyn Read + Send + 'a>, file: String, asked: &[String]) -> Self {
-        let options =
-            LinearReaderOptions::default().with_record_length_limit(LONGEST).with_validate_chunk_crcs(true);
+        // Chunks are unpacked here: the crate would do it in C.
+        let options = LinearReaderOptions::default().with_record_length_limit(LONGEST).with_emit_chunks(true);
         Self {
             stream,
             reader: LinearReader::new_with_options(options),
-            schemas: HashMap::new(),
-            topics: Topics::new(&file, asked),
-            channels: HashMap::new(),
+            contents: Contents {
+                schemas: HashMap::new(),
+                topics: Topics::new(&file, asked),
+                channels: HashMap::new(),
+                file,
+            },
+            chunk: Vec::new(),
+            at: 0,
             ended: false,
-            file,
         }
     }
 }
 
 impl Messages for Bag<'_> {
     fn next(&mut self) -> Result<Option<Message>> {
+        let contents = &mut self.contents;
         while !self.ended {
-            let file = &self.file;
+            if let Some((opcode, record)) =
+                next_record(&self.chunk, &mut self.at).map_err(|e| contents.damaged(&e))?
+            {
+                match contents.message(opcode, record)? {
+                    None => continue,
+                    message => return Ok(message),
+                }
+            }
             let Some(event) = self.reader.next_event() else {
                 self.ended = true;
                 break;
             };
-            let (opcode, record) = match event.map_err(|e| damaged(file, &e))? {
+            match event.map_err(|e| contents.damaged(&e))? {
                 LinearReadEvent::ReadRequest(need) => {
                     let space = self.reader.insert(need.min(LONGEST));
                     let count = loop {
                         match self.stream.read(space) {
-                            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                             other => break other,
                         }
                     };
-                    let count =
-                        count.map_err(|e| Error::read(Place::file(file), format!("cannot be read: {e}")))?;
-                    self.reader.notify_read(count);
-                    continue;
+                    self.reader.notify_read(count.map_err(|e| contents.unreadable(&e))?);
                 }
-                LinearReadEvent::Record { opcode, data } => (opcode, data),
-            };
-            if !matches!(opcode, op::SCHEMA | op::CHANNEL | op::MESSAGE) {
-                continue;
-            }
-            match ::mcap::parse_record(opcode, record).map_err(|e| damaged(file, &e))? {
-                Record::Schema { header, data } => {
-                    let definition = String::from_utf8_lossy(&data).into_owned();
-                    self.schemas.insert(header.id, (header.name, definition));
-                }
-                Record::Channel(channel) => {
-                    let none = (String::new(), String::new());
-                    let (kind, definition) = self.schemas.get(&channel.schema_id).unwrap_or(&none);
-                    let encoding = &channel.message_encoding;
-                    if let Some(topic) = self.topics.add(&channel.topic, kind, encoding, definition)? {
-                        self.channels.insert(channel.id, topic);
+                LinearReadEvent::Record { opcode: op::CHUNK, data } => {
+                    let record = ::mcap::parse_record(op::CHUNK, data).map_err(|e| contents.damaged(&e))?;
+                    if let Record::Chunk { header, data } = record {
+                        self.at = 0;
+                        self.chunk.clear();
+                        unpack(&header, &data, &mut self.chunk).map_err(|e| contents.damaged(&e))?;
                     }
                 }
-                Record::Message { header, data } => {
-                    let Some(topic) = self.channels.get(&header.channel_id) else { continue };
-                    return Ok(Some(Message {
-                        topic: topic.clone(),
-                        time: header.log_time as f64 / 1e9,
-                        data: data.into_owned(),
-                        number: header.sequence as usize,
-                    }));
+                LinearReadEvent::Record { opcode, data } => {
+                    if let Some(message) = contents.message(opcode, data)? {
+                        return Ok(Some(message));
+                    }
                 }
-                _ => {}
             }
         }
         Ok(None)
     }
 
     fn topics(&self) -> &Topics {
-        &self.topics
+        &self.contents.topics
     }
 }
 
-fn damaged(file: &str, error: &McapError) -> Error {
-    let message = match error {
-        McapError::UnexpectedEof => "the MCAP file is truncated".to_owned(),
-        other => format!("the MCAP file is truncated or damaged: {other}"),
-    };
-    Error::read(Place::file(file), message)
+impl Contents {
+    /// Takes a record; a message where it is one of a channel to read.
+    fn message(&mut self, opcode: u8, record: &[u8]) -> Result<Option<Message>> {
+        if !matches!(opcode, op::SCHEMA | op::CHANNEL | op::MESSAGE) {
+            return Ok(None);
+        }
+        match ::mcap::parse_record(opcode, record).map_err(|e| self.damaged(&e))? {
+            Record::Schema { header, data } => {
+                let definition = String::from_utf8_lossy(&data).into_owned();
+                self.schemas.insert(header.id, (header.name, definition));
+            }
+            Record::Channel(channel) => {
+                let none = (String::new(), String::new());
+                let (kind, definition) = self.schemas.get(&channel.schema_id).unwrap_or(&none);
+                let encoding = &channel.message_encoding;
+                if let Some(topic) = self.topics.add(&channel.topic, kind, encoding, definition)? {
+                    self.channels.insert(channel.id, topic);
+                }
+            }
+            Record::Message { header, data } => {
+                let Some(topic) = self.channels.get(&header.channel_id) else { return Ok(None) };
+                return Ok(Some(Message {
+                    topic: topic.clone(),
+                    time: header.log_time as f64 / 1e9,
+                    data: data.into_owned(),
+                    number: header.sequence as usize,
+                }));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn damaged(&self, error: &McapError) -> Error {
+        let message = match error {
+            McapError::UnexpectedEof => "the MCAP file is truncated".to_owned(),
+            other => format!("the MCAP file is truncated or damaged: {other}"),
+        };
+        Error::read(Place::file(&self.file), message)
+    }
+
+    fn unreadable(&self, error: &io::Error) -> Error {
+        Error::read(Place::file(&self.file), format!("cannot be read: {}", plain_io(error)))
+    }
+}
+
+/// Unpacks the records of a chunk and checks them.
+fn unpack(header: &ChunkHeader, data: &[u8], out: &mut Vec<u8>) -> std::result::Result<(), McapError> {
+    if header.uncompressed_size > LONGEST as u64 {
+        return Err(McapError::ChunkTooLarge(header.uncompressed_size));
+    }
+    // One byte more than there should be shows what is too long.
+    let limit = header.uncompressed_size + 1;
+    match header.compression.as_str() {
+        "" => data.take(limit).read_to_end(out),
+        "zstd" => Unpacked::new(data).take(limit).read_to_end(out),
+        "lz4" => lz4_flex::frame::FrameDecoder::new(data).take(limit).read_to_end(out),
+        other => return Err(McapError::UnsupportedCompression(other.to_owned())),
+    }
+    .map_err(|e| McapError::DecompressionError(plain_io(&e)))?;
+    if out.len() as u64 != header.uncompressed_size {
+        return Err(McapError::DecompressionError("a chunk has another size than it says".to_owned()));
+    }
+    let (saved, calculated) = (header.uncompressed_crc, crc32fast::hash(out));
+    // Zero stands for no checksum.
+    if saved != 0 && saved != calculated {
+        return Err(McapError::BadChunkCrc { saved, calculated });
+    }
+    Ok(())
+}
+
+/// The record at a place of a chunk (kind, length, content); none at the end.
+fn next_record<'c>(
+    chunk: &'c [u8],
+    at: &mut usize,
+) -> std::result::Result<Option<(u8, &'c [u8])>, McapError> {
+    let Some((&opcode, rest)) = chunk.get(*at..).and_then(<[u8]>::split_first) else { return Ok(None) };
+    let (length, rest) = rest.split_first_chunk().ok_or(McapError::UnexpectedEoc)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| McapError::UnexpectedEoc)?;
+    let record = rest.get(..length).ok_or(McapError::UnexpectedEoc)?;
+    *at += 9 + length;
+    Ok(Some((opcode, record)))
 }

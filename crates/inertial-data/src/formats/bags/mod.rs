@@ -139,6 +139,7 @@ impl<'a> BagReader<'a> {
                 break;
             }
             let Some(message) = messages.next()? else { break };
+            let message = message.unpacked(&file)?;
             held += message.data.len();
             first.push(message);
         }
@@ -190,7 +191,7 @@ impl<'a> BagReader<'a> {
     fn advance(&mut self) -> Result<bool> {
         let message = match self.first.next() {
             Some(message) => Some(message),
-            None => self.messages.next()?,
+            None => self.messages.next()?.map(|message| message.unpacked(&self.file)).transpose()?,
         };
         let Some(message) = message else {
             self.merge.end();

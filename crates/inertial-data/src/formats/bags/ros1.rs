@@ -208,8 +208,7 @@ impl Record {
             Some(b"none") | None => return Ok(data),
             Some(b"bz2") => bzip2::read::BzDecoder::new(&data[..]).take(size as u64).read_to_end(&mut out),
             Some(b"lz4") => {
-                let decoder = lz4::Decoder::new(&data[..]).map_err(|e| plain_io(&e))?;
-                decoder.take(size as u64).read_to_end(&mut out)
+                lz4_flex::frame::FrameDecoder::new(&data[..]).take(size as u64).read_to_end(&mut out)
             }
             Some(other) => {
                 return Err(format!(

@@ -1,9 +1,11 @@
 //! Topics of a bag, and those of them that are read.
 
+use std::io::Read;
 use std::sync::Arc;
 
 use crate::error::nearest_hint;
-use crate::{Error, Place, Result};
+use crate::formats::zstd;
+use crate::{Error, Place, Result, plain_io};
 
 /// Topics that a message about what a bag has names, at most.
 const MOST_NAMED: usize = 20;
@@ -35,6 +37,31 @@ pub(crate) struct Message {
     pub data: Vec<u8>,
     /// Its number, for errors.
     pub number: usize,
+}
+
+/// No message is longer, unpacked.
+const LONGEST: u64 = 1 << 28;
+
+impl Message {
+    /// The message unpacked where the bag compressed each by itself (`compression_mode: message` of rosbag2). No message in CDR
+    /// starts like one that is compressed.
+    pub fn unpacked(mut self, file: &str) -> Result<Self> {
+        if !self.topic.ros1 && self.data.starts_with(&zstd::MAGIC) {
+            let mut out = Vec::new();
+            let read = zstd::Unpacked::new(&self.data[..]).take(LONGEST + 1).read_to_end(&mut out);
+            let cause = match read {
+                Err(e) => plain_io(&e),
+                Ok(_) if out.len() as u64 > LONGEST => format!("more than {} MB", LONGEST >> 20),
+                Ok(_) => {
+                    self.data = out;
+                    return Ok(self);
+                }
+            };
+            let text = format!("topic {}, message {}: {cause}", self.topic.name, self.number);
+            return Err(Error::read(Place::file(file), text));
+        }
+        Ok(self)
+    }
 }
 
 /// Source of messages, one after the other.
