@@ -218,7 +218,7 @@ impl<'m> Loops<'m> {
                 seen = *new;
             }
         }
-        let blur = limits.last_places(self.snap).unwrap_or(rounding).max(TOLERANCES[1] * rounding);
+        let blur = limits.blur();
         let loose = (limits.is_coarse() || repaired.is_some())
             && seen.survey(blur).equal_links() > seen.survey.equal_links();
         let Seen { site, views, survey, .. } = seen;
@@ -303,14 +303,15 @@ impl<'m> Loops<'m> {
     ) -> Result<Bound, &'static str> {
         let mut out: Result<Bound, &'static str> = Err("no relations");
         for family in survey.families() {
-            let found = self
-                .bound::<{ First::PRIME }>(question, &family, 1)
-                .and_then(|first| Ok((first, self.bound::<{ Second::PRIME }>(question, &family, 2)?)))
-                .map(|(first, second)| Bound {
-                    rank: first.rank.max(second.rank),
-                    velocities: first.velocities,
-                    error_probability: first.error_probability * second.error_probability,
-                });
+            let (first, second) = rayon::join(
+                || self.bound::<{ First::PRIME }>(question, &family, 1),
+                || self.bound::<{ Second::PRIME }>(question, &family, 2),
+            );
+            let found = first.and_then(|first| Ok((first, second?))).map(|(first, second)| Bound {
+                rank: first.rank.max(second.rank),
+                velocities: first.velocities,
+                error_probability: first.error_probability * second.error_probability,
+            });
             out = match (out, found) {
                 // The bound holds unless one of those that it was chosen from fails.
                 (Ok(a), Ok(b)) => {

@@ -28,7 +28,7 @@ fn moved(question: &Question<'_>, meant: &ExactGeometry, literal: &ExactGeometry
     let joint = &mechanism.joints()[mechanism.bodies()[worst].joint].name;
     (turned.max(shifted / size) > WORTH_A_WORD).then(|| {
         format!(
-            "the combinations are those of the geometry as it is meant: joint {joint} was moved by {turned:.1e} rad and \
+            "the combinations are those of the geometry with rounded numbers corrected: joint {joint} was moved by {turned:.1e} rad and \
              {shifted:.1e} m (as written: --snap 0)"
         )
     })
@@ -81,7 +81,7 @@ pub(super) fn literal_rank(
         several => format!("joints {} lie", several.join(", ")),
     };
     warnings.push(format!(
-        "rank {rank} is that of the geometry as it is meant; taken literally (--snap 0) it is {literal_rank}: \
+        "rank {rank} is that of the geometry with rounded numbers corrected; taken literally (--snap 0) it is {literal_rank}: \
          {who} within {} of a special position without being in it",
         options.snap
     ));

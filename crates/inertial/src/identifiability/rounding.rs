@@ -23,6 +23,9 @@ const UNITS: f64 = 1.5;
 /// The same where its loops do not close: lengths are differences, and directions products, of several rounded numbers.
 const OPEN_UNITS: f64 = 3.0;
 
+/// Relations of a file whose numbers are rounded may be meant where they hold to so many tolerances.
+const MOST_TOLERANCES: f64 = 4.0;
+
 /// Relations that do not hold to this are not meant in any file.
 const WIDEST: f64 = 1e-2;
 
@@ -38,8 +41,10 @@ pub(super) struct Rounding {
     /// The tolerance within which relations were meant: the rounding of doubles, or that of the file where its numbers do not close the
     /// loops.
     pub tolerance: f64,
-    /// The unit of the last decimal place of the lengths; `None` where they have the digits of doubles.
+    /// The unit of the last decimal place that is rounded; `None` where the lengths have the digits of doubles.
     pub unit: Option<f64>,
+    /// The unit of the last decimal place of the lengths, whether it is rounded or not.
+    last_place: Option<f64>,
 }
 
 impl Rounding {
@@ -54,6 +59,7 @@ impl Rounding {
             Some(_) => gap,
             None => 0.0,
         };
+        let last_place = unit;
         // Loops that are open by far less than the last decimal place say that it is exact.
         let unit = unit.map(|unit| if open > AS_WRITTEN { unit.min(MOST_LUCK * open) } else { unit });
         let tolerance = match unit {
@@ -63,7 +69,13 @@ impl Rounding {
             }
             _ => DOUBLES,
         };
-        Self { tolerance, unit }
+        Self { tolerance, unit, last_place }
+    }
+
+    /// The tolerance of relations that a file with rounded numbers may mean: loops can be nearly closed by accident.
+    pub fn blur(&self) -> f64 {
+        let lengths = self.last_place.map_or(0.0, |unit| (OPEN_UNITS * unit).min(WIDEST));
+        lengths.max(MOST_TOLERANCES * self.tolerance)
     }
 
     /// The tolerance of relations that hold to the last decimal places of the file; `None` where these are below the rounding of doubles.
