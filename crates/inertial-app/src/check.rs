@@ -3,13 +3,15 @@
 use inertial::consistency::{
     self, DEFAULT_TOLERANCE, Doubt, Extent, ManifoldCoordinates, RoundingVerdict, Verdict, Violation,
 };
-use inertial::mechanism::{Link, Mechanism, write};
+use inertial::mechanism::write;
 use inertial::spatial::{Inertia, Parameters};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Located, Model, Result, ensure, ensure_option};
+use crate::{Context, Located, Model, Result, ensure, ensure_option};
+use extents::Extents;
 
+mod extents;
 mod table;
 
 pub use table::{is_table, run_table};
@@ -178,14 +180,18 @@ impl BodyVerdict {
 }
 
 /// Judges each link of the model by itself, and each rotor.
-pub fn run(model: &Model, options: &Options) -> Result<Outcome> {
+pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Outcome> {
+    judged(model, options, &Extents::new(model, context)?)
+}
+
+fn judged(model: &Model, options: &Options, extents: &Extents) -> Result<Outcome> {
     options.check()?;
     let links = model
         .mechanism
         .links()
         .iter()
         .filter(|l| !model.builder.massless.contains(&l.name))
-        .map(|l| (l.name.clone(), l.inertia, extent(&model.mechanism, l)));
+        .map(|l| (l.name.clone(), l.inertia, extents.of(&model.mechanism, l)));
     // A rotor of zeros is one that the model gives no inertia.
     let rotors = model.builder.rotors.iter().map(|r| Some(r.inertia).filter(|i| *i != Inertia::zero()));
     let rotors = model.builder.rotor_names().into_iter().zip(rotors).map(|(name, i)| (name, i, None));
@@ -201,12 +207,6 @@ pub fn run(model: &Model, options: &Options) -> Result<Outcome> {
     Ok(Outcome { schema: SCHEMA, consistent: bodies.iter().all(|b| b.consistent), bodies })
 }
 
-/// The box around the collision shapes of a link.
-fn extent(mechanism: &Mechanism, link: &Link) -> Option<Extent> {
-    let shapes = mechanism.shapes().iter().filter(|shape| shape.link == link.name);
-    shapes.map(|shape| shape.extent(&link.pose)).reduce(|sum, next| sum.join(&next))
-}
-
 impl Outcome {
     /// Writes the model with the nearest consistent parameters where its own are inconsistent.
     pub fn corrected(&self, model: &Model, options: &Options) -> Result<String> {
@@ -214,8 +214,8 @@ impl Outcome {
             self.bodies.iter().filter_map(|b| Some((b.name.as_str(), b.nearest_inertia?))).collect();
         let text = write::replace_inertias(&model.target().text, &nearest).at(&model.label)?;
         // What is written is what was promised: read it again before it replaces anything.
-        let again = Model::from_text(&model.label, text.clone(), model.options)?;
-        let outcome = run(&again, &Options { all: true, ..options.clone() })?;
+        let again = model.target().with_text(text.clone())?;
+        let outcome = judged(&again, &Options { all: true, ..options.clone() }, &Extents::default())?;
         ensure!(
             outcome.consistent,
             "{}: the nearest parameters could not be written exactly enough",

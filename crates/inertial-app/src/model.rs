@@ -1,6 +1,7 @@
 //! Models: their text, what it describes, and the mechanism built from it.
 
 mod lock;
+mod meshes;
 mod target;
 mod text;
 
@@ -15,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::setting::Setting;
+pub use meshes::NamedMesh;
 pub use text::Argument;
 
 use crate::{Context, Error, Inputs, Located, Result, choice, ensure, ensure_option};
@@ -58,6 +60,8 @@ pub struct Model {
     pub text: String,
     /// What the text describes.
     pub builder: MechanismBuilder,
+    /// Mesh files that inertias come from.
+    mesh_files: text::MeshFiles,
     /// Choices with which the mechanism was built.
     pub options: BuildOptions,
     /// Joints that are held at a position, against the text.
@@ -73,14 +77,16 @@ impl Model {
     pub fn load(name: &str, options: &ModelOptions, inputs: &dyn Inputs) -> Result<Self> {
         let build = options.build_options()?;
         let label = label(name);
-        let (text, mut builder) = text::read(name, &options.xacro_arg, inputs).at(&label)?;
+        let text::ModelText { text, mut builder, meshes: mesh_files } =
+            text::read(name, &options.xacro_arg, inputs).at(&label)?;
         if let Some(warning) = builder.warnings.first().filter(|_| options.strict) {
             return Err(Error::Input(warning.clone())).at(&label);
         }
         lock::lock(&mut builder, &options.lock)?;
         let mechanism = builder.build(&build).at(&label)?;
         check_names(&mechanism).at(&label)?;
-        Ok(Self { label, text, builder, options: build, lock: options.lock.clone(), mechanism, target: None })
+        let lock = options.lock.clone();
+        Ok(Self { label, text, builder, mesh_files, options: build, lock, mechanism, target: None })
     }
 
     /// Loads another model with the same choices.
@@ -100,6 +106,7 @@ impl Model {
             label: label.to_owned(),
             text,
             builder,
+            mesh_files: text::MeshFiles::default(),
             options,
             lock: Vec::new(),
             mechanism,
@@ -109,7 +116,7 @@ impl Model {
 
     /// Builds the same model from another text, which stands alone.
     pub(crate) fn with_text(&self, text: String) -> Result<Self> {
-        let mut builder = read::model(&text, &read::no_includes).at(&self.label)?;
+        let mut builder = read::model(&text, &self.mesh_files).at(&self.label)?;
         lock::lock(&mut builder, &self.lock)?;
         let mechanism = builder.build(&self.options).at(&self.label)?;
         Ok(Self { text, builder, mechanism, ..self.clone() })

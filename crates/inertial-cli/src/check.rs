@@ -141,7 +141,7 @@ fn judge(name: &str, args: &Args, shell: &Shell) -> Result<Judged> {
     for warning in &model.builder.warnings {
         shell.say(&format!("{}: {warning}", model.label));
     }
-    let outcome = check(&model, &options)?;
+    let outcome = check(&model, &options, &shell.context())?;
     let mut files = OutputFiles::new(shell.disk());
     if let Some(out) = &args.out {
         files.add(out, &outcome.corrected(&model, &options).at(&model.label)?)?;

@@ -123,6 +123,16 @@ def test_scikit_learn_takes_the_identifier(urdf):
         inertial.Identifier(urdf, friction="none at all").fit(features, tau)
 
 
+def test_a_verdict_is_printed_with_its_reason(urdf):
+    log = motion(urdf, 2000)
+    assert "verdict: good" in str(inertial.identify(urdf, log))
+    first = f"tau.{urdf.coordinate_names[0]}"
+    found = inertial.identify(urdf, {**log, first: -log[first]})
+    for text in (str(found), found._repr_html_(), repr(found)):
+        assert f"verdict: {found.verdict}" in text and found.verdict != "good"
+    assert found.reasons[0]["message"] in str(found)
+
+
 def test_pictures(urdf):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

@@ -123,7 +123,7 @@ pub enum Error {
     #[error("{0}")]
     NotFinite(String),
     /// Fewer measured forces than unknowns.
-    #[error("{found} measured forces are fewer than the {unknowns} unknowns")]
+    #[error("{found} usable forces are fewer than the {unknowns} unknowns")]
     TooFewForces {
         /// Measured forces that count.
         found: f64,

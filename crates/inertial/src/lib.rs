@@ -36,6 +36,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`spatial`], [`consistency`] | spatial vectors and inertias; whether a body with given parameters can exist |
+//! | [`mesh`] | triangle meshes: files, convex hulls, inertias |
 //! | [`mechanism`] | robots: joints, bodies, rotors, loops; readers of URDF, MJCF and mechanism files |
 //! | [`dynamics`] | kinematics, inverse and forward dynamics, regressors |
 //! | [`identifiability`] | base parameters and exact ranks |
@@ -60,6 +61,7 @@ pub mod excitation;
 pub mod identifiability;
 pub mod linalg;
 pub mod mechanism;
+pub mod mesh;
 pub mod optimize;
 pub mod simulation;
 pub mod spatial;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use inertial::mechanism::{Joint, JointDynamics, JointType, Limits, MechanismBuilder};
+use inertial::mechanism::{Base, Joint, JointDynamics, JointType, Limits, MechanismBuilder};
 
 use crate::logs::{LogOptions, saved_summary};
 use crate::setting::Setting;
@@ -18,14 +18,22 @@ impl Model {
             return Ok(self);
         }
         let mut logged: HashSet<String> = HashSet::new();
+        let positions = mechanism.position_names();
+        let base = if mechanism.base() == Base::Floating { 7 } else { 0 };
         for log in logs {
             // What cannot be read is the job's to complain about.
             let is_log = matches!(saved_summary(context, log), Ok(None));
             let reader = options.reader(context, Some(mechanism), log).ok().filter(|_| is_log);
             let Some(names) = reader.map(|reader| reader.names().to_vec()) else { return Ok(self) };
+            let is_of_joints = |quantity: &str| matches!(quantity, "q" | "dq" | "ddq" | "tau");
             let joint = |name: &String| {
-                let (quantity, joint) = name.split_once('.')?;
-                matches!(quantity, "q" | "dq" | "ddq" | "tau").then(|| joint.to_owned())
+                if let Some((quantity, joint)) = name.split_once('.') {
+                    return is_of_joints(quantity).then(|| joint.to_owned());
+                }
+                // Columns with numbers count the joints from one.
+                let quantity = name.trim_end_matches(|c: char| c.is_ascii_digit());
+                let number: usize = name[quantity.len()..].parse().ok().filter(|_| is_of_joints(quantity))?;
+                positions.get(base + number.checked_sub(1)?).cloned()
             };
             logged.extend(names.iter().filter_map(joint));
         }

@@ -37,7 +37,7 @@ impl Model {
             }
             _ => return Ok(self),
         };
-        let described = read::model(&self.text, &read::no_includes).at(&self.label)?;
+        let described = read::model(&self.text, &self.mesh_files).at(&self.label)?;
         let text = describe(&described, self.options.base, syntax).at(&self.label)?;
         self.target = Some(Box::new(self.with_text(text)?));
         Ok(self)

@@ -1,9 +1,11 @@
 //! Texts of models: read, with what they include, and expanded where they are xacro.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use inertial::mechanism::read::{self, xacro};
+use inertial::mechanism::read::{self, ModelFiles, xacro};
 use inertial::mechanism::{MechanismBuilder, builtin};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,32 +39,59 @@ impl std::str::FromStr for Argument {
     }
 }
 
-/// Reads a model: the text that describes it, and what it describes.
-pub(super) fn read(
-    name: &str,
-    arguments: &[Argument],
-    inputs: &dyn Inputs,
-) -> Result<(String, MechanismBuilder)> {
+/// Largest mesh file that an inertia comes from, and all of them together.
+const MESH_LIMIT: u64 = 64 << 20;
+const ALL_MESHES: u64 = 512 << 20;
+
+/// Mesh files that inertias of a model come from, by the names that stand in it: texts that are written are read again with them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MeshFiles(Arc<HashMap<String, Vec<u8>>>);
+
+impl ModelFiles for MeshFiles {
+    fn text(&self, name: &str) -> Result<String, String> {
+        read::no_includes(name)
+    }
+
+    fn mesh(&self, name: &str) -> Result<Vec<u8>, String> {
+        self.0.get(name).map_or_else(|| read::no_includes.mesh(name), |bytes| Ok(bytes.clone()))
+    }
+}
+
+/// A model as it is read.
+pub(super) struct ModelText {
+    /// The text that describes it.
+    pub text: String,
+    /// What the text describes.
+    pub builder: MechanismBuilder,
+    pub meshes: MeshFiles,
+}
+
+/// Reads a model.
+pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> Result<ModelText> {
     let text = match name.strip_prefix("builtin:") {
         Some(name) => builtin::text(name)?.to_owned(),
         None => inputs.text(name, SIZE_LIMIT).map_err(|error| advised(name, error))?,
     };
     ensure!(!text.starts_with("#usda"), "{USD}");
     // What is included counts towards the same limit.
-    let surroundings =
-        Surroundings { model: name, inputs, left: Cell::new(SIZE_LIMIT.saturating_sub(text.len() as u64)) };
+    let surroundings = Surroundings {
+        model: name,
+        inputs,
+        left: Cell::new(SIZE_LIMIT.saturating_sub(text.len() as u64)),
+        left_for_meshes: Cell::new(ALL_MESHES),
+        meshes: RefCell::default(),
+    };
     if !xacro::is_xacro(&text) {
         ensure_option!(arguments.is_empty(), "xacro-arg", "the model is no xacro file");
-        let builder = read::model(&text, &|included| surroundings.included(included))?;
-        return Ok((text, builder));
+        let builder = read::model(&text, &surroundings)?;
+        return Ok(surroundings.finished(text, builder));
     }
     let arguments: Vec<_> = arguments.iter().map(|a| (a.name.clone(), a.value.clone())).collect();
     let xacro::Expanded { text, warnings } = xacro::expand(&text, name, &arguments, &surroundings)?;
-    let mut builder =
-        read::model(&text, &|included| surroundings.included(included)).at("in the expanded text")?;
+    let mut builder = read::model(&text, &surroundings).at("in the expanded text")?;
     let of_text = builder.warnings.into_iter().map(|warning| format!("in the expanded text: {warning}"));
     builder.warnings = warnings.into_iter().chain(of_text).collect();
-    Ok((text, builder))
+    Ok(surroundings.finished(text, builder))
 }
 
 /// What to do with a scene of USD.
@@ -93,12 +122,18 @@ struct Surroundings<'a> {
     inputs: &'a dyn Inputs,
     /// Bytes that may still be read.
     left: Cell<u64>,
+    left_for_meshes: Cell<u64>,
+    meshes: RefCell<HashMap<String, Vec<u8>>>,
 }
 
 impl Surroundings<'_> {
     /// Whether the model is one of a file system.
     fn is_file(&self) -> bool {
         self.model != "-" && !self.model.starts_with("builtin:")
+    }
+
+    fn finished(self, text: String, builder: MechanismBuilder) -> ModelText {
+        ModelText { text, builder, meshes: MeshFiles(Arc::new(self.meshes.into_inner())) }
     }
 
     fn included(&self, name: &str) -> Result<String, String> {
@@ -108,6 +143,30 @@ impl Surroundings<'_> {
         let text = self.inputs.included(self.model, name, self.left.get()).map_err(|e| e.to_string())?;
         self.left.set(self.left.get().saturating_sub(text.len() as u64));
         Ok(text)
+    }
+}
+
+impl ModelFiles for Surroundings<'_> {
+    fn text(&self, name: &str) -> Result<String, String> {
+        self.included(name)
+    }
+
+    fn mesh(&self, name: &str) -> Result<Vec<u8>, String> {
+        if !self.is_file() {
+            return MeshFiles::default().mesh(name);
+        }
+        if let Some(known) = self.meshes.borrow().get(name) {
+            return Ok(known.clone());
+        }
+        let refused = |reason: String| format!("cannot read the mesh \"{name}\": {reason}");
+        let most = MESH_LIMIT.min(self.left_for_meshes.get());
+        let bytes = match self.inputs.mesh(self.model, name, most) {
+            None => return Err(refused("there is no such STL, OBJ or MSH file".to_owned())),
+            Some((_, bytes)) => bytes.map_err(|e| refused(e.to_string()))?,
+        };
+        self.left_for_meshes.set(self.left_for_meshes.get().saturating_sub(bytes.len() as u64));
+        self.meshes.borrow_mut().insert(name.to_owned(), bytes.clone());
+        Ok(bytes)
     }
 }
 

@@ -239,6 +239,61 @@ fn doubtful_bodies_are_named() {
     );
 }
 
+#[test]
+fn bodies_beyond_their_meshes_are_doubtful() {
+    let folder = Folder::new();
+    // A tetrahedron of 10 cm, in millimetres, and a file of a kind that is not read.
+    folder.file("link.obj", "v 0 0 0\nv 100 0 0\nv 0 100 0\nv 0 0 100\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n");
+    folder.file("link.dae", "<COLLADA/>");
+    let mesh = |kind: &str, file: &str| {
+        format!(
+            "<{kind}><geometry><mesh filename=\"{file}\" scale=\"0.001 0.001 0.001\"/></geometry></{kind}>"
+        )
+    };
+    let doubts = |com: &str, shapes: &str| {
+        let body = inertial("0.2", "0.0001", "0.0001", "0.0001").replace("0.1 0 0", com) + shapes;
+        let found = run(&["check", &folder.file("mesh.urdf", urdf(&body)), "--json"]);
+        assert_eq!((found.status, found.stderr.as_str()), (0, ""));
+        found.json()["bodies"][0].get("doubts").cloned().unwrap_or_else(|| json!([]))
+    };
+    let (near, far) = ("0.03 0.03 0.03", "0.03 0.03 0.3");
+    for kind in ["visual", "collision"] {
+        assert_eq!(doubts(near, &mesh(kind, "link.obj")), json!([]), "{kind}");
+        assert_eq!(doubts(far, &mesh(kind, "link.obj")), json!(["size"]), "{kind}");
+    }
+    // The mass may be where nothing is known of the size.
+    assert_eq!(doubts(far, &mesh("collision", "link.dae")), json!([]));
+    assert_eq!(doubts(far, &(mesh("visual", "link.obj") + &mesh("collision", "link.dae"))), json!([]));
+    assert_eq!(
+        doubts(far, &(mesh("collision", "link.obj") + &mesh("visual", "missing.obj"))),
+        json!(["size"])
+    );
+}
+
+/// A body that gets its inertia from a mesh keeps it where another body is corrected.
+#[test]
+fn models_with_meshes_are_corrected() {
+    let folder = Folder::new();
+    folder.file("part.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n");
+    let text = "<mujoco><asset><mesh file=\"part.obj\" inertia=\"exact\"/></asset><worldbody>\
+                <body name=\"a\"><joint/><geom type=\"mesh\" mesh=\"part\" density=\"600\"/>\
+                <body name=\"b\"><joint/><inertial pos=\"0 0 0\" mass=\"1\" diaginertia=\"1 .1 .1\"/></body>\
+                </body></worldbody></mujoco>";
+    let model = folder.file("arm.xml", text);
+    let out = folder.path("fixed.xml");
+    let found = run(&["check", &model, "--json", "--fix", "--out", out.to_str().unwrap()]);
+    assert_eq!(found.status, 1, "{}", found.stderr);
+    assert!((found.json()["bodies"][0]["mass"].as_f64().unwrap() - 100.0).abs() < 1e-9);
+    let fixed = run(&["check", out.to_str().unwrap(), "--json"]);
+    assert_eq!(fixed.status, 0, "{}", fixed.stderr);
+    std::fs::remove_file(folder.path("part.obj")).unwrap();
+    let line = refused(&["check", &model]);
+    assert!(
+        line.ends_with("cannot read the mesh \"part.obj\": there is no such STL, OBJ or MSH file"),
+        "{line}"
+    );
+}
+
 /// Table I of paper 001 as it was printed: which rows can be the rounding of a body.
 #[test]
 fn a_printed_table_is_judged_by_its_digits() {

@@ -9,7 +9,7 @@ use crate::spatial::Inertia;
 /// Densities of what robots are made of (kg/m³), from foam to osmium.
 const DENSITIES: [f64; 2] = [1.0, 25_000.0];
 
-/// Share of the size of the collision shapes that a link may reach beyond them.
+/// Share of the size of its shapes that a link may reach beyond them.
 const BEYOND: f64 = 0.25;
 
 /// Kind of doubt about a body.
@@ -18,7 +18,7 @@ const BEYOND: f64 = 0.25;
 pub enum Doubt {
     /// The ellipsoid of even density with this inertia is lighter or heavier than any material.
     Density,
-    /// The centre of mass or the inertia lies beyond the collision shapes of the link.
+    /// The centre of mass or the inertia lies beyond the shapes and meshes of the link.
     Size,
     /// The values look filled in, not measured or computed.
     FilledIn,
@@ -51,7 +51,7 @@ impl Extent {
     }
 }
 
-/// Doubts about a body that can exist, with the reasons in words; `extent` is the box around its collision shapes.
+/// Doubts about a body that can exist, with the reasons in words; `extent` is the box around its shapes and meshes.
 ///
 /// ```
 /// use inertial::consistency::{Doubt, doubts};
@@ -90,13 +90,13 @@ pub fn doubts(inertia: &Inertia<f64>, extent: Option<&Extent>) -> Vec<(Doubt, St
             let reason = if room < 0.0 {
                 let at = significant(com[k], 3);
                 format!(
-                    "the centre of mass is at {axis} = {at} m, the collision shapes end at {} m and {} m",
+                    "the centre of mass is at {axis} = {at} m, its shapes end at {} m and {} m",
                     significant(lower[k], 3),
                     significant(upper[k], 3)
                 )
             } else if spread > room {
                 format!(
-                    "the mass is spread over ±{} m along {axis}: more than the collision shapes have room for, {} m to {} m",
+                    "the mass is spread over ±{} m along {axis}: more than its shapes have room for, {} m to {} m",
                     significant(spread.sqrt(), 2),
                     significant(lower[k], 3),
                     significant(upper[k], 3)

@@ -390,12 +390,9 @@ fn what_is_not_supported_is_named() {
         ),
         (
             "<body name='b'><joint/><geom name='g' type='mesh' mesh='m'/></body>",
-            "<geom name=\"g\">: a body whose inertia comes from a mesh",
+            "<geom name=\"g\">: there is no mesh \"m\"",
         ),
-        (
-            "<body name='b'><joint/><body><geom type='box' mesh='m'/></body></body>",
-            "inertia comes from a mesh",
-        ),
+        ("<body name='b'><joint/><body><geom type='box' mesh='m'/></body></body>", "there is no mesh \"m\""),
     ] {
         assert_complains(&world(inside), expected);
     }

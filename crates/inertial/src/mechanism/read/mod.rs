@@ -29,8 +29,25 @@ pub enum Format {
     File,
 }
 
-/// Gives the text of a file that a model includes, by the name that stands in the model.
-pub type Include<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+/// Files that a model names. Functions that give texts have no meshes.
+pub trait ModelFiles {
+    /// Gives the text of a file that the model includes, by the name that stands in the model.
+    fn text(&self, name: &str) -> Result<String, String>;
+
+    /// Gives the content of a mesh file.
+    fn mesh(&self, name: &str) -> Result<Vec<u8>, String> {
+        Err(format!("cannot read the mesh \"{name}\": the model was not read from a file"))
+    }
+}
+
+impl<F: Fn(&str) -> Result<String, String>> ModelFiles for F {
+    fn text(&self, name: &str) -> Result<String, String> {
+        self(name)
+    }
+}
+
+/// Where a reader finds the files that a model names.
+pub type Include<'a> = &'a dyn ModelFiles;
 
 /// An [`Include`] for texts that stand alone.
 pub fn no_includes(name: &str) -> Result<String, String> {

@@ -9,7 +9,7 @@ use super::file::NewDynamics;
 use super::share::share;
 use super::unknown;
 use super::urdf::Written;
-use crate::mechanism::read::mjcf::{BodyText, includes_files, read, with_bodies};
+use crate::mechanism::read::mjcf::{BodyText, includes_files, read, read_without_meshes, with_bodies};
 use crate::mechanism::read::no_includes;
 use crate::mechanism::read::xml::Element;
 use crate::mechanism::{BuildOptions, MechanismBuilder};
@@ -86,7 +86,7 @@ pub fn replace_values(
         }
         Ok(edits.apply())
     })?;
-    verify(&read(&out, &no_includes)?, links, joints)?;
+    verify(&read_without_meshes(&out)?, links, joints)?;
     Ok(out)
 }
 

@@ -7,6 +7,7 @@ use super::compiler::Settings;
 use super::defaults::{Defaults, Layered};
 use super::inertial::{self, Evidence};
 use super::joint::{Joint, name_of};
+use super::mesh::Meshes;
 use super::source::Source;
 use super::{geometry, orientation, schema};
 use crate::mechanism::JointType;
@@ -55,6 +56,7 @@ pub(super) fn read<'a>(
     source: &'a Source<'_>,
     defaults: &Defaults<'a>,
     settings: &Settings,
+    meshes: &Meshes<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Tree<'a>> {
     let root = source.root()?;
@@ -90,11 +92,10 @@ pub(super) fn read<'a>(
     let mut moves = vec![false];
     for body in &tree.bodies[1..] {
         moves.push(moves[body.parent] || !body.joints.is_empty());
-        inertias.push(match body.evidence.inertia(settings) {
-            // What never moves may weigh what it likes, unless the total is asked for.
-            Err(Error::Unsupported { .. }) if !moves[moves.len() - 1] && settings.total_mass.is_none() => {
-                None
-            }
+        // What never moves may weigh what it likes, unless the total is asked for.
+        let counts = moves[moves.len() - 1] || settings.total_mass.is_some();
+        inertias.push(match body.evidence.inertia(settings, counts.then_some(meshes)) {
+            Err(Error::Unsupported { .. }) if !(counts && meshes.count()) => None,
             inertia => inertia?,
         });
     }

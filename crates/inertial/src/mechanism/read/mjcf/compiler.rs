@@ -6,6 +6,7 @@ use super::defaults::Layered;
 use super::schema;
 use super::source::Source;
 use crate::Result;
+use crate::mesh::Filling;
 
 /// When a body's inertia comes from its geoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +41,13 @@ pub(super) struct Settings {
     pub(super) total_mass: Option<f64>,
     pub(super) align_free: bool,
     discard_visual: bool,
+    /// Folder of mesh files, and whether their names lose their own folders.
+    mesh_folder: String,
+    strip_path: bool,
+    /// Whether primitives are fitted to boxes along the axes.
+    pub(super) fit_box: bool,
+    /// How mass fills meshes that do not say it.
+    pub(super) mesh_filling: Filling,
     pub(super) gravity: Vector3<f64>,
     /// Whether equality constraints, joint limits, springs, dampers and dry friction are switched on.
     pub(super) equality: bool,
@@ -67,6 +75,10 @@ impl Settings {
             total_mass: None,
             align_free: false,
             discard_visual: false,
+            mesh_folder: String::new(),
+            strip_path: false,
+            fit_box: false,
+            mesh_filling: Filling::Legacy,
             gravity: Vector3::new(0.0, 0.0, -9.81),
             equality: true,
             limits: true,
@@ -115,6 +127,15 @@ impl Settings {
         set(&mut self.bound_inertia, element.number("boundinertia")?);
         set(&mut self.align_free, element.boolean("alignfree")?);
         set(&mut self.discard_visual, element.boolean("discardvisual")?);
+        set(&mut self.strip_path, element.boolean("strippath")?);
+        set(&mut self.fit_box, element.boolean("fitaabb")?);
+        if let Some(folder) = element.text("meshdir").or_else(|| element.text("assetdir")) {
+            folder.clone_into(&mut self.mesh_folder);
+        }
+        // Of models before MuJoCo 3.2.7.
+        if element.boolean("exactmeshinertia")? == Some(true) {
+            self.mesh_filling = Filling::Exact;
+        }
         if let Some(mass) = element.number("settotalmass")? {
             self.total_mass = (mass > 0.0).then_some(mass);
         }
@@ -123,6 +144,16 @@ impl Settings {
             return Err(element.element().unsupported(feature));
         }
         Ok(())
+    }
+
+    /// The path of a mesh file, from the folder of the model.
+    pub(super) fn mesh_path(&self, file: &str) -> String {
+        let file = if self.strip_path { file.rsplit(['/', '\\']).next().unwrap_or(file) } else { file };
+        match self.mesh_folder.trim_end_matches('/') {
+            "" => file.to_owned(),
+            _ if file.starts_with('/') => file.to_owned(),
+            folder => format!("{folder}/{file}"),
+        }
     }
 
     fn flag(&mut self, flag: &Layered<'_>) -> Result<()> {

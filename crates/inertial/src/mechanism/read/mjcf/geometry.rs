@@ -6,6 +6,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::compiler::Settings;
 use super::defaults::Layered;
+use super::mesh::{InertiaBox, Meshes};
 use super::orientation;
 use crate::Result;
 use crate::spatial::{Inertia, Pose};
@@ -33,7 +34,11 @@ struct Shape {
 }
 
 /// The inertia of a geom in the frame around it; `None` where it has none or does not count.
-pub(super) fn inertia(geom: &Layered<'_>, settings: &Settings) -> Result<Option<Inertia<f64>>> {
+pub(super) fn inertia(
+    geom: &Layered<'_>,
+    settings: &Settings,
+    meshes: Option<&Meshes<'_>>,
+) -> Result<Option<Inertia<f64>>> {
     let group = geom.number("group")?.unwrap_or(0.0);
     let kind = kind(geom)?;
     let mass = geom.number("mass")?;
@@ -42,14 +47,28 @@ pub(super) fn inertia(geom: &Layered<'_>, settings: &Settings) -> Result<Option<
     if group < first || group > last || kind == Kind::Flat || mass.unwrap_or(density) == 0.0 {
         return Ok(None);
     }
-    if kind == Kind::Mesh || geom.text("mesh").is_some() {
-        return Err(geom.element().unsupported(
-            "a body whose inertia comes from a mesh (give the body an <inertial>, or the geom mass=\"0\")",
-        ));
-    }
-    let (size, pose) = dimensions(geom, kind, settings)?;
-    let shape =
-        if geom.boolean("shellinertia")?.unwrap_or(false) { shell(kind, size) } else { solid(kind, size) };
+    let is_shell = geom.boolean("shellinertia")?.unwrap_or(false);
+    let (size, pose) = if kind == Kind::Mesh || geom.text("mesh").is_some() {
+        let Some(meshes) = meshes else {
+            return Err(geom.element().unsupported("a mesh of a body that never moves"));
+        };
+        let pose = orientation::pose(geom, settings)?;
+        if kind == Kind::Mesh {
+            if is_shell {
+                let message = "the inertia of a mesh is set in <asset>: give the <mesh> inertia=\"shell\"";
+                return Err(geom.element().error(message));
+            }
+            let unit = meshes.inertia(geom, settings)?;
+            let factor = mass.map_or(density, |mass| mass / unit.mass);
+            return Ok(Some(Inertia::from_parameters(&(unit.parameters() * factor)).transformed(&pose)));
+        }
+        let InertiaBox { half, pose: own } = meshes.inertia_box(geom, settings)?;
+        let scale = geom.number("fitscale")?.unwrap_or(1.0);
+        (fitted(kind, half) * scale, pose * own)
+    } else {
+        dimensions(geom, kind, settings)?
+    };
+    let shape = if is_shell { shell(kind, size) } else { solid(kind, size) };
     let mass = mass.unwrap_or(density * shape.extent);
     let own = Inertia::from_com(mass, Vector3::zeros(), Matrix3::from_diagonal(&(shape.moments * mass)));
     Ok(Some(own.transformed(&pose)))
@@ -68,6 +87,17 @@ fn kind(geom: &Layered<'_>) -> Result<Kind> {
         ("sdf", Kind::Mesh),
     ];
     Ok(geom.keyword("type", &words)?.unwrap_or(Kind::Sphere))
+}
+
+/// Sizes of a primitive shape that is fitted to a box of these half edges, as MuJoCo has them.
+fn fitted(kind: Kind, half: Vector3<f64>) -> Vector3<f64> {
+    let across = f64::midpoint(half.x, half.y);
+    match kind {
+        Kind::Sphere => Vector3::repeat(half.sum() / 3.0),
+        Kind::Capsule => Vector3::new(across, (half.z - across / 2.0).max(0.0), 0.0),
+        Kind::Cylinder => Vector3::new(across, half.z, 0.0),
+        _ => half,
+    }
 }
 
 /// Sizes (radii and half lengths) and pose of a primitive shape.

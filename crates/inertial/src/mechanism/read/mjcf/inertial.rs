@@ -5,6 +5,7 @@ use nalgebra::{Matrix3, Vector3};
 use super::super::xml::Element;
 use super::compiler::{FromGeoms, Settings};
 use super::defaults::Layered;
+use super::mesh::Meshes;
 use super::{geometry, orientation};
 use crate::Result;
 use crate::spatial::{Inertia, Pose};
@@ -42,8 +43,12 @@ pub(super) struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// The body's inertia in its frame; `None` where nothing is known of it.
-    pub(super) fn inertia(&self, settings: &Settings) -> Result<Option<Inertia<f64>>> {
+    /// The body's inertia in its frame; `None` where nothing is known of it. Meshes are absent where it does not matter.
+    pub(super) fn inertia(
+        &self,
+        settings: &Settings,
+        meshes: Option<&Meshes<'_>>,
+    ) -> Result<Option<Inertia<f64>>> {
         let from_geoms = match settings.from_geoms {
             FromGeoms::Never => false,
             FromGeoms::Always => true,
@@ -52,7 +57,7 @@ impl Evidence<'_> {
         let mut sum: Option<Inertia<f64>> = None;
         if from_geoms {
             for (geom, frame) in &self.geoms {
-                if let Some(inertia) = geometry::inertia(geom, settings)? {
+                if let Some(inertia) = geometry::inertia(geom, settings, meshes)? {
                     *sum.get_or_insert_with(Inertia::zero) += inertia.transformed(frame);
                 }
             }

@@ -1,6 +1,6 @@
 //! MJCF, MuJoCo's XML.
 //!
-//! What is read is what moves and what has mass: the tree of bodies, frames and joints, inertias (written or from geoms),
+//! What is read is what moves and what has mass: the tree of bodies, frames and joints, inertias (written or from geoms and meshes),
 //! default classes, the compiler's settings, gravity, `<equality>`, and what actuators add to joints. Looks, contacts,
 //! sensors, keyframes and the forces of actuators change neither and are skipped. Any other element or attribute that
 //! is not known is an error; forces that a [`MechanismBuilder`] has no place for (springs of tendons, fluids, gravity
@@ -26,6 +26,7 @@ mod equality;
 mod geometry;
 mod inertial;
 mod joint;
+mod mesh;
 mod orientation;
 mod passive;
 mod schema;
@@ -38,6 +39,7 @@ use crate::spatial::Pose;
 use body::Tree;
 use compiler::Settings;
 use defaults::Defaults;
+use mesh::Meshes;
 use source::Source;
 
 /// Reads an MJCF text.
@@ -55,7 +57,12 @@ pub fn read(text: &str, include: Include<'_>) -> Result<MechanismBuilder> {
     let main = Xml::parse(text)?;
     let files = source::fetch(&main, include)?;
     let source = Source::new(main, &files)?;
-    described(&source, |builder, _, _| Ok(builder))
+    described(&source, Some(include), |builder, _, _| Ok(builder))
+}
+
+/// Reads a text that includes no files, for writers: bodies have no inertia from meshes.
+pub(crate) fn read_without_meshes(text: &str) -> Result<MechanismBuilder> {
+    described(&Source::new(Xml::parse(text)?, &[])?, None, |builder, _, _| Ok(builder))
 }
 
 /// A body of a text that stands alone, for writers.
@@ -73,7 +80,7 @@ pub(crate) struct BodyText<'a> {
 /// Hands the bodies of a text that includes no files to a writer.
 pub(crate) fn with_bodies<R>(text: &str, work: impl FnOnce(&[BodyText<'_>]) -> Result<R>) -> Result<R> {
     let source = Source::new(Xml::parse(text)?, &[])?;
-    described(&source, |_, tree, frames| {
+    described(&source, None, |_, tree, frames| {
         let bodies = tree.bodies.iter().zip(frames).map(|(body, frame)| BodyText {
             name: &body.name,
             element: body.element,
@@ -101,6 +108,7 @@ pub(crate) fn includes_files(text: &str) -> Result<bool> {
 /// Hands what the files describe to `finish`: the mechanism, the bodies as written, and the frame of each body in its link.
 fn described<R>(
     source: &Source<'_>,
+    files: Option<Include<'_>>,
     finish: impl FnOnce(MechanismBuilder, &Tree<'_>, &[Pose<f64>]) -> Result<R>,
 ) -> Result<R> {
     let root = source.root()?;
@@ -122,7 +130,8 @@ fn described<R>(
             .warnings
             .push("the fluid around the robot (option density, viscosity) is left out".to_owned());
     }
-    let mut tree = body::read(source, &defaults, &settings, &mut builder.warnings)?;
+    let meshes = Meshes::read(source, &defaults, files)?;
+    let mut tree = body::read(source, &defaults, &settings, &meshes, &mut builder.warnings)?;
     assemble::name_all(&mut tree);
     passive::actuators(source, &defaults, &settings, &mut tree, &mut builder.warnings)?;
     passive::tendons(source, &defaults, &mut builder.warnings)?;

@@ -48,9 +48,9 @@ fn included(xml: &Xml<'_>, file: &str, include: Include<'_>, known: &[File]) -> 
         }
         // Names are relative to the model's own file; failing that, to the file that includes.
         let beside = file.rsplit_once('/').map(|(folder, _)| format!("{folder}/{name}"));
-        let text = match (include(name), beside) {
+        let text = match (include.text(name), beside) {
             (Ok(text), _) => text,
-            (Err(first), Some(beside)) => include(&beside).map_err(|_| element.error(first))?,
+            (Err(first), Some(beside)) => include.text(&beside).map_err(|_| element.error(first))?,
             (Err(first), None) => return Err(element.error(first)),
         };
         let length: usize = before().map(|f| f.text.len()).sum();
