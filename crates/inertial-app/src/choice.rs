@@ -272,7 +272,7 @@ choice! {
     }
     Method { Auto "auto" "", Rpna "rpna" "", Drng "drng" "", Numeric "numeric" "", Exact "exact" "" }
     Friction {
-        Auto "auto" "Of each joint what the data call for",
+        Auto "auto" "Chosen for each joint from the data",
         None "none" "",
         Viscous "viscous" "",
         Coulomb "coulomb" "",

@@ -48,6 +48,8 @@ pub enum Note {
         /// Relative residual of the new model.
         after: f64,
     },
+    /// The result is of no use, so the model with the identified values was not written.
+    NotUsable,
     /// Joints with too few samples that count.
     NotJudged(Vec<String>),
     /// Two logs of a fit with common rows.
@@ -101,6 +103,7 @@ impl Note {
             Self::NoRotorsInUrdf => "no-rotors-in-urdf",
             Self::Written(_) => "written",
             Self::NotWritten { .. } => "not-written",
+            Self::NotUsable => "not-usable",
             Self::NotJudged(_) => "not-judged",
             Self::SameLog(_) => "same-log",
             Self::ValidatedWithFitted(_) => "validated-with-fitted",
@@ -124,7 +127,7 @@ impl Note {
             Self::Log { log, text } => format!("{log}: {text}"),
             Self::Model(text) | Self::Written(text) => text.clone(),
             Self::NotInUrdf => {
-                "a URDF takes inertias, viscous and Coulomb friction: all else is in the result only".into()
+                "URDF cannot store offsets, rotor inertias and other friction than viscous and Coulomb: they are only in the result".into()
             }
             Self::NotInMechanismFile => {
                 "the file takes inertias, viscous and Coulomb friction and rotor inertias of joints with one \
@@ -141,6 +144,9 @@ impl Note {
                 100.0 * before,
                 spell("force")
             ),
+            Self::NotUsable => {
+                format!("the model was not written: the verdict is \"do not use\"; {} writes it anyway", spell("force"))
+            }
             Self::NotJudged(names) => format!(
                 "{}: fewer than {} samples count, too few to judge the model: no threshold is met",
                 names.join(", "),
@@ -150,10 +156,10 @@ impl Note {
                 format!("{a} and {b} have common rows: what counts twice makes standard errors too small")
             }
             Self::ValidatedWithFitted([a, b]) => {
-                format!("{a} has rows of {b}, which was fitted: validate with a log of its own")
+                format!("{a} overlaps the fitted log {b}: validate with a different log")
             }
             Self::MixedPreparation([a, b]) => format!(
-                "{a} and {b} were prepared by other options (filter, joints, slow samples): their residuals do not compare"
+                "{a} and {b} were prepared with different options (filter, joints, slow samples): their residuals are not comparable"
             ),
             Self::BaseRests => "there are no columns base.x … base.qw: the base rests".into(),
             Self::WheelsLocked => {

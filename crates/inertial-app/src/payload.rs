@@ -370,7 +370,10 @@ enum Role {
 
 /// The difference that a payload makes in the torques.
 fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(Identification, Curves)> {
-    let (mechanism, friction) = (&model.mechanism, own.unknowns.friction);
+    let mechanism = &model.mechanism;
+    // Friction that the model has is known unless it is asked for anew.
+    let in_model = mechanism.joints().iter().any(|j| j.dynamics.damping != 0.0 || j.dynamics.friction != 0.0);
+    let friction = if in_model { own.unknowns.friction } else { own.unknowns.given_friction() };
     let mut joint_model = own.unknowns.given_joint_model(model, context)?;
     ensure_option!(
         !joint_model.stribeck,

@@ -61,9 +61,19 @@ impl Unknowns {
         self.with_auto(auto, model, context)
     }
 
-    /// Terms of the joints that the options ask for, for jobs in which the data do not choose.
+    /// Terms of the joints for jobs in which the data do not choose: viscous and Coulomb friction, and offsets, where the options leave
+    /// them open.
     pub fn given_joint_model(&self, model: &Model, context: &Context<'_>) -> Result<JointModel> {
-        self.with_auto(AutoTerms::default(), model, context)
+        let friction = self.given_friction();
+        let open = self.offset == Offset::Auto && friction != Friction::Asymmetric;
+        let offset = if open { Offset::Yes } else { self.offset };
+        let all = Self { friction, offset, ..self.clone() };
+        all.with_auto(AutoTerms::default(), model, context)
+    }
+
+    /// Friction for jobs in which the data do not choose.
+    pub(crate) fn given_friction(&self) -> Friction {
+        if self.friction == Friction::Auto { Friction::Both } else { self.friction }
     }
 
     fn with_auto(&self, auto: AutoTerms, model: &Model, context: &Context<'_>) -> Result<JointModel> {

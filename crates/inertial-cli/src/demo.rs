@@ -75,7 +75,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     }
     let model = Model::load(&format!("builtin:{}", args.name), &ModelOptions::default(), shell.disk())?;
     let style = shell.style();
-    let checked = check::run(&model, &check::Options::default())?;
+    let checked = check::run(&model, &check::Options::default(), &shell.context())?;
     let analysed = analyze::run(&model, &analyze::Options::default(), &shell.context())?;
     let closed = ClosedMechanism::new(&model.mechanism)?;
     let mut out = format!("{}\n\n", simulation::model(&Summary::new(&closed)));

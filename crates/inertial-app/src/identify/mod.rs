@@ -8,8 +8,8 @@ mod written;
 use std::ops::Range;
 
 use inertial::estimation::{
-    Deviation, Equations, Excerpt, Huber, Identification, IdentifyOptions, Summary, diagnose, identify,
-    identify_robust,
+    Deviation, Equations, Excerpt, Huber, Identification, IdentifyOptions, Summary, Verdict, diagnose,
+    identify, identify_robust,
 };
 use inertial::identifiability::{Analysis, AnalyzeOptions, Measured, analyze};
 use schemars::JsonSchema;
@@ -130,7 +130,11 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let (mut data, mut result) = estimate(options, context)?;
     let mut corrected: Option<(f64, f64)> = None;
     for _ in 0..MOST_CORRECTIONS {
-        let Some(found) = correctable_lag(options, &result) else { break };
+        let found = match corrected {
+            None => correctable_lag(options, &result),
+            Some(_) => result.rest_of_lag(),
+        };
+        let Some(found) = found else { break };
         let lag = corrected.map_or(0.0, |c| c.0) + found.value;
         // What was said of the logs holds for further passes too.
         let silent = Quiet { progress: context.progress };
@@ -174,7 +178,12 @@ pub(crate) fn finish(
     result: Identification,
     context: &Context<'_>,
 ) -> Result<Outcome> {
-    let written = if options.write {
+    // What is of no use is not written.
+    let unusable = result.verdict == Some(Verdict::DoNotUse) && !options.force;
+    let written = if options.write && unusable {
+        context.note(&Note::NotUsable);
+        None
+    } else if options.write {
         let text = written(model, &result.parameters, Some(&result.joints), context)?;
         let better = options.force || data.is_no_worse(model, &text, context)?;
         better.then_some(text)

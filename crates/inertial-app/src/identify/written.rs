@@ -59,12 +59,18 @@ fn friction<'j>(
         let own = with.joints().iter().find(|own| own.name == j.name);
         own.is_some_and(|own| own.dynamics.damping != 0.0 || own.dynamics.friction != 0.0)
     };
-    let known = |j: &&JointEstimate| j.viscous.is_some() || j.coulomb.is_some() || in_file(j);
+    let known = |j: &&JointEstimate| j.viscous.is_some() || coulomb(j).is_some() || in_file(j);
     let of = |j: &JointEstimate| Friction {
         damping: j.viscous.unwrap_or(0.0),
-        friction: j.coulomb.unwrap_or(0.0),
+        friction: coulomb(j).unwrap_or(0.0),
     };
     joints.iter().filter(known).map(|j| (j.name.as_str(), of(j))).collect()
+}
+
+/// Coulomb friction of a joint: the mean of both directions where they differ.
+fn coulomb(joint: &JointEstimate) -> Option<f64> {
+    let both = joint.coulomb_positive.zip(joint.coulomb_negative);
+    joint.coulomb.or(both.map(|(positive, negative)| 0.5 * (positive + negative)))
 }
 
 /// Whether a joint has something that no model file has a place for.
@@ -89,7 +95,7 @@ fn dynamics<'m>(
         if let Some(found) = found {
             let or_none = |found: Option<f64>, given: f64| found.or((given != 0.0).then_some(0.0));
             new.damping = or_none(found.viscous, joint.dynamics.damping);
-            new.friction = or_none(found.coulomb, joint.dynamics.friction);
+            new.friction = or_none(coulomb(found), joint.dynamics.friction);
         } else if joint.follows.is_none() {
             // Joints of several coordinates have one number for all.
             let own =

@@ -128,7 +128,7 @@ fn torque_coordinates(closed: &ClosedMechanism<'_>, joints: &[String]) -> Result
     for name in joints {
         let Some(joint) = mechanism.joints().iter().find(|j| j.name == *name && j.follows.is_none()) else {
             let near = nearest_hint(name, &names);
-            return Err(Error::option("joints", format!("the model has no joint {name} of its own{near}")));
+            return Err(Error::option("joints", format!("the model has no joint {name}{near}")));
         };
         if let Some(k) = joint.v_range().find(|k| !closed.independent().contains(k)) {
             let (name, free) = (&mechanism.velocity_names()[k], closed.independent_names().join(", "));

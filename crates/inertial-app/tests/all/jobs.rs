@@ -144,9 +144,10 @@ fn an_impossible_body_is_corrected_in_the_model_text() {
         <joint name="j" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/></joint></robot>"#;
     let model = Model::from_text("r", text.to_owned(), inertial::mechanism::BuildOptions::default()).unwrap();
     let options = check::Options::default();
-    let outcome = check::run(&model, &options).unwrap();
+    let context = Context { inputs: &Disk::default(), progress: &Silent };
+    let outcome = check::run(&model, &options, &context).unwrap();
     assert!(!outcome.consistent);
     let corrected = outcome.corrected(&model, &options).unwrap();
     let again = Model::from_text("r", corrected, model.options).unwrap();
-    assert!(check::run(&again, &options).unwrap().consistent);
+    assert!(check::run(&again, &options, &context).unwrap().consistent);
 }

@@ -95,6 +95,10 @@ fn locked_joints_are_fixed_joints() {
         "{}",
         without.stderr
     );
+    // So it is where columns have numbers.
+    let text = std::fs::read_to_string(&log).unwrap().replace(".shoulder", "1").replace(".elbow", "2");
+    let numbered = folder.file("numbered.csv", text);
+    assert_eq!(run(&["validate", &moving, &numbered, "--json"]).json(), without.json());
     // A name that the model does not have may be a slip: then nothing is held.
     let slip =
         folder.file("slip.csv", std::fs::read_to_string(&log).unwrap().replace("tau.elbow", "tau.elbo"));

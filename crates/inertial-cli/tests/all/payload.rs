@@ -512,7 +512,7 @@ fn intervals_contain_the_payload_for_certain() {
     let columns = ["--bounds-on", "m", "--noise-bound", "ft.f=0.005,ft.t=0.005"];
     assert_eq!(run(&[&call[..], &columns, &["--json"]].concat()).json()["intervals"][0], intervals[0]);
     let narrow = refused(&[&call[..], &["--bounds-on", "m", "--noise-bound", "1e-5"]].concat());
-    assert!(narrow.contains("times the bound"), "{narrow}");
+    assert!(narrow.contains("times its bound"), "{narrow}");
     let unknown = refused(&[&call[..], &["--bounds-on", "m", "--noise-bound", "ft=0.1,elbow=1"]].concat());
     assert!(unknown.contains("elbow"), "{unknown}");
 }

@@ -84,8 +84,8 @@ fn a_log_that_counts_twice_is_noted() {
         assert!(notes(&inputs).contains("have common rows"), "{inputs:?}");
     }
     assert!(!notes(&[&first, &half]).contains("common rows"));
-    assert!(notes(&[&whole, "--validate", &half]).contains("validate with a log of its own"));
-    assert!(!notes(&[&first, "--validate", &half]).contains("validate with a log of its own"));
+    assert!(notes(&[&whole, "--validate", &half]).contains("validate with a different log"));
+    assert!(!notes(&[&first, "--validate", &half]).contains("validate with a different log"));
     assert!(!notes(&[&whole, "--holdout", "0.3"]).contains("validate with"));
 }
 
@@ -97,8 +97,8 @@ fn other_filters_are_not_mixed_silently() {
     let half = folder.file("half.csv", [&lines[..1], &lines[1001..]].concat().join("\n") + "\n");
     let first = folder.file("first.csv", lines[..1001].join("\n") + "\n");
     let summary = summarized(&folder, "s.summary", &first, &["--cutoff", "20"]);
-    assert!(notes(&[&summary, &half]).contains("were prepared by other options"));
-    assert!(!notes(&[&summary, &half, "--cutoff", "20"]).contains("were prepared by other options"));
+    assert!(notes(&[&summary, &half]).contains("were prepared with different options"));
+    assert!(!notes(&[&summary, &half, "--cutoff", "20"]).contains("were prepared with different options"));
 }
 
 #[test]

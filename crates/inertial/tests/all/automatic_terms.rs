@@ -24,9 +24,15 @@ struct Log {
 
 impl Log {
     fn new(mechanism: &Mechanism, count: usize, rng: &mut Rng) -> Self {
+        Self::of_size(mechanism, count, 1.0, rng)
+    }
+
+    /// A motion whose amplitudes are `size` times the usual ones.
+    fn of_size(mechanism: &Mechanism, count: usize, size: f64, rng: &mut Rng) -> Self {
         let nv = mechanism.nv();
-        let waves: Vec<[f64; 3]> =
-            (0..4 * nv).map(|_| [rng.range(0.2, 0.6), rng.range(0.5, 4.0), rng.range(0.0, 6.0)]).collect();
+        let waves: Vec<[f64; 3]> = (0..4 * nv)
+            .map(|_| [size * rng.range(0.2, 0.6), rng.range(0.5, 4.0), rng.range(0.0, 6.0)])
+            .collect();
         let mut out = Self { q: vec![], v: vec![], a: vec![], tau: vec![], nv };
         for k in 0..count {
             let t = 0.02 * k as f64;
@@ -299,6 +305,31 @@ fn errors_cover_the_truth_where_noise_is_coloured() {
     assert!((covered - 0.95).abs() < 0.04, "{covered}");
 }
 
+/// In a small motion an offset acts like the weight of a link: left out, it must not make the errors of the weight small.
+#[test]
+fn errors_hold_where_terms_are_left_out() {
+    let mechanism = model("puma560");
+    let options = IdentifyOptions::from(Estimator::Wls);
+    let (mut squares, mut count, mut left_out) = (0.0, 0, 0);
+    for seed in 0..12 {
+        let mut rng = Rng(seed + 40);
+        let log = Log::of_size(&mechanism, 1600, 0.15, &mut rng)
+            .with(|j, _, _| if j == 0 { 2.0 } else { 0.6 })
+            .noisy(1.0, 0.3, &mut rng);
+        let equations = Equations::new(&mechanism, automatic(), DEFAULT_SNAP).unwrap();
+        let result = identify(&equations, &log.summary(&equations), None, &options).unwrap();
+        left_out += result.terms.iter().filter(|t| t.term == "offset" && !t.chosen).count();
+        let truth = equations.chosen(&result).unwrap().model_values().unwrap();
+        for (found, truth) in result.base_parameters.iter().zip(&truth) {
+            squares += ((found.value - truth) / found.std_error).powi(2);
+            count += 1;
+        }
+    }
+    assert!(left_out > 12, "{left_out}");
+    let ratio = (squares / f64::from(count)).sqrt();
+    assert!((0.7..1.5).contains(&ratio), "{ratio}");
+}
+
 #[test]
 fn blocks_of_parts_are_those_of_the_whole() {
     let mechanism = model("planar-2r");
@@ -390,6 +421,34 @@ fn a_lag_is_measured() {
     // Five standard errors, and the curvature of the torques over the lag.
     assert!((lag.value - 0.02).abs() < 5.0 * lag.std_error + 0.002, "{lag:?}");
     assert!(has(&result, ReasonCode::Lag, "ms"), "{:?}", result.reasons);
+}
+
+#[test]
+fn noise_does_not_make_a_lag_smaller() {
+    let mechanism = model("puma560");
+    for seed in 0..3 {
+        let mut rng = Rng(seed + 20);
+        // About a tenth of the torques.
+        let mut log = Log::new(&mechanism, 1600, &mut rng).with(|_, v, _| 2.0 * v).noisy(3.0, 0.5, &mut rng);
+        let late = log.nv;
+        log.tau.rotate_right(late);
+        log.tau.copy_within(late..2 * late, 0);
+        let result = diagnosed(&mechanism, &log, Vec::new());
+        let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
+        assert!((lag.value - 0.02).abs() < 4.0 * lag.std_error + 0.002, "{lag:?}");
+    }
+}
+
+#[test]
+fn torques_in_other_units_are_doubtful() {
+    let mechanism = model("puma560");
+    for unit in [1e-3, 1e3] {
+        let mut log = puma(&mechanism, 3);
+        log.tau.iter_mut().for_each(|tau| *tau *= unit);
+        let result = diagnosed(&mechanism, &log, Vec::new());
+        assert!(has(&result, ReasonCode::Mass, "unit of the torques"), "{unit}: {:?}", result.reasons);
+        assert!(result.verdict > Some(Verdict::Good));
+    }
 }
 
 #[test]

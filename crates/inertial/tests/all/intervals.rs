@@ -223,7 +223,7 @@ fn a_robot_bounds_what_it_shows_and_says_what_it_does_not() {
     assert_eq!(first.name, format!("{}.m", mechanism.bodies()[0].name));
     assert!(first.lower.is_some() && first.upper.is_none(), "{first:?}");
     let refused = intervals(0.01).unwrap_err().to_string();
-    assert!(refused.contains("times the bound"), "{refused}");
+    assert!(refused.contains("times its bound"), "{refused}");
     let unknown = NoiseBounds(vec![("elbow9".into(), 1.0)]).of(&equations.row_names()).unwrap_err();
     assert!(unknown.to_string().contains("elbow9"));
 }

@@ -210,7 +210,7 @@ impl FeasibleSet {
         let conic = LinearConic { cost: DVector::zeros(width), semidefinite, norms, inequalities };
         let inside = conic.feasible(start)?.ok_or_else(|| {
             Error::Infeasible(format!(
-                "no consistent body explains the data within the bounds of the noise: the best fit has {:.3} times the bound at {}",
+                "no consistent body explains the data within the bounds of the noise: {1} needs at least {0:.3} times its bound",
                 worst.0,
                 equations.row_names()[worst.1]
             ))

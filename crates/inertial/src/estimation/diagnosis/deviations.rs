@@ -98,7 +98,7 @@ fn candidates(
     mechanism: &Mechanism,
     excerpt: &Excerpt,
     parameters: &[f64],
-    predicted: &[f64],
+    [predicted, rate]: [&[f64]; 2],
     lengths: Vec<OtherLength>,
 ) -> Result<Vec<Candidate>> {
     let (nv, names) = (mechanism.nv(), mechanism.velocity_names());
@@ -107,12 +107,9 @@ fn candidates(
     let derivative = |other: Vec<f64>, by: f64| -> Vec<f64> {
         other.iter().zip(&as_it_is).map(|(other, own)| (other - own) / by).collect()
     };
-    // τ(t) = f(t − lag) is about f − lag ḟ.
-    let mut out = vec![Candidate {
-        kind: DeviationKind::Lag,
-        of: None,
-        column: excerpt.tau_rate.iter().map(|x| -x).collect(),
-    }];
+    // τ(t) = f(t − lag) is about f − lag ḟ. Measured torques would explain their own noise: it would make the lag too small.
+    let mut out =
+        vec![Candidate { kind: DeviationKind::Lag, of: None, column: rate.iter().map(|x| -x).collect() }];
     let gravity = mechanism.gravity();
     if gravity.norm() > 0.0 {
         for (name, axis) in [("x", Vector3::x()), ("y", Vector3::y())] {
@@ -137,7 +134,6 @@ fn candidates(
         out.push(Candidate {
             kind: DeviationKind::Gain,
             of: Some(name.clone()),
-            // Measured torques would explain their own noise.
             column: predicted.iter().enumerate().map(own).collect(),
         });
     }
@@ -163,7 +159,9 @@ pub(crate) fn deviations(
 ) -> Result<Vec<Deviation>> {
     let data = excerpt.measurements(equations)?;
     let predicted = equations.predict(&data, &result.values)?.force;
-    let candidates = candidates(equations.mechanism(), excerpt, &result.parameters, &predicted, lengths)?;
+    let rate = excerpt.predicted_rate(equations, &result.values)?;
+    let candidates =
+        candidates(equations.mechanism(), excerpt, &result.parameters, [&predicted, &rate], lengths)?;
     let (n, first_later) = (equations.len(), equations.len() + candidates.len());
     let width = first_later + LAGS.len() + 1;
     let later: Vec<Vec<f64>> = (0..LAGS.len()).map(|k| excerpt.later(k)).collect();

@@ -17,6 +17,10 @@ const EVIDENCE: f64 = 25.0;
 /// Share of the squared residual that it must explain. On clean logs of four arms nothing above the smallest values worth a reason
 /// explains more than 0.03.
 const SHARE: f64 = 0.05;
+/// Share that a lag must explain to be corrected: it does no harm where noise hides most of what it does.
+const SHARE_OF_LAG: f64 = 0.01;
+/// Square of the rest of a lag that was corrected over its standard error, from which on it is corrected once more.
+const EVIDENCE_OF_REST: f64 = 9.0;
 /// Smallest lag (s) that is corrected: less is the time between reading two sensors.
 const LEAST_LAG: f64 = 5e-4;
 /// Fewest samples of a diagnosis.
@@ -85,11 +89,11 @@ pub fn diagnose(
 impl Deviation {
     /// Returns whether it is large, certain and explains much of the residual.
     fn counts(&self) -> bool {
-        self.kind.range().contains(&self.value.abs()) && self.is_evident()
+        self.kind.range().contains(&self.value.abs()) && self.is_evident(SHARE)
     }
 
-    fn is_evident(&self) -> bool {
-        self.value.powi(2) >= EVIDENCE * self.std_error.powi(2) && self.explains >= SHARE
+    fn is_evident(&self, share: f64) -> bool {
+        self.value.powi(2) >= EVIDENCE * self.std_error.powi(2) && self.explains >= share
     }
 }
 
@@ -97,8 +101,16 @@ impl Identification {
     /// Lag of the torques, where it is certain and explains more of the residual than any other deviation.
     pub fn certain_lag(&self) -> Option<&Deviation> {
         let most = self.deviations.iter().max_by(|a, b| a.explains.total_cmp(&b.explains))?;
-        let certain = most.value.abs() >= LEAST_LAG && most.is_evident();
+        let certain = most.value.abs() >= LEAST_LAG && most.is_evident(SHARE_OF_LAG);
         (certain && most.kind == DeviationKind::Lag).then_some(most)
+    }
+
+    /// What is left of a lag that was corrected, where it is not chance.
+    pub fn rest_of_lag(&self) -> Option<&Deviation> {
+        let left = self.deviations.iter().find(|d| d.kind == DeviationKind::Lag)?;
+        let is_left =
+            left.value.abs() >= LEAST_LAG && left.value.powi(2) >= EVIDENCE_OF_REST * left.std_error.powi(2);
+        is_left.then_some(left)
     }
 
     /// Records that a lag was corrected before this fit. What the fit still says of the lag refines it.

@@ -9,7 +9,7 @@ use crate::estimation::reduction::measurements::Measurements;
 pub(crate) const LAGS: [f64; 12] =
     [-0.05, -0.03, -0.015, -0.008, 0.008, 0.015, 0.025, 0.04, 0.06, 0.09, 0.13, 0.18];
 
-/// Some samples of logs, in the order of time, with the rates of the forces.
+/// Some samples of logs, in the order of time, with the motion around each.
 #[derive(Debug, Clone, Default)]
 pub struct Excerpt {
     pub(crate) count: usize,
@@ -17,12 +17,40 @@ pub struct Excerpt {
     pub(crate) v: Vec<f64>,
     pub(crate) a: Vec<f64>,
     pub(crate) tau: Vec<f64>,
-    /// Change of the forces in time.
-    pub(crate) tau_rate: Vec<f64>,
+    /// The motion one step before each sample and one step after it, and the time between.
+    before: Motion,
+    after: Motion,
+    between: Vec<f64>,
     /// The forces later by each of [`LAGS`], one after another.
     pub(crate) tau_later: Vec<f64>,
     pub(crate) keep: Vec<bool>,
     pub(crate) columns: Vec<f64>,
+}
+
+/// Motion at some instants.
+#[derive(Debug, Clone, Default)]
+struct Motion {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    a: Vec<f64>,
+    columns: Vec<f64>,
+}
+
+impl Motion {
+    fn add(&mut self, data: &Measurements<'_>, s: usize) {
+        let (nq, nv, further) = (data.nq(), data.nv(), data.columns_per_sample());
+        self.q.extend_from_slice(&data.q()[s * nq..(s + 1) * nq]);
+        self.v.extend_from_slice(&data.v()[s * nv..(s + 1) * nv]);
+        self.a.extend_from_slice(&data.a()[s * nv..(s + 1) * nv]);
+        if let Some(columns) = data.columns {
+            self.columns.extend_from_slice(&columns[s * further..(s + 1) * further]);
+        }
+    }
+
+    fn picked(&self, pick: impl Fn(&[f64]) -> Vec<f64>) -> Self {
+        let Self { q, v, a, columns } = self;
+        Self { q: pick(q), v: pick(v), a: pick(a), columns: pick(columns) }
+    }
 }
 
 impl Excerpt {
@@ -39,7 +67,9 @@ impl Excerpt {
             self.a.extend_from_slice(&data.a()[s * nv..(s + 1) * nv]);
             let tau = |s: usize| &data.tau[s * rows..(s + 1) * rows];
             self.tau.extend_from_slice(tau(s));
-            self.tau_rate.extend(tau(s + 1).iter().zip(tau(s - 1)).map(|(b, a)| (b - a) / (2.0 * step)));
+            self.before.add(data, s - 1);
+            self.after.add(data, s + 1);
+            self.between.push(2.0 * step);
             for lag in LAGS {
                 // Beyond the samples at hand the last one stands in.
                 let at = (s as f64 + lag / step).clamp(0.0, (count - 1) as f64);
@@ -87,11 +117,27 @@ impl Excerpt {
             v: pick(&self.v, n, every),
             a: pick(&self.a, n, every),
             tau: pick(&self.tau, n, every),
-            tau_rate: pick(&self.tau_rate, n, every),
+            before: self.before.picked(|all| pick(all, n, every)),
+            after: self.after.picked(|all| pick(all, n, every)),
+            between: pick(&self.between, n, every),
             tau_later: pick(&self.tau_later, n, every),
             keep: pick(&self.keep, n, every),
             columns: pick(&self.columns, n, every),
         }
+    }
+
+    /// Change in time of the forces that values of the unknowns predict.
+    pub(crate) fn predicted_rate(&self, equations: &Equations<'_>, values: &[f64]) -> Result<Vec<f64>> {
+        let force = |motion: &Motion| -> Result<Vec<f64>> {
+            let samples = equations.samples(self.count, &motion.q, &motion.v, &motion.a)?;
+            let mut data = Measurements::new(samples, &self.tau);
+            data.columns = (!equations.joint_model().columns.is_empty()).then_some(&motion.columns[..]);
+            Ok(equations.predict(&data, values)?.force)
+        };
+        let (before, after) = (force(&self.before)?, force(&self.after)?);
+        let rows = self.tau.len() / self.count.max(1);
+        let rate = |(k, (after, before)): (usize, (f64, f64))| (after - before) / self.between[k / rows];
+        Ok(after.into_iter().zip(before).enumerate().map(rate).collect())
     }
 
     /// Borrows the samples as measurements without blocks.

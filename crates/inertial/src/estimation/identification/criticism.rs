@@ -4,12 +4,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Result;
+use crate::consistency::significant;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::residuals::{Residual, Validation, validate};
 use crate::estimation::least_squares::fit::{LeastSquares, stacked};
 use crate::estimation::least_squares::jackknife::Contrast;
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
+use crate::mechanism::{BodyKind, Mechanism};
 
 /// Relative residuals of all torques from which on a result is doubtful, and of no use. A model of rigid bodies with friction
 /// leaves 2 to 6 % of the torques of real arms.
@@ -26,6 +28,8 @@ const SMALL: f64 = 0.05;
 /// Largest difference of the halves of a log, relative to that of other halves taken from everywhere. Clean logs of four arms
 /// show at most 1.7.
 const HALVES: f64 = 2.2;
+/// Largest ratio of masses to those of the model, or of those to them: thousands are a wrong unit of the torques.
+const MASSES: f64 = 20.0;
 
 /// Whether a result can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -79,6 +83,8 @@ pub enum ReasonCode {
     Consistency,
     /// The halves of the log differ.
     Drift,
+    /// Bodies are far lighter or heavier than in the model.
+    Mass,
 }
 
 /// Reason of a verdict.
@@ -153,6 +159,30 @@ impl Criticism {
             ),
         };
         self.add(ReasonCode::JointResidual, Verdict::DoNotUse, message);
+    }
+
+    /// Compares the masses of the bodies, all together and one by one, with those of the model, where it has any.
+    pub fn check_mass(&mut self, given: &Mechanism, estimated: &Mechanism) {
+        let masses = given.bodies().iter().zip(estimated.bodies());
+        let masses: Vec<[f64; 2]> = masses
+            .filter(|(b, _)| b.kind == BodyKind::Link && b.inertia.mass > 0.0)
+            .map(|(model, found)| [model.inertia.mass, found.inertia.mass])
+            .collect();
+        let [model, found] = [0, 1].map(|k| masses.iter().map(|m| m[k]).sum::<f64>());
+        let differs = |[model, found]: [f64; 2]| model > MASSES * found || found > MASSES * model;
+        let most = 2 * masses.iter().filter(|m| differs(**m)).count() > masses.len();
+        if !masses.is_empty() && (most || differs([model, found])) {
+            self.add(
+                ReasonCode::Mass,
+                Verdict::Doubtful,
+                format!(
+                    "mass: the bodies have {} kg together, those of the model {} kg; check the unit of the torques and the masses of \
+                     the model",
+                    significant(found, 2),
+                    significant(model, 2)
+                ),
+            );
+        }
     }
 
     fn check_consistency(&mut self, all: f64, free: f64) {

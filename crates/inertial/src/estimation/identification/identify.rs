@@ -21,6 +21,7 @@ use crate::estimation::identification::unmeasured::out_of_reach;
 use crate::estimation::least_squares::essential::essential;
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting, information};
 use crate::estimation::least_squares::robust::robust;
+use crate::estimation::model_selection::evidence::Doubt;
 use crate::estimation::model_selection::joint_terms::choose;
 use crate::estimation::reduction::measurements::Huber;
 use crate::estimation::reduction::summary::Summary;
@@ -130,11 +131,14 @@ pub fn identify(
         let chosen = choose(equations, summary)?;
         let narrow = |s: &Summary| s.project(equations, &chosen.equations);
         let validation = validation.map(narrow).transpose()?;
-        let out = identify(&chosen.equations, &narrow(summary)?, validation.as_ref(), options)?;
+        let summary = narrow(summary)?;
+        let squares = LeastSquares::new(&chosen.equations, &summary, weighting(options))?;
+        let out =
+            estimate(&chosen.equations, &summary, validation.as_ref(), options, squares, &chosen.doubts)?;
         return Ok(chosen.explain(out));
     }
     let squares = LeastSquares::new(equations, summary, weighting(options))?;
-    estimate(equations, summary, validation, options, squares)
+    estimate(equations, summary, validation, options, squares, &[])
 }
 
 /// Returns the weighting of an estimator.
@@ -143,7 +147,7 @@ pub(crate) fn weighting(options: &IdentifyOptions) -> Weighting {
 }
 
 /// Estimates the parameters with less weight on outliers ([`Estimator::Irls`]); `pass` makes a summary of the data for given equations with Huber's
-/// weights, see [`robust`].
+/// weights, see [`robust()`].
 pub fn identify_robust(
     equations: &Equations<'_>,
     summary: &Summary,
@@ -160,7 +164,7 @@ pub fn identify_robust(
     }
     let (squares, settled) = robust(equations, summary, |huber| pass(equations, huber))?;
     let options = IdentifyOptions { estimator: Estimator::Irls, ..options.clone() };
-    let mut out = estimate(equations, summary, validation, &options, squares)?;
+    let mut out = estimate(equations, summary, validation, &options, squares, &[])?;
     if !settled {
         out.warnings.push("the weights of outliers did not converge in 60 passes".into());
     }
@@ -174,6 +178,7 @@ fn estimate(
     validation: Option<&Summary>,
     options: &IdentifyOptions,
     mut squares: LeastSquares,
+    doubts: &[Doubt],
 ) -> Result<Identification> {
     let mechanism = equations.mechanism();
     let mut warnings = mechanism.warnings().to_vec();
@@ -193,15 +198,15 @@ fn estimate(
     let (given, other): (Vec<_>, Vec<_>) =
         equations.grounded_rotors().partition(|(_, _, given)| *given > 0.0);
     let separated = if options.estimator == Estimator::Consistent {
-        "a wide prior separates them"
+        "the split is assumed, by a wide prior"
     } else {
-        "counts there"
+        "all of it counts as the link's"
     };
-    for (rotors, how) in [(given, "the value of the model separates them"), (other, separated)] {
+    for (rotors, how) in [(given, "the split follows the model"), (other, separated)] {
         let joints: Vec<_> = rotors.iter().map(|&(row, _, _)| names[row].as_str()).collect();
         if !joints.is_empty() {
             warnings.push(format!(
-                "the rotor inertia of {} acts like the inertia of its link: {how}",
+                "the data show only the sum of the rotor inertia of {} and the inertia of its link: {how}",
                 joints.join(", ")
             ));
         }
@@ -219,7 +224,8 @@ fn estimate(
         squares = essential.fit.clone();
     }
     let mut credible = None;
-    let (parameters, values, gap, covariance, rotors, spread) = if options.estimator == Estimator::Consistent
+    let (parameters, values, gap, mut covariance, rotors, spread) = if options.estimator
+        == Estimator::Consistent
     {
         warnings.extend(prior.note());
         let fit = ConsistentFit::new(equations, summary, &squares, &options.consistency(&prior))?;
@@ -249,13 +255,19 @@ fn estimate(
         Some(asked) => intervals(equations, summary, &squares, &options.consistency(&prior), asked)?,
         None => Vec::new(),
     };
+    let unknowns = covariance.nrows();
+    for doubt in doubts.iter().filter(|doubt| doubt.change.len() == unknowns) {
+        let change = &doubt.change * doubt.variance.sqrt();
+        covariance.ger(1.0, &change, &change, 1.0);
+    }
     let std_errors: Vec<f64> = covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect();
     let fit = validate(equations, summary, &values)?;
     let consistent = options.estimator == Estimator::Consistent;
-    let criticism = Criticism::new(equations, summary, &squares, &fit, consistent)?;
+    let mut criticism = Criticism::new(equations, summary, &squares, &fit, consistent)?;
     let validation = validation.map(|v| validate(equations, v, &values)).transpose()?;
     let estimated = mechanism.clone().with_parameters(&parameters)?;
     warnings.extend(implausible(mechanism, &estimated)?);
+    criticism.check_mass(mechanism, &estimated);
     let base_parameters = equations.names[..equations.rank()].iter().zip(&values).zip(&std_errors);
     let row = |i: usize| (0..equations.rank()).map(|j| covariance[(i, j)]).collect();
     let errors = Errors { unknowns: &std_errors, parameters: spread.as_ref() };

@@ -13,6 +13,10 @@
 //! number of terms to choose from. Where one joint needs a kind of term (its offset, say), the sensors or drives have that effect,
 //! and evidence of [`LIKE_OTHERS`] is enough for the other joints. Friction and rotor inertias that would be negative are left
 //! out: the data contradict them.
+//!
+//! **A term that is left out may still be there.** Where it acts much like other unknowns, leaving it out makes their errors many times
+//! smaller, and wrong if it is there. Each term that was left out therefore adds its effect on the others to their variance, times
+//! the probability that it is there ([`Doubt`]).
 
 use nalgebra::{DMatrix, DVector};
 use schemars::JsonSchema;
@@ -56,6 +60,16 @@ pub(crate) struct Selection {
     /// Whether each term of the equations stays.
     pub keep: Vec<bool>,
     pub choices: Vec<TermChoice>,
+    pub doubts: Vec<Doubt>,
+}
+
+/// Effect that a term which was left out has on the other unknowns if it is there.
+#[derive(Debug, Clone)]
+pub(crate) struct Doubt {
+    /// Change of all unknowns for a term of one.
+    pub change: DVector<f64>,
+    /// Expected square of the term.
+    pub variance: f64,
 }
 
 /// Estimate from which unknowns are eliminated one by one.
@@ -90,16 +104,23 @@ impl Elimination {
 
     /// Square of a value over its standard error; zero where the motion does not show it.
     fn evidence(&self, unknown: usize) -> f64 {
-        let own = self.inverse[(unknown, unknown)];
-        if own <= 0.0 {
+        let variance = self.variance(unknown);
+        if variance <= 0.0 {
             return 0.0;
         }
-        let row = self.changes.rows(unknown, 1).into_owned();
-        if row.ncols() == 0 {
-            return self.values[unknown].powi(2) / own;
+        let square = self.values[unknown].powi(2) / variance;
+        let blocks = self.changes.ncols();
+        if blocks == 0 { square } else { as_normal(square, blocks as f64 - 1.0) }
+    }
+
+    /// Variance of a value; zero where the motion does not show it.
+    fn variance(&self, unknown: usize) -> f64 {
+        let own = self.inverse[(unknown, unknown)];
+        if own <= 0.0 || self.changes.ncols() == 0 {
+            return own.max(0.0);
         }
-        let spread = (self.longer * variances(&row)[0]).max(self.growth * own);
-        as_normal(self.values[unknown].powi(2) / spread, row.ncols() as f64 - 1.0)
+        let row = self.changes.rows(unknown, 1).into_owned();
+        (self.longer * variances(&row)[0]).max(self.growth * own)
     }
 
     /// Growth of the squared residual without an unknown.
@@ -192,10 +213,11 @@ impl Candidates<'_> {
             let score = if self.is_impossible(i) { -1.0 } else { self.evidence(i) / limit };
             (i, limit, score)
         };
-        // Coulomb friction waits for the Stribeck term on it.
+        // Other friction waits for the Stribeck term, which can stand in for it.
         let waits = |i: usize| {
             let (row, term) = self.terms[i];
-            term == Term::Coulomb && self.place(row, Term::Stribeck).is_some_and(|s| self.keep[s])
+            matches!(term, Term::Coulomb | Term::Viscous)
+                && self.place(row, Term::Stribeck).is_some_and(|s| self.keep[s])
         };
         self.open
             .iter()
@@ -204,6 +226,22 @@ impl Candidates<'_> {
             .filter(|(_, _, score)| *score < 1.0)
             .min_by(|a, b| a.2.total_cmp(&b.2))
             .map(|(i, limit, _)| (i, limit))
+    }
+
+    /// What leaving out a term leaves open; nothing where its value is impossible, or where it is Stribeck friction, which acts like
+    /// other friction only.
+    fn doubt(&self, i: usize, limit: f64) -> Option<Doubt> {
+        let unknown = self.rank + i;
+        let own = self.fit.inverse[(unknown, unknown)];
+        if self.terms[i].1 == Term::Stribeck || self.is_impossible(i) || own <= 0.0 {
+            return None;
+        }
+        // A term with the evidence that it needs is as probable as not.
+        let probability = (1.0 + (0.5 * (limit - self.evidence(i))).exp()).recip();
+        let mut change = self.fit.inverse.column(unknown) / own;
+        change[unknown] = 0.0;
+        let square = self.value(i).powi(2) + self.fit.variance(unknown);
+        Some(Doubt { change, variance: probability * square })
     }
 
     fn choice(&self, i: usize, needed: f64, names: &[String], summary: &Summary) -> TermChoice {
@@ -231,7 +269,7 @@ pub(crate) fn select(
     let terms = &equations.terms;
     let open: Vec<usize> = (0..terms.len()).filter(|&i| open(terms[i].0, terms[i].1)).collect();
     if open.is_empty() {
-        return Ok(Selection { keep: vec![true; terms.len()], choices: Vec::new() });
+        return Ok(Selection { keep: vec![true; terms.len()], choices: Vec::new(), doubts: Vec::new() });
     }
     let fit = Elimination::new(equations, summary)?;
     let joints = summary.factors.iter().filter(|f| f.count > 0).count().max(1) as f64;
@@ -239,8 +277,9 @@ pub(crate) fn select(
     let needed = (independent / fit.growth).max(FEWEST_SAMPLES).ln() + 2.0 * (open.len() as f64).ln();
     let (rank, keep) = (equations.rank(), vec![true; terms.len()]);
     let mut candidates = Candidates { terms, rank, open, keep, fit, needed };
-    let (names, mut choices) = (equations.row_names(), Vec::new());
+    let (names, mut choices, mut doubts) = (equations.row_names(), Vec::new(), Vec::new());
     while let Some((i, limit)) = candidates.worst() {
+        doubts.extend(candidates.doubt(i, limit));
         candidates.keep[i] = false;
         choices.push(candidates.choice(i, limit, &names, summary));
         candidates.fit.remove(rank + i);
@@ -248,7 +287,7 @@ pub(crate) fn select(
     let kept = candidates.open.iter().filter(|&&i| candidates.keep[i]);
     choices.extend(kept.map(|&i| candidates.choice(i, needed, &names, summary)));
     choices.sort_by_key(|c| names.iter().position(|name| *name == c.joint));
-    Ok(Selection { keep: candidates.keep, choices })
+    Ok(Selection { keep: candidates.keep, choices, doubts })
 }
 
 #[cfg(test)]

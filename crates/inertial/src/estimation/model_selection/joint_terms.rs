@@ -1,10 +1,12 @@
 //! Choice of the joint model among all whose columns a summary holds: couplings, terms of each joint, Stribeck curves.
 
+use nalgebra::DVector;
+
 use crate::Result;
 use crate::estimation::equations::Equations;
 use crate::estimation::identification::result::Identification;
 use crate::estimation::joint_model::terms::Term;
-use crate::estimation::model_selection::evidence::{Selection, TermChoice, select};
+use crate::estimation::model_selection::evidence::{Doubt, Selection, TermChoice, select};
 use crate::estimation::model_selection::{coupling, stribeck};
 use crate::estimation::reduction::summary::Summary;
 
@@ -19,6 +21,8 @@ pub(crate) struct Chosen<'m> {
     notes: Vec<String>,
     /// Decisions on terms.
     terms: Vec<TermChoice>,
+    /// What the terms that were left out leave open.
+    pub doubts: Vec<Doubt>,
 }
 
 impl Chosen<'_> {
@@ -33,7 +37,7 @@ impl Chosen<'_> {
         contradicted.sort();
         if !contradicted.is_empty() {
             result.warnings.push(format!(
-                "the data ask for negative values of {}, which is impossible, so these terms are left out: another term is \
+                "the fit gives negative values of {}, which is impossible, so these terms are left out: another term is \
                  missing, or torque and motion are not simultaneous",
                 contradicted.join(", ")
             ));
@@ -47,7 +51,12 @@ impl Chosen<'_> {
 /// Chooses the joint model.
 pub(crate) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<Chosen<'m>> {
     let found = coupling::search(wide, summary)?;
-    let mut out = Chosen { equations: wide.with_motors(found.motors), notes: found.notes, terms: Vec::new() };
+    let mut out = Chosen {
+        equations: wide.with_motors(found.motors),
+        notes: found.notes,
+        terms: Vec::new(),
+        doubts: Vec::new(),
+    };
     out.equations.absorb_terms()?;
     if wide.joint_model().auto.any() {
         out.choose_terms(wide, summary)?;
@@ -108,8 +117,19 @@ impl<'m> Chosen<'m> {
     /// Drops the terms that were not chosen.
     fn keep(&mut self, found: Selection) {
         let mut keep = found.keep.into_iter();
+        let before = self.equations.terms.clone();
         let terms: Vec<(usize, Term)> =
-            self.equations.terms.iter().copied().filter(|_| keep.next() == Some(true)).collect();
+            before.iter().copied().filter(|_| keep.next() == Some(true)).collect();
+        self.doubts.extend(found.doubts);
+        let base = 0..self.equations.rank();
+        let place = |term: &(usize, Term)| before.iter().position(|other| other == term);
+        // Unknowns that are new have no part in earlier doubts.
+        for doubt in &mut self.doubts {
+            let own = |k: usize| doubt.change.get(k).copied().unwrap_or(0.0);
+            let of_terms = terms.iter().map(|term| place(term).map_or(0.0, |k| own(base.end + k)));
+            let all: Vec<f64> = base.clone().map(own).chain(of_terms).collect();
+            doubt.change = DVector::from_vec(all);
+        }
         let mut motors = self.equations.motors().to_vec();
         for (v, motor) in motors.iter_mut().enumerate() {
             if !terms.contains(&(v, Term::Stribeck)) {

@@ -269,8 +269,7 @@ impl SingleBody {
         }
         if reversed {
             out.warnings.push(
-                "the sensor tells the wrench that the body exerts on it: its readings were taken with the opposite sign"
-                    .into(),
+                "the sensor measures the wrench of the body on the sensor: its readings were negated".into(),
             );
         }
         Ok(out)
