@@ -40,7 +40,7 @@ pub fn check<'py>(py: Python<'py>, call: Call<'py>, given: Bound<'py, PyDict>) -
     let options: checking::Options = filled(&given)?;
     let work = move |job: &mut Job| {
         let model = job.model_to_write()?;
-        let outcome = checking::run(&model, &options)?;
+        let outcome = checking::run(&model, &options, &job.context())?;
         if fix {
             job.write(Some(&outcome.corrected(&model, &options).at(&model.label)?))?;
         }

@@ -153,7 +153,12 @@ class Identification(Result):
         return identification(self, axes)
 
     def _headline(self) -> str:
-        return f"{self._data['model']['name']}: {self.samples} samples, {self.excited} of {self.rank} base parameters shown ({self.estimator})"
+        verdict = f"; verdict: {self.verdict}" if self.verdict else ""
+        excited = f"{self.excited} of {self.rank} base parameters excited"
+        return f"{self._data['model']['name']}: {self.samples} samples, {excited} ({self.estimator}){verdict}"
+
+    def _said(self) -> list[str]:
+        return [*(reason["message"] for reason in self._data.get("reasons") or []), *super()._said()]
 
     def _tables(self) -> list[Table]:
         parameters = parameters_table(self.base_parameters)
@@ -201,7 +206,8 @@ class Validation(Result):
         verdict = {None: "", True: ", within the threshold", False: ", above the threshold"}[self.passed]
         if self.passed is False and self.unjudged:
             verdict = f", too few samples of {', '.join(self.unjudged)}"
-        return f"{self.samples} samples: residual {residual(self.relative_rms)} of the measured forces{verdict}"
+        samples = "" if self._data.get("samples") is None else f"{self.samples} samples: "
+        return f"{samples}residual {residual(self.relative_rms)} of the measured forces{verdict}"
 
     def _tables(self) -> list[Table]:
         return [residuals_table("joint", self.joints, None)]

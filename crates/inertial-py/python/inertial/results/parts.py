@@ -22,7 +22,7 @@ class Body(Result):
     manifold: dict[str, Any] | None
 
     def _headline(self) -> str:
-        possible = "can exist" if self.consistent else "cannot exist"
+        possible = "consistent" if self.consistent else "not consistent"
         return f"{self.name}: {with_error(self.mass, self.mass_std_error)} kg, {possible}"
 
     def _tables(self) -> list[Table]:
@@ -116,7 +116,7 @@ class Residual(Result):
 
 
 def bodies_table(bodies: list[Body]) -> Table:
-    header = ["body", "mass (kg)", "centre of mass (m)", "can exist"]
+    header = ["body", "mass (kg)", "centre of mass (m)", "consistent"]
     rows = [
         [b.name, with_error(b.mass, b.mass_std_error), with_error(b.com, b.com_std_error, 3), show(b.consistent)]
         for b in bodies
