@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use nalgebra::{DMatrix, DVector};
+
 use crate::estimation::consistent::bounds::Bounds;
 use crate::estimation::consistent::intervals::{IntervalOptions, intervals};
 use crate::estimation::consistent::posterior::{PosteriorOptions, posterior};
@@ -153,22 +155,53 @@ pub fn identify_robust(
     summary: &Summary,
     validation: Option<&Summary>,
     options: &IdentifyOptions,
-    mut pass: impl FnMut(&Equations<'_>, Huber<'_>) -> Result<Summary>,
+    pass: impl FnMut(&Equations<'_>, Huber<'_>) -> Result<Summary>,
 ) -> Result<Identification> {
     if equations.is_wide() {
         let chosen = choose(equations, summary)?;
         let narrow = |s: &Summary| s.project(equations, &chosen.equations);
         let validation = validation.map(narrow).transpose()?;
-        let out = identify_robust(&chosen.equations, &narrow(summary)?, validation.as_ref(), options, pass)?;
+        let summary = narrow(summary)?;
+        let out =
+            estimate_robust(&chosen.equations, &summary, validation.as_ref(), options, &chosen.doubts, pass)?;
         return Ok(chosen.explain(out));
     }
+    estimate_robust(equations, summary, validation, options, &[], pass)
+}
+
+/// From robust least squares to the result.
+fn estimate_robust(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    validation: Option<&Summary>,
+    options: &IdentifyOptions,
+    doubts: &[Doubt],
+    mut pass: impl FnMut(&Equations<'_>, Huber<'_>) -> Result<Summary>,
+) -> Result<Identification> {
     let (squares, settled) = robust(equations, summary, |huber| pass(equations, huber))?;
     let options = IdentifyOptions { estimator: Estimator::Irls, ..options.clone() };
-    let mut out = estimate(equations, summary, validation, &options, squares, &[])?;
+    let mut out = estimate(equations, summary, validation, &options, squares, doubts)?;
     if !settled {
         out.warnings.push("the weights of outliers did not converge in 60 passes".into());
     }
     Ok(out)
+}
+
+/// Adds to a covariance what terms that were left out leave open.
+///
+/// A doubt states how least squares would change. Where a prior decides on an unknown instead of the data, the estimate changes less,
+/// in proportion to the share of the data in its variance.
+fn widen(covariance: &mut DMatrix<f64>, of_data: &DMatrix<f64>, doubts: &[Doubt]) {
+    let unknowns = covariance.nrows();
+    let share = |j: usize| {
+        let own = of_data[(j, j)];
+        if own > 0.0 { (covariance[(j, j)] / own).clamp(0.0, 1.0) } else { 0.0 }
+    };
+    let shares = DVector::from_fn(unknowns, |j, _| share(j));
+    for doubt in doubts.iter().filter(|doubt| doubt.change.len() == unknowns) {
+        let change = doubt.change.component_mul(&shares) * doubt.variance.sqrt();
+        covariance.ger(1.0, &change, &change, 1.0);
+    }
 }
 
 /// From least squares to the result.
@@ -255,11 +288,7 @@ fn estimate(
         Some(asked) => intervals(equations, summary, &squares, &options.consistency(&prior), asked)?,
         None => Vec::new(),
     };
-    let unknowns = covariance.nrows();
-    for doubt in doubts.iter().filter(|doubt| doubt.change.len() == unknowns) {
-        let change = &doubt.change * doubt.variance.sqrt();
-        covariance.ger(1.0, &change, &change, 1.0);
-    }
+    widen(&mut covariance, &squares.covariance, doubts);
     let std_errors: Vec<f64> = covariance.diagonal().iter().map(|v| v.max(0.0).sqrt()).collect();
     let fit = validate(equations, summary, &values)?;
     let consistent = options.estimator == Estimator::Consistent;

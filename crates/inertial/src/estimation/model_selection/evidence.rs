@@ -184,14 +184,16 @@ impl Candidates<'_> {
         self.place(row, Term::Stribeck).is_some_and(|s| self.keep[s] && self.open.contains(&s))
     }
 
-    /// Whether nature forbids a term's value. Stribeck friction is part of a curve: it goes where Coulomb friction would be negative
-    /// with it, before Coulomb friction does.
+    /// Whether nature forbids a term's value. Stribeck friction is part of a curve: it goes where Coulomb or viscous friction would be
+    /// negative with it, before the other does.
     fn is_impossible(&self, i: usize) -> bool {
         let (row, term) = self.terms[i];
         let negative = |k: usize| self.keep[k] && self.value(k) < 0.0;
         match term {
-            Term::Stribeck => self.place(row, Term::Coulomb).is_some_and(negative),
-            Term::Coulomb if self.has_open_stribeck(row) => false,
+            Term::Stribeck => {
+                [Term::Coulomb, Term::Viscous].iter().any(|&t| self.place(row, t).is_some_and(negative))
+            }
+            Term::Coulomb | Term::Viscous if self.has_open_stribeck(row) => false,
             _ => term.is_nonnegative() && self.value(i) < 0.0,
         }
     }
