@@ -32,6 +32,9 @@ pub struct Outcome {
     /// Text of the model with the common values, where it was asked for.
     #[serde(skip)]
     pub model: Option<String>,
+    /// Text of the [joint file](crate::model::joint_file) of that model, where its format has no place for all terms of the joints.
+    #[serde(skip)]
+    pub joint_file: Option<String>,
 }
 
 /// Identifies robots, one summary each; `carries` says which of them carry a payload.
@@ -48,10 +51,11 @@ pub fn run(
     let subject = if options.payload.is_some() { Subject::Body } else { Subject::Robot };
     let wanted = options.estimate.options(model, subject, context)?;
     let result = identify_fleet(&equations, robots, carried, &wanted)?;
-    let text = if options.write {
+    let new = if options.write {
         Some(written(model, &result.common.parameters, Some(&result.common.joints), context)?)
     } else {
         None
     };
-    Ok(Outcome { result, model: text })
+    let (model, joint_file) = new.map(|w| (w.text, w.joint_file)).unzip();
+    Ok(Outcome { result, model, joint_file: joint_file.flatten() })
 }

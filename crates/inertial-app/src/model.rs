@@ -1,5 +1,6 @@
 //! Models: their text, what it describes, and the mechanism built from it.
 
+pub mod joint_file;
 mod lock;
 mod meshes;
 mod target;

@@ -33,10 +33,12 @@ pub enum Note {
     },
     /// What the library says of a model.
     Model(String),
-    /// A URDF has no place for some identified values.
-    NotInUrdf,
-    /// A mechanism file has no place for some identified values.
-    NotInMechanismFile,
+    /// The format of the model has no place for some identified values of joints.
+    NotInModel,
+    /// Terms of joints come from this file beside the model.
+    JointFile(String),
+    /// A joint file belongs to another version of the model.
+    OtherJointFile(String),
     /// A URDF has no place for reflected rotor inertias.
     NoRotorsInUrdf,
     /// Values that a writer changed or left out.
@@ -98,8 +100,9 @@ impl Note {
         match self {
             Self::Log { .. } => "log",
             Self::Model(_) => "model",
-            Self::NotInUrdf => "not-in-urdf",
-            Self::NotInMechanismFile => "not-in-mechanism-file",
+            Self::NotInModel => "not-in-model",
+            Self::JointFile(_) => "joint-file",
+            Self::OtherJointFile(_) => "other-joint-file",
             Self::NoRotorsInUrdf => "no-rotors-in-urdf",
             Self::Written(_) => "written",
             Self::NotWritten { .. } => "not-written",
@@ -126,20 +129,20 @@ impl Note {
         match self {
             Self::Log { log, text } => format!("{log}: {text}"),
             Self::Model(text) | Self::Written(text) => text.clone(),
-            Self::NotInUrdf => {
-                "URDF cannot store offsets, rotor inertias and other friction than viscous and Coulomb: they are only in the result".into()
-            }
-            Self::NotInMechanismFile => {
-                "the file takes inertias, viscous and Coulomb friction and rotor inertias of joints with one \
-                 coordinate: all else is in the result only"
+            Self::NotInModel => {
+                "the format of the model has no place for all values of joints (offsets, rotor inertias, some friction): all of them are \
+                 in NAME.joints.json beside it, which validate and export read"
                     .into()
+            }
+            Self::JointFile(name) => format!("the terms of the joints come from {name}"),
+            Self::OtherJointFile(name) => {
+                format!("{name} was written for another version of the model and is not used")
             }
             Self::NoRotorsInUrdf => {
                 "a URDF has no place for reflected rotor inertias: they are in the result only".into()
             }
             Self::NotWritten { before, after } => format!(
-                "the model was not written: it would predict the torques worse ({:.1} %) than the given one ({:.1} %), because the \
-                 file has no place for all identified terms or the result is wrong; {} writes it anyway",
+                "the model was not written: it would predict the torques worse ({:.1} %) than the given one ({:.1} %); {} writes it anyway",
                 100.0 * after,
                 100.0 * before,
                 spell("force")

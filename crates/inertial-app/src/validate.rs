@@ -1,6 +1,6 @@
 //! Validation: how well does a model predict what was measured?
 
-use inertial::estimation::{Equations, JointTerms, Summary, Validation, validate};
+use inertial::estimation::{Equations, Summary, Validation, validate};
 use inertial::identifiability::Measured;
 use inertial::mechanism::DEFAULT_SNAP;
 use schemars::JsonSchema;
@@ -66,8 +66,9 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         let passed = options.threshold.is_none_or(|most| result.is_within(most));
         return Ok(Outcome { result, passed, threshold: options.threshold, curves });
     }
-    let terms = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
-    let equations = Equations::with_all_terms(&model.mechanism, terms, DEFAULT_SNAP).at(&model.label)?;
+    let joints = model.joint_values(context)?;
+    let (equations, values) =
+        Equations::with_joint_values(&model.mechanism, &joints, DEFAULT_SNAP).at(&model.label)?;
     let mut summary = Summary::empty(&equations);
     let mut logs = Vec::new();
     let work = context.work_on(&options.logs);
@@ -84,7 +85,6 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         }
     }
     drop(work);
-    let values = equations.model_values()?;
     let result = validate(&equations, &summary, &values).at(options.logs.join(", "))?;
     let curves = if options.draw {
         let pieces = logs.iter_mut().map(|log| {

@@ -126,6 +126,16 @@ impl Job {
         self.outputs.out.iter().try_for_each(|path| self.files.add(path, text))
     }
 
+    /// Adds a model and its joint file to the files, where they are there.
+    pub fn write_model(&mut self, model: Option<&String>, joints: Option<&String>) -> Result<()> {
+        self.write(model)?;
+        let Some(joints) = joints else { return Ok(()) };
+        for model in &self.outputs.out {
+            self.files.add(&self.inputs.disk().joint_file(model)?, joints)?;
+        }
+        Ok(())
+    }
+
     /// Draws a page and its curves, where they are asked for; `names` are the inputs beside the model.
     pub fn draw(
         &mut self,

@@ -371,7 +371,7 @@ fn of_forces(
     if let Some(path) = &job.outputs.summary_out {
         job.files.add(path, &(serde_json::to_string(&outcome.summary)? + "\n"))?;
     }
-    job.write(outcome.model.as_ref())?;
+    job.write_model(outcome.model.as_ref(), outcome.joint_file.as_ref())?;
     let mut names = options.files();
     names.extend(gains.iter().flat_map(|gains| gains.loaded.iter().cloned()));
     job.draw(&names, |origin, context| {
@@ -395,7 +395,7 @@ pub fn identify_fleet<'py>(
     let work = move |job: &mut Job| {
         let model = Arc::clone(&job.model);
         let outcome = fleet::run(&model, &robots, &carrying, &options, &job.context())?;
-        job.write(outcome.model.as_ref())?;
+        job.write_model(outcome.model.as_ref(), outcome.joint_file.as_ref())?;
         Ok(outcome)
     };
     let (outcome, notes) = call.perform(work)?;

@@ -17,7 +17,9 @@ pub use output::{OutputFiles, Sink};
 use place::Places;
 pub use stage::is_placing;
 
-use crate::{Error, Inputs, Result, bail, ensure};
+use crate::logs::TEXT_LIMIT;
+use crate::model::joint_file::{is_joint_file, joint_file};
+use crate::{Error, Inputs, Located as _, Result, bail, ensure};
 
 /// Inputs from files; `-` is standard input.
 ///
@@ -37,6 +39,22 @@ impl Disk {
     /// Records the outputs of a call before its work begins; refused where one is an input or two are one file.
     pub fn reserve<'p>(&self, outputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
         self.with_places(|places| places.reserve(outputs))
+    }
+
+    /// Path of the joint file of a model that will be written; refused where that is a file with other content.
+    pub fn joint_file(&self, model: &Path) -> Result<PathBuf> {
+        let path = joint_file(model);
+        let foreign = match path.metadata() {
+            Ok(found) if found.is_file() => {
+                !read_file(&path, TEXT_LIMIT).is_ok_and(|text| is_joint_file(&text))
+            }
+            found => found.is_ok(),
+        };
+        if foreign {
+            let message = "values of joints belong in this file, but it holds something else: give the model another name";
+            return Err(Error::Input(message.into())).at(path.display());
+        }
+        Ok(path)
     }
 
     fn with_places<T>(&self, work: impl FnOnce(&mut Places) -> T) -> T {

@@ -114,7 +114,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     let model = model.filter(|_| !alone);
     let robot = match (model, &options.values, &values) {
         (Some(model), Some(name), Some(values)) => Some(Robot::of_result(model, name, values)?),
-        (Some(model), ..) => Some(Robot::of_model(model)),
+        (Some(model), ..) => Some(Robot::of_model_and_joints(model, context)?),
         _ => None,
     };
     let parts: Vec<Part> = match (&robot, &values) {

@@ -1,5 +1,6 @@
 //! A robot with the values that are exported: those of its file, or of a result.
 
+use inertial::estimation::JointEstimate;
 use inertial::mechanism::{BodyKind, Mechanism, write};
 use inertial::nalgebra::{Matrix3, Vector3};
 use inertial::spatial::Inertia;
@@ -17,7 +18,7 @@ pub(super) struct Values {
     schema: String,
     bodies: Vec<BodyValues>,
     #[serde(default)]
-    joints: Vec<JointValues>,
+    joints: Vec<JointEstimate>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -36,23 +37,6 @@ struct TensorValues {
     iyy: f64,
     iyz: f64,
     izz: f64,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct JointValues {
-    name: String,
-    viscous: f64,
-    coulomb: f64,
-    coulomb_positive: f64,
-    coulomb_negative: f64,
-    stribeck: Option<f64>,
-    stribeck_velocity: Option<f64>,
-    stribeck_exponent: Option<f64>,
-    offset: f64,
-    rotor_inertia: Option<f64>,
-    turns_with: serde_json::Map<String, serde_json::Value>,
-    terms: serde_json::Map<String, serde_json::Value>,
 }
 
 impl BodyValues {
@@ -102,16 +86,16 @@ impl Values {
     pub(super) fn parts(&self) -> Vec<Part> {
         self.bodies.iter().map(|b| Part { name: b.name.clone(), inertia: b.inertia() }).collect()
     }
+}
 
-    /// What no exported form has a place for, in words.
-    fn left_out(&self) -> Vec<String> {
-        let left = |j: &&JointValues| !j.turns_with.is_empty() || !j.terms.is_empty();
-        let names: Vec<&str> = self.joints.iter().filter(left).map(|j| j.name.as_str()).collect();
-        if names.is_empty() {
-            return Vec::new();
-        }
-        vec![format!("terms of a joint model and coupled drives are left out: {}", names.join(", "))]
+/// What no exported form has a place for, in words.
+fn left_out(joints: &[JointEstimate]) -> Vec<String> {
+    let left = |j: &&JointEstimate| !j.turns_with.is_empty() || !j.terms.is_empty();
+    let names: Vec<&str> = joints.iter().filter(left).map(|j| j.name.as_str()).collect();
+    if names.is_empty() {
+        return Vec::new();
     }
+    vec![format!("terms of a joint model and coupled drives are left out: {}", names.join(", "))]
 }
 
 /// A link or body with its inertia, in its own frame.
@@ -168,6 +152,70 @@ impl Robot {
         Self { mechanism, armature, friction, links, warnings: Vec::new() }
     }
 
+    /// Takes the values of the model's file, and of the joint file beside it.
+    pub(super) fn of_model_and_joints(model: &Model, context: &Context<'_>) -> Result<Self> {
+        let joints = model.joint_values(context)?;
+        let mut out = Self::of_model(model);
+        if !joints.is_empty() {
+            let mut parameters = model.mechanism.parameters();
+            out.set_joints(&joints, &mut parameters)
+                .map_err(|joint| Error::Input(format!("{}: has no joint {joint}", model.label)))?;
+            out.mechanism = model.mechanism.clone().with_parameters(&parameters)?;
+            out.warnings = left_out(&joints);
+        }
+        Ok(out)
+    }
+
+    /// Sets friction and rotor inertias of joints; the rotors that are bodies get theirs among the `parameters`. The error is the name
+    /// of a joint that the mechanism does not have.
+    fn set_joints(&mut self, joints: &[JointEstimate], parameters: &mut [f64]) -> Result<(), String> {
+        let own = &self.mechanism;
+        let names = own.velocity_names();
+        for joint in joints {
+            let v = names.iter().position(|n| *n == joint.name).ok_or_else(|| joint.name.clone())?;
+            let curve = joint.stribeck.zip(joint.stribeck_velocity).zip(joint.stribeck_exponent);
+            let value = |x: Option<f64>| x.unwrap_or(0.0);
+            self.friction[v] = Friction {
+                viscous: value(joint.viscous),
+                forward: value(joint.coulomb) + value(joint.coulomb_positive),
+                backward: value(joint.coulomb) + value(joint.coulomb_negative),
+                stribeck: curve.map(|((height, speed), exponent)| [height, speed, exponent]),
+                offset: value(joint.offset),
+            };
+            self.armature[v] = 0.0;
+            let Some(total) = joint.rotor_inertia else { continue };
+            // Rotors that are bodies of the model take it in proportion to what they have there.
+            let rotors: Vec<_> = own
+                .parameter_blocks()
+                .iter()
+                .map(|block| (block.offset, &own.bodies()[block.body]))
+                .filter(|(_, body)| body.kind == BodyKind::SymmetricRotor && body.drive.v == v)
+                .collect();
+            let square = |ratio: f64| ratio * ratio;
+            let given: f64 = rotors.iter().map(|(at, body)| square(body.drive.ratio) * parameters[*at]).sum();
+            match &rotors[..] {
+                [(at, body)] if body.drive.ratio != 0.0 => {
+                    parameters[*at] = total / square(body.drive.ratio);
+                }
+                [] => self.armature[v] = total,
+                several if given > 0.0 => {
+                    several.iter().for_each(|(at, _)| parameters[*at] *= total / given);
+                }
+                _ => self.armature[v] = total,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the inertias of bodies, and those of the links that make them up.
+    fn set_parameters(&mut self, model: &Model, parameters: &[f64]) -> Result<()> {
+        let own = &model.mechanism;
+        self.mechanism = own.clone().with_parameters(parameters)?;
+        let links = write::link_inertias(&model.builder, own, &self.mechanism).at(&model.label)?;
+        self.links = links.into_iter().map(|(name, inertia)| Part { name, inertia }).collect();
+        Ok(())
+    }
+
     /// Takes the values of a result instead of those of the model's file.
     pub(super) fn of_result(model: &Model, name: &str, values: &Values) -> Result<Self> {
         let own = &model.mechanism;
@@ -196,46 +244,14 @@ impl Robot {
             let inertia = found.inertia().parameters();
             parameters[block.offset..block.offset + 10].copy_from_slice(inertia.as_slice());
         }
-        let names = own.velocity_names();
-        let mut friction = vec![Friction::default(); own.nv()];
-        let mut armature = vec![0.0; own.nv()];
-        for joint in &values.joints {
-            let Some(v) = names.iter().position(|n| *n == joint.name) else {
-                bail!("{name}: has a joint {} that {} does not have", joint.name, model.label);
-            };
-            let curve = joint.stribeck.zip(joint.stribeck_velocity).zip(joint.stribeck_exponent);
-            friction[v] = Friction {
-                viscous: joint.viscous,
-                forward: joint.coulomb + joint.coulomb_positive,
-                backward: joint.coulomb + joint.coulomb_negative,
-                stribeck: curve.map(|((height, speed), exponent)| [height, speed, exponent]),
-                offset: joint.offset,
-            };
-            let Some(total) = joint.rotor_inertia else { continue };
-            // Rotors that are bodies of the model take it in proportion to what they have there.
-            let rotors: Vec<_> = own
-                .parameter_blocks()
-                .iter()
-                .map(|block| (block.offset, &own.bodies()[block.body]))
-                .filter(|(_, body)| body.kind == BodyKind::SymmetricRotor && body.drive.v == v)
-                .collect();
-            let square = |ratio: f64| ratio * ratio;
-            let given: f64 = rotors.iter().map(|(at, body)| square(body.drive.ratio) * parameters[*at]).sum();
-            match &rotors[..] {
-                [(at, body)] if body.drive.ratio != 0.0 => {
-                    parameters[*at] = total / square(body.drive.ratio);
-                }
-                [] => armature[v] = total,
-                several if given > 0.0 => {
-                    several.iter().for_each(|(at, _)| parameters[*at] *= total / given);
-                }
-                _ => armature[v] = total,
-            }
-        }
-        let mechanism = own.clone().with_parameters(&parameters)?;
-        let links = write::link_inertias(&model.builder, own, &mechanism).at(&model.label)?;
-        let links = links.into_iter().map(|(name, inertia)| Part { name, inertia }).collect();
-        Ok(Self { mechanism, armature, friction, links, warnings: values.left_out() })
+        let mut out = Self::of_model(model);
+        (out.friction, out.armature) = (vec![Friction::default(); own.nv()], vec![0.0; own.nv()]);
+        out.set_joints(&values.joints, &mut parameters).map_err(|joint| {
+            Error::Input(format!("{name}: has a joint {joint} that {} does not have", model.label))
+        })?;
+        out.warnings = left_out(&values.joints);
+        out.set_parameters(model, &parameters)?;
+        Ok(out)
     }
 }
 

@@ -95,6 +95,9 @@ pub struct Outcome {
     /// Text of the model with the identified values, where it was asked for and predicts no worse than the given one.
     #[serde(skip)]
     pub model: Option<String>,
+    /// Text of the [joint file](crate::model::joint_file) of that model, where its format has no place for all terms of the joints.
+    #[serde(skip)]
+    pub joint_file: Option<String>,
     /// What to draw, where it was asked for.
     #[serde(skip)]
     pub drawing: Option<Drawing>,
@@ -184,14 +187,15 @@ pub(crate) fn finish(
         context.note(&Note::NotUsable);
         None
     } else if options.write {
-        let text = written(model, &result.parameters, Some(&result.joints), context)?;
-        let better = options.force || data.is_no_worse(model, &text, context)?;
-        better.then_some(text)
+        let new = written(model, &result.parameters, Some(&result.joints), context)?;
+        let better = options.force || data.is_no_worse(model, &new, &result.joints, context)?;
+        better.then_some(new)
     } else {
         None
     };
+    let (written, joint_file) = written.map(|w| (w.text, w.joint_file)).unzip();
     let drawing = if options.draw { Some(data.draw(model, equations, &result, context)?) } else { None };
-    Ok(Outcome { result, summary: data.fit, model: written, drawing })
+    Ok(Outcome { result, summary: data.fit, model: written, joint_file: joint_file.flatten(), drawing })
 }
 
 /// What was read: summaries to fit and to validate with, and the logs themselves where they are to be passed again.

@@ -1,29 +1,47 @@
 //! Check of a written model against the one that was given.
 
-use inertial::estimation::{Equations, JointTerms, Summary, validate};
-use inertial::mechanism::DEFAULT_SNAP;
+use inertial::estimation::{Equations, JointEstimate, Summary, validate};
+use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 
 use super::Data;
+use super::written::Written;
 use crate::{Context, Model, Note, Result};
 
 /// A written model may leave this many times the residual of the given one, or this much more: identified values carry the noise
 /// of the log, and the given ones may be exact.
-const FACTOR: f64 = 1.1;
-const MORE: f64 = 0.005;
+const FACTOR: f64 = 1.02;
+const MORE: f64 = 0.001;
 
 impl Data {
-    /// Whether the written model predicts the held-out parts of the logs (the fitted ones where nothing is held out) no worse than
-    /// the given model does; a note tells where not. Without logs nothing can be compared.
+    /// Whether the written model, with its joint file, predicts the held-out parts of the logs (the fitted ones where nothing is held
+    /// out) no worse than the given model does; a note tells where not. Without logs nothing can be compared.
     pub(super) fn is_no_worse(
         &mut self,
         given: &Model,
-        written: &str,
+        written: &Written,
+        joints: &[JointEstimate],
         context: &Context<'_>,
     ) -> Result<bool> {
-        let new = given.target().with_text(written.to_owned())?;
-        let terms = JointTerms { viscous: true, coulomb: true, ..JointTerms::default() };
-        let equations = Equations::with_all_terms(&given.mechanism, terms, DEFAULT_SNAP)?;
-        let other = Equations::with_all_terms(&new.mechanism, terms, DEFAULT_SNAP)?;
+        let new = given.target().with_text(written.text.clone())?;
+        let joints = if written.joint_file.is_some() { joints } else { &[] };
+        let before = self.residual(&given.mechanism, &[], context)?;
+        let after = self.residual(&new.mechanism, joints, context)?;
+        let (Some(before), Some(after)) = (before, after) else { return Ok(true) };
+        let worse = after > FACTOR * before && after > before + MORE;
+        if worse {
+            context.note(&Note::NotWritten { before, after });
+        }
+        Ok(!worse)
+    }
+
+    /// Relative residual of a model on the held-out parts of the logs, or on the fitted ones; none without logs.
+    fn residual(
+        &mut self,
+        mechanism: &Mechanism,
+        joints: &[JointEstimate],
+        context: &Context<'_>,
+    ) -> Result<Option<f64>> {
+        let (equations, values) = Equations::with_joint_values(mechanism, joints, DEFAULT_SNAP)?;
         let mut summary = Summary::empty(&equations);
         let held_out = self.validation.is_some();
         for log in &mut self.logs {
@@ -31,15 +49,9 @@ impl Data {
             log.recording.again(context);
             summary.merge(&log.recording.summary(context, &equations, range, None)?)?;
         }
-        if summary.samples == 0 || other.names != equations.names {
-            return Ok(true);
+        if summary.samples == 0 {
+            return Ok(None);
         }
-        let residual = |values: &[f64]| validate(&equations, &summary, values).map(|v| v.relative_rms);
-        let (before, after) = (residual(&equations.model_values()?)?, residual(&other.model_values()?)?);
-        let worse = after > FACTOR * before && after > before + MORE;
-        if worse {
-            context.note(&Note::NotWritten { before, after });
-        }
-        Ok(!worse)
+        Ok(Some(validate(&equations, &summary, &values)?.relative_rms))
     }
 }

@@ -6,6 +6,7 @@ use inertial::mechanism::write::file::NewDynamics;
 use inertial::mechanism::write::urdf::{Friction, NewValues};
 use inertial::mechanism::{BodyKind, Mechanism, write};
 
+use crate::model::joint_file;
 use crate::{Context, Located, Model, Note, Result};
 
 /// Refuses, before any work, a model that cannot be written.
@@ -17,43 +18,58 @@ pub fn check_writable(model: &Model) -> Result<()> {
     Ok(())
 }
 
-/// The model's text with the identified values; `joints` are absent where nothing was asked of them.
+/// The model with the identified values.
+pub(crate) struct Written {
+    /// Text of the model.
+    pub text: String,
+    /// Text of the joint file beside it, where the format has no place for all terms of the joints.
+    pub joint_file: Option<String>,
+}
+
+/// Writes the identified values into the model; `joints` are absent where nothing was asked of them.
 pub(crate) fn written(
     model: &Model,
     parameters: &[f64],
     joints: Option<&[JointEstimate]>,
     context: &Context<'_>,
-) -> Result<String> {
+) -> Result<Written> {
     let model = model.target();
     let with = model.mechanism.clone().with_parameters(parameters)?;
     let shares = write::changed_links(&model.builder, &model.mechanism, &with).at(&model.label)?;
     let links: Vec<_> = shares.links.iter().map(|(name, inertia)| (name.as_str(), *inertia)).collect();
     let text = write::replace_inertias(&model.text, &links).at(&model.label)?;
+    let all = joints.unwrap_or_default();
+    let rotors = all.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0));
+    let mut more = all.iter().any(has_more);
     let text = match read::detect(&text) {
         Format::Urdf => {
-            let joints = friction(&with, joints.unwrap_or_default(), context);
-            NewValues { links: Vec::new(), joints }.write(&text)
+            more |= rotors;
+            NewValues { links: Vec::new(), joints: friction(&with, all) }.write(&text)
         }
         Format::Sdf => {
-            let joints = friction(&with, joints.unwrap_or_default(), context);
-            write::sdf::replace_values(&text, &[], &joints)
+            more |= rotors;
+            write::sdf::replace_values(&text, &[], &friction(&with, all))
         }
-        Format::Mjcf => write::mjcf::replace_values(&text, &[], &dynamics(&with, joints, context)),
-        Format::File => write::file::replace_values(&text, &[], &dynamics(&with, joints, context)),
+        format => {
+            let (new, left) = joints.map(|joints| dynamics(&with, joints)).unwrap_or_default();
+            more |= left;
+            match format {
+                Format::Mjcf => write::mjcf::replace_values(&text, &[], &new),
+                _ => write::file::replace_values(&text, &[], &new),
+            }
+        }
     };
     shares.notes.into_iter().for_each(|note| context.note(&Note::Written(note)));
-    text.at(&model.label)
+    let text = text.at(&model.label)?;
+    let joint_file = if more { Some(joint_file::text(&text, all)?) } else { None };
+    if joint_file.is_some() {
+        context.note(&Note::NotInModel);
+    }
+    Ok(Written { text, joint_file })
 }
 
 /// New friction of the joints of a URDF or SDF.
-fn friction<'j>(
-    with: &Mechanism,
-    joints: &'j [JointEstimate],
-    context: &Context<'_>,
-) -> Vec<(&'j str, Friction)> {
-    if joints.iter().any(|j| j.rotor_inertia.is_some_and(|x| x != 0.0) || has_more(j)) {
-        context.note(&Note::NotInUrdf);
-    }
+fn friction<'j>(with: &Mechanism, joints: &'j [JointEstimate]) -> Vec<(&'j str, Friction)> {
     // Friction of the file that the fit did without must not count again.
     let in_file = |j: &JointEstimate| {
         let own = with.joints().iter().find(|own| own.name == j.name);
@@ -80,15 +96,10 @@ fn has_more(joint: &JointEstimate) -> bool {
 }
 
 /// New dynamics of the joints, with which the written model predicts what was identified: an armature that was not estimated
-/// apart acts like the inertia of links and is part of it, so it must not count again.
-fn dynamics<'m>(
-    with: &'m Mechanism,
-    joints: Option<&[JointEstimate]>,
-    context: &Context<'_>,
-) -> Vec<(&'m str, NewDynamics)> {
-    let Some(joints) = joints else { return Vec::new() };
-    let mut left = joints.iter().any(has_more);
-    let mut out = Vec::new();
+/// apart acts like the inertia of links and is part of it, so it must not count again. The second value says whether a joint of several
+/// coordinates has values without a place.
+fn dynamics<'m>(with: &'m Mechanism, joints: &[JointEstimate]) -> (Vec<(&'m str, NewDynamics)>, bool) {
+    let (mut out, mut left) = (Vec::new(), false);
     for joint in with.joints() {
         let mut new = NewDynamics::default();
         let found = joints.iter().find(|j| j.name == joint.name && joint.follows.is_none());
@@ -117,8 +128,5 @@ fn dynamics<'m>(
             out.push((joint.name.as_str(), new));
         }
     }
-    if left {
-        context.note(&Note::NotInMechanismFile);
-    }
-    out
+    (out, left)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 use inertial_app::disk::OutputFiles;
+use inertial_app::model::joint_file::joint_file;
 use inertial_app::{
     flight as of_flight, follow as of_stream, gains, identify as job, payload as of_payload,
     regressor as of_regressor,
@@ -53,6 +54,8 @@ pub fn identify(args: &Args, shell: &Shell) -> Result<Answer> {
         files.add(path, &(serde_json::to_string(&outcome.summary)? + "\n"))?;
     }
     add(&mut files, args.out.as_deref(), outcome.model.as_ref())?;
+    let joints = args.out.as_deref().map(joint_file);
+    add(&mut files, joints.as_deref(), outcome.joint_file.as_ref())?;
     let mut inputs = options.files();
     inputs.extend(args.loaded.iter().cloned());
     let drawn = args.pictures.draw(shell, &inputs, &mut files, |origin| {

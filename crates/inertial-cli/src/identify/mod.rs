@@ -313,7 +313,9 @@ fn estimator() -> impl TypedValueParser<Value = String> {
 impl Args {
     /// Loads the model, after the outputs are known.
     pub fn load(&self, shell: &Shell) -> Result<Model> {
-        shell.reserve(self.out.iter().chain(&self.summary_out).chain(self.pictures.outputs()))?;
+        let joints = self.out.as_deref().map(|out| shell.disk().joint_file(out)).transpose()?;
+        let files = self.out.iter().chain(&joints).chain(&self.summary_out);
+        shell.reserve(files.chain(self.pictures.outputs()))?;
         let mut model = Model::load(self.model_name(), &self.options.options(), shell.disk())?;
         if self.follow.is_none() && self.measured != Some(Measured::Momentum) {
             let logs = [&self.logs[..], &self.validate, &self.unloaded, &self.loaded].concat();

@@ -99,3 +99,41 @@ fn mechanism_files_are_written_from_other_formats() {
     assert_eq!(refused.status, 2);
     assert!(refused.stderr.contains("no URDF") && refused.stderr.lines().count() == 1, "{}", refused.stderr);
 }
+
+/// Offsets and rotor inertias have no place in a URDF: validation left them out and gave other residuals than the fit.
+#[test]
+fn a_written_model_predicts_what_was_identified_with_its_joint_file() {
+    let folder = Folder::new();
+    let model = folder.file("hinge.urdf", HINGE);
+    let with_offset = |line: &str| match line.rsplit_once(',').map(|(rest, tau)| (rest, tau.parse::<f64>())) {
+        Some((rest, Ok(tau))) => format!("{rest},{}\n", tau + 0.7),
+        _ => format!("{line}\n"),
+    };
+    let log = folder.file("log.csv", hinge_log().lines().map(with_offset).collect::<String>());
+    let (out, joints) = (folder.path("out.urdf"), folder.path("out.joints.json"));
+    let out = out.to_str().unwrap();
+    let identify = || run(&["identify", &model, &log, "--cutoff", "off", "--out", out]);
+    let found = identify();
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    assert!(found.stderr.contains(&format!("wrote {out}, {}", joints.display())), "{}", found.stderr);
+    let validate = || run(&["validate", out, &log, "--cutoff", "off", "--json"]);
+    let residual = validate();
+    assert!(residual.stderr.contains("terms of the joints come from"), "{}", residual.stderr);
+    assert!(residual.json()["relative_rms"].as_f64().unwrap() < 1e-3, "{}", residual.stdout);
+    // Controllers get the offset, too.
+    let export = run(&["export", out, "--to", "c", "--out", folder.path("arm.c").to_str().unwrap()]);
+    assert_eq!(export.status, 0, "{}", export.stderr);
+    assert!(std::fs::read_to_string(folder.path("arm.c")).unwrap().contains("0.70"));
+    // Without it, and for another version of the model, the offset is missing.
+    let text = std::fs::read_to_string(out).unwrap();
+    std::fs::write(out, text.replace("</robot>", "<!-- edited --></robot>")).unwrap();
+    let other = validate();
+    assert!(other.stderr.contains("another version of the model"), "{}", other.stderr);
+    assert!(other.json()["relative_rms"].as_f64().unwrap() > 0.05, "{}", other.stdout);
+    // A joint file is replaced, a user's own file is not.
+    assert_eq!(identify().status, 0);
+    std::fs::write(&joints, "{\"mine\": 1}").unwrap();
+    let refused = identify();
+    assert_eq!((refused.status, refused.stderr.lines().count()), (2, 1), "{}", refused.stderr);
+    assert_eq!(std::fs::read_to_string(&joints).unwrap(), "{\"mine\": 1}");
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nalgebra::DMatrix;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::consistency::{DEFAULT_TOLERANCE, ManifoldCoordinates, judge};
@@ -117,7 +117,8 @@ impl BodyEstimate {
 }
 
 /// A joint's own model as estimated; what was not asked for is absent.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct JointEstimate {
     /// Name.
