@@ -21,7 +21,8 @@ Examples:
 const DETAILS: &str = "\
 The model's inertias, joint damping and friction (and rotors, armature) predict the torques. The
 residual is measured minus predicted torque, in the band of the filter, relative to the measured
-torque. An offset of the measured torque is not part of a model file.
+torque. Offsets and other values that the model's format has no place for come from the joint file
+beside it (robot.joints.json), which 'identify --out' writes.
 
 With --measured momentum the model of a free-flying robot predicts its momentum from its rates.
 
