@@ -4,6 +4,7 @@ mod flight;
 mod outcome;
 mod subject;
 
+use inertial::dynamics::ClosedMechanism;
 use inertial::excitation::{
     Coordinate, Criterion, DefaultLimits, Design, DesignOptions, Family, Profile, Progress as Step, Robust,
     coordinates, design,
@@ -215,7 +216,7 @@ fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
         rate: own.rate,
         criterion: own.goal(),
         robust: own.robust_by,
-        start: start(own, &coordinates)?,
+        start: start(own, mechanism, &coordinates)?,
         starts: own.starts,
         iterations: own.steps(),
         seed: own.seed,
@@ -362,15 +363,20 @@ impl Options {
     }
 }
 
-/// The start in the order of the coordinates; the joints alone may be given, the base then starts at its middle.
-fn start(own: &Options, coordinates: &[Coordinate]) -> Result<Option<Vec<f64>>> {
+/// The start in the order of the coordinates; the joints alone may be given, the base then starts at its middle. With loops the
+/// independent joints count.
+fn start(own: &Options, mechanism: &Mechanism, coordinates: &[Coordinate]) -> Result<Option<Vec<f64>>> {
     let Some(start) = &own.start else { return Ok(None) };
     let base = coordinates.iter().filter(|c| c.name.starts_with("base.")).count();
-    let joints = coordinates.len() - base;
+    let (joints, kind) = if mechanism.loops().is_empty() {
+        (coordinates.len() - base, "joints")
+    } else {
+        (ClosedMechanism::new(mechanism)?.dof(), "independent joints")
+    };
     ensure_option!(
         start.len() == joints,
         "start",
-        "has {} positions, the model has {joints} joints",
+        "has {} positions, the model has {joints} {kind}",
         start.len()
     );
     Ok(Some(vec![0.0; base].into_iter().chain(start.iter().copied()).collect()))

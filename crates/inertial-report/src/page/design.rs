@@ -1,7 +1,7 @@
 //! The page of `design`: the motion within its limits, and what it will show.
 
 use inertial::consistency::significant;
-use inertial::dynamics::InverseDynamics;
+use inertial::dynamics::{ClosedMechanism, InverseDynamics};
 use inertial::excitation::{Motion as States, Trajectory as Course, flight_forces};
 use inertial::mechanism::Mechanism;
 use inertial::simulation::{FreeFlyer, PoseRule};
@@ -29,7 +29,7 @@ pub struct Trajectory {
 pub struct Joint {
     /// Its name.
     pub joint: String,
-    /// Position, speed, acceleration, and where there are no loops the force by the model.
+    /// Position, speed, acceleration and the force by the model.
     pub quantities: Vec<Quantity>,
 }
 
@@ -88,6 +88,49 @@ fn prescribed(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(
     Ok((q, forces))
 }
 
+/// Positions and forces where loops give the motion of the other joints.
+fn closed(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+    let closed = ClosedMechanism::new(mechanism)?;
+    let (names, places) = (closed.independent_names(), closed.independent_positions());
+    let (count, n) = (trajectory.samples(rate)?, trajectory.joints().len());
+    let (nq, nv, dof) = (mechanism.nq(), mechanism.nv(), closed.dof());
+    let all = mechanism.position_names();
+    let of = |among: &dyn Fn(&String) -> Option<usize>| -> Vec<Option<usize>> {
+        trajectory.joints().iter().map(among).collect()
+    };
+    let rates = of(&|name| names.iter().position(|other| other == name));
+    let positions = of(&|name| places.iter().position(|&q| all[q] == *name));
+    let rest: Vec<f64> = places.iter().map(|&q| closed.assembled()[q]).collect();
+    let mut targets: Vec<f64> = rest.iter().copied().cycle().take(count * rest.len()).collect();
+    let [mut v, mut a] = [vec![0.0; count * dof], vec![0.0; count * dof]];
+    let [mut x, mut dx, mut ddx] = [vec![0.0; n], vec![0.0; n], vec![0.0; n]];
+    for i in 0..count {
+        trajectory.evaluate(i as f64 / rate, &mut x, &mut dx, &mut ddx);
+        for j in 0..n {
+            if let (Some(rate), Some(position)) = (rates[j], positions[j]) {
+                targets[i * rest.len() + position] = x[j];
+                (v[i * dof + rate], a[i * dof + rate]) = (dx[j], ddx[j]);
+            }
+        }
+    }
+    let mut workspace = closed.workspace();
+    let mut q = vec![0.0; count * nq];
+    closed.follow(&mut workspace, closed.assembled(), &targets, &mut q)?;
+    let (mut forces, mut tau) = (vec![0.0; count * nv], vec![0.0; dof]);
+    for i in 0..count {
+        let own = i * dof..(i + 1) * dof;
+        closed.inverse_dynamics(
+            &mut workspace,
+            &q[i * nq..(i + 1) * nq],
+            &v[own.clone()],
+            &a[own],
+            &mut tau,
+        )?;
+        closed.independent().iter().zip(&tau).for_each(|(k, tau)| forces[i * nv + k] = *tau);
+    }
+    Ok((q, forces))
+}
+
 /// Positions and forces where the base answers the motion of joints and wheels.
 fn flown(mechanism: &Mechanism, trajectory: &Course, rate: f64) -> Result<(Vec<f64>, Vec<f64>)> {
     let (nv, wheels) = (mechanism.nv(), mechanism.wheels().len());
@@ -133,6 +176,8 @@ fn sampled(mechanism: &Mechanism, designed: &Outcome) -> Result<(Trajectory, Mot
     let wheel = |name: &String| mechanism.wheels().iter().any(|w| w.name == *name);
     let (q, forces) = if trajectory.joints().iter().any(wheel) {
         flown(mechanism, trajectory, rate)?
+    } else if !mechanism.loops().is_empty() {
+        closed(mechanism, trajectory, rate)?
     } else {
         prescribed(mechanism, trajectory, rate)?
     };
@@ -177,7 +222,7 @@ fn sampled(mechanism: &Mechanism, designed: &Outcome) -> Result<(Trajectory, Mot
                 limits: both(limits.map(|l| l.acceleration)),
             },
         ];
-        if let (Some(v), true) = (v, mechanism.loops().is_empty()) {
+        if let Some(v) = v {
             quantities.push(Quantity {
                 name: "force by the model",
                 unit: units[v].0,

@@ -1,7 +1,7 @@
 //! Columns of a design: the unknowns to excite and the measured forces they act in.
 
 use crate::Result;
-use crate::dynamics::InverseDynamics;
+use crate::dynamics::PackedLayout;
 use crate::identifiability::Regrouping;
 use crate::mechanism::Mechanism;
 use crate::unknowns::{Channel, TermKind, base_channels, base_names};
@@ -182,17 +182,17 @@ impl Columns {
             .collect()
     }
 
+    /// Names the terms and finds the unknowns of each of the named coordinates.
     pub(super) fn number(
         &mut self,
-        mechanism: &Mechanism,
-        dynamics: &InverseDynamics,
+        coordinates: &[String],
+        layout: &PackedLayout,
         regrouping: &Regrouping,
         noise: &[f64],
     ) {
-        let coordinates = mechanism.velocity_names();
         self.names.truncate(self.base);
         self.names.extend(self.terms.iter().map(|(v, term)| format!("{}.{}", coordinates[*v], term.name())));
-        let mut channels = base_channels(regrouping, dynamics.layout(), mechanism.nv());
+        let mut channels = base_channels(regrouping, layout, coordinates.len());
         for (i, &(v, term)) in self.terms.iter().enumerate() {
             channels[v].push(self.base + i, term);
         }
@@ -200,12 +200,13 @@ impl Columns {
         self.rows = rows.map(|(v, channel)| Row { v, weight: noise[v].recip(), channel }).collect();
     }
 
-    pub(super) fn evaluate(&mut self, mechanism: &Mechanism) {
+    /// Sets the values of the terms according to the model; `tree` gives the mechanism's number of a coordinate.
+    pub(super) fn evaluate(&mut self, mechanism: &Mechanism, tree: impl Fn(usize) -> usize) {
         self.values.truncate(self.base);
         self.values.extend(self.terms.iter().map(|&(v, term)| match term {
             JointColumn::Stribeck(s) => s.force,
             JointColumn::StribeckVelocity(s) => s.speed,
-            other => other.kind().model_value(mechanism, v),
+            other => other.kind().model_value(mechanism, tree(v)),
         }));
     }
 }

@@ -3,160 +3,25 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nalgebra::DMatrix;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
-use super::basis::{Basis, Profile};
 use super::certificate::Certificate;
 use super::clearance::Room;
-use super::columns::{Columns, JointColumn};
-use super::criteria::Criterion;
+use super::columns::Columns;
+use super::design_options::{Design, DesignOptions, Family, Progress, Subject};
 use super::greedy::one_movement;
 use super::information::Evaluator;
 use super::limits::{METRES, Usage, checked_start, held_in_place, split};
+use super::loop_design::{certify_loops, design_loops};
 use super::plan::{Coordinate, Plan};
-use super::search::{FEASIBLE, Limit, Model, Robust, Search, Task};
+use super::search::{FEASIBLE, Limit, Model, Search, Task};
 use super::starts::{BETWEEN_SAMPLES, posture, random_motion, reachable, sequence};
 use super::states::States;
 use super::trajectory::Trajectory;
 use crate::dynamics::InverseDynamics;
-use crate::identifiability::Regrouping;
 use crate::mechanism::Mechanism;
 use crate::optimize::sqp::{SqpOptions, SqpResult, minimize};
 use crate::{Error, Result};
-
-/// Family of basis functions of a design.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Family {
-    /// A Fourier series whose first period is the duration.
-    Fourier {
-        /// Number of harmonics.
-        harmonics: usize,
-    },
-    /// A quintic B-spline.
-    Spline {
-        /// Number of control points.
-        points: usize,
-    },
-    /// Velocities at equally spaced knots.
-    VelocityKnots {
-        /// Number of intervals.
-        intervals: usize,
-    },
-    /// Movements from rest to rest, equally long.
-    PointToPoint {
-        /// Number of intervals.
-        intervals: usize,
-        /// Profile of each movement.
-        profile: Profile,
-    },
-}
-
-impl Family {
-    /// Returns the basis over a duration (s).
-    pub fn basis(self, duration: f64) -> Basis {
-        let knots = |n: usize| (0..=n).map(|k| duration * k as f64 / n.max(1) as f64).collect();
-        match self {
-            Self::Fourier { harmonics } => Basis::Fourier { period: duration, harmonics },
-            Self::Spline { points } => Basis::Spline { degree: 5, duration, points },
-            Self::VelocityKnots { intervals } => Basis::VelocityKnots { knots: knots(intervals) },
-            Self::PointToPoint { intervals, profile } => {
-                Basis::PointToPoint { knots: knots(intervals), profile }
-            }
-        }
-    }
-}
-
-/// A robot as it may be, and what is to be known of it.
-#[derive(Debug, Clone)]
-pub struct Subject<'m> {
-    /// The robot.
-    pub mechanism: &'m Mechanism,
-    /// Base parameters for what is measured.
-    pub regrouping: Regrouping,
-    /// Terms of its joints' own model.
-    pub terms: Vec<(usize, JointColumn)>,
-    /// Noise of each velocity coordinate's measured force; infinite where it is not measured.
-    pub noise: Vec<f64>,
-    /// Highest force of each velocity coordinate.
-    pub effort: Vec<f64>,
-    /// Information on the unknowns from before, in their order.
-    pub prior: Option<DMatrix<f64>>,
-}
-
-/// Choices of [`design`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct DesignOptions {
-    /// Functions of time.
-    pub family: Family,
-    /// Duration in seconds.
-    pub duration: f64,
-    /// Samples that will be measured (Hz).
-    pub rate: f64,
-    /// Rate (Hz) at which all limits are checked in the end.
-    pub check_rate: f64,
-    /// Criterion to minimize.
-    pub criterion: Criterion,
-    /// Aggregation over several models.
-    pub robust: Robust,
-    /// Position of each coordinate at the start and, for Fourier series, at the end; the best one where not given.
-    pub start: Option<Vec<f64>>,
-    /// Searches from different random motions; the best one counts.
-    pub starts: usize,
-    /// Steps of each search, at most.
-    pub iterations: usize,
-    /// Seed of the random motions: same seed, same design.
-    pub seed: u64,
-}
-
-impl Default for DesignOptions {
-    fn default() -> Self {
-        Self {
-            family: Family::Fourier { harmonics: 8 },
-            duration: 20.0,
-            rate: 100.0,
-            check_rate: 1000.0,
-            criterion: Criterion::D,
-            robust: Robust::Mean,
-            start: None,
-            starts: 4,
-            iterations: 100,
-            seed: 1,
-        }
-    }
-}
-
-/// Progress of a design.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// Steps taken, of all searches together.
-    pub steps: usize,
-    /// The best criterion so far.
-    pub best: f64,
-}
-
-/// A motion and what it shows.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Design {
-    /// The motion.
-    pub trajectory: Trajectory,
-    /// The criterion reached.
-    pub criterion: f64,
-    /// The criterion that each search reached.
-    pub searches: Vec<f64>,
-    /// Certificate of the motion for the first model.
-    pub certificate: Certificate,
-    /// Used parts of the limits, the fullest first.
-    pub usage: Vec<Usage>,
-    /// Coordinates that the limits hold still.
-    pub held: Vec<String>,
-    /// Terms that act exactly like other unknowns.
-    pub absorbed: Vec<String>,
-    /// Whether the search that found the motion converged: further steps would not improve it.
-    pub converged: bool,
-}
 
 /// Designs the motion that makes the criterion smallest within all limits.
 ///
@@ -175,7 +40,12 @@ pub fn design(
     };
     let mechanism = first.mechanism;
     if !mechanism.loops().is_empty() {
-        return Err(Error::NotApplicable("the mechanism has loops: designs are for open chains".into()));
+        if subjects.len() > 1 {
+            return Err(Error::NotApplicable(
+                "the mechanism has loops: designs for several models at once are for open chains".into(),
+            ));
+        }
+        return design_loops(first, coordinates, room, options, watch);
     }
     let (free, held) = split(coordinates)?;
     let start = options.start.as_ref().map(|s| checked_start(coordinates, s)).transpose()?;
@@ -258,6 +128,9 @@ pub fn design(
 
 /// Computes the certificate of a given trajectory.
 pub fn certify(subject: &Subject<'_>, trajectory: &Trajectory, rate: f64) -> Result<Certificate> {
+    if !subject.mechanism.loops().is_empty() {
+        return certify_loops(subject, trajectory, rate);
+    }
     let model = model(subject, subject.mechanism)?;
     let [q, v, a] = super::Motion::new(subject.mechanism, trajectory)?.sample(rate)?;
     let states = States { count: trajectory.samples(rate)?, q, v, a };

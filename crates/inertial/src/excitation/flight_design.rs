@@ -14,7 +14,7 @@ use super::certificate::{Certificate, Seen};
 use super::clearance::Room;
 use super::columns::Columns;
 use super::criteria::{Criterion, Value};
-use super::design::{Design, Progress};
+use super::design_options::{Design, Progress};
 use super::flight::{Flight, PART, moved};
 use super::flight_limits::{FlightLimits, Memory};
 use super::limits::{DefaultLimits, Usage, coordinates};

@@ -34,11 +34,7 @@ impl<'a> Evaluator<'a> {
             scratch: dynamics.scratch(),
             scratch_back: dynamics.scratch(),
             back: RegressorGradient::new(dynamics),
-            sums: columns
-                .rows
-                .iter()
-                .map(|r| vec![Four::default(); r.channel.unknowns.len().pow(2)])
-                .collect(),
+            sums: sums(columns),
             row: Vec::new(),
             product: vec![Four::default(); widest],
             weights: Vec::new(),
@@ -51,34 +47,9 @@ impl<'a> Evaluator<'a> {
         let (columns, sums, memory) = (self.columns, &mut self.sums, &mut self.row);
         sums.iter_mut().for_each(|s| s.fill(Four::default()));
         self.dynamics.packed_regressors(&mut self.scratch, &samples, |chunk| {
-            for (row, sums) in columns.rows.iter().zip(&mut *sums) {
-                gather(row, &chunk, states, memory);
-                let n = row.channel.unknowns.len();
-                // The lanes after the last sample repeat it: they must not count.
-                let used = chunk.count % 4;
-                if used > 0 {
-                    let last = memory.len() - n;
-                    memory[last..].iter_mut().for_each(|y| y.0[used..].fill(0.0));
-                }
-                add_products(n, memory, sums);
-            }
+            add_chunk(columns, &chunk, states, memory, sums);
         })?;
-        let size = columns.len();
-        let mut out = DMatrix::zeros(size, size);
-        for (row, sums) in columns.rows.iter().zip(&self.sums) {
-            let n = row.channel.unknowns.len();
-            for i in 0..n {
-                for j in 0..=i {
-                    let sum = sums[i * n + j].0.iter().sum::<f64>() * row.weight.powi(2);
-                    let (a, b) = (row.channel.unknowns[i], row.channel.unknowns[j]);
-                    out[(a, b)] += sum;
-                    if i != j {
-                        out[(b, a)] += sum;
-                    }
-                }
-            }
-        }
-        Ok(out)
+        Ok(total(columns, &self.sums))
     }
 
     /// Adds the gradient of `⟨S, information⟩`, `S` symmetric, with respect to positions (along the velocity coordinates),
@@ -152,8 +123,54 @@ impl<'a> Evaluator<'a> {
     }
 }
 
+/// Sums of products for each row of the measurement, all zero.
+pub(super) fn sums(columns: &Columns) -> Vec<Vec<Four>> {
+    columns.rows.iter().map(|r| vec![Four::default(); r.channel.unknowns.len().pow(2)]).collect()
+}
+
+/// Adds the products of a chunk's columns to the sums.
+pub(super) fn add_chunk(
+    columns: &Columns,
+    chunk: &PackedChunk<'_>,
+    states: &States,
+    memory: &mut Vec<Four>,
+    sums: &mut [Vec<Four>],
+) {
+    for (row, sums) in columns.rows.iter().zip(sums) {
+        gather(row, chunk, states, memory);
+        let n = row.channel.unknowns.len();
+        // The lanes after the last sample repeat it: they must not count.
+        let used = chunk.count % 4;
+        if used > 0 {
+            let last = memory.len() - n;
+            memory[last..].iter_mut().for_each(|y| y.0[used..].fill(0.0));
+        }
+        add_products(n, memory, sums);
+    }
+}
+
+/// The information matrix of sums of products.
+pub(super) fn total(columns: &Columns, sums: &[Vec<Four>]) -> DMatrix<f64> {
+    let size = columns.len();
+    let mut out = DMatrix::zeros(size, size);
+    for (row, sums) in columns.rows.iter().zip(sums) {
+        let n = row.channel.unknowns.len();
+        for i in 0..n {
+            for j in 0..=i {
+                let sum = sums[i * n + j].0.iter().sum::<f64>() * row.weight.powi(2);
+                let (a, b) = (row.channel.unknowns[i], row.channel.unknowns[j]);
+                out[(a, b)] += sum;
+                if i != j {
+                    out[(b, a)] += sum;
+                }
+            }
+        }
+    }
+    out
+}
+
 /// The columns of one row, for all groups of a chunk one after the other.
-fn gather(row: &Row, chunk: &PackedChunk<'_>, states: &States, out: &mut Vec<Four>) {
+pub(super) fn gather(row: &Row, chunk: &PackedChunk<'_>, states: &States, out: &mut Vec<Four>) {
     let nv = states.v.len() / states.count.max(1);
     out.clear();
     for (group, entries) in chunk.groups().enumerate() {

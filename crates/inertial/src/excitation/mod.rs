@@ -4,7 +4,7 @@
 //! movements from point to point, all start and end at rest. [`Motion`] makes of it the states of a mechanism.
 //! [`Columns`] hold the unknowns and the measured forces, an [`Evaluator`] computes the information in a motion and its
 //! gradient, a [`Criterion`] judges it, and [`design()`] finds the motion that is best within the limits, with its
-//! [`Certificate`]. Robots that fly freely have designs of their own: [`design_flight`].
+//! [`Certificate`]; with loops it moves the independent joints. Robots that fly freely have designs of their own: [`design_flight`].
 
 mod basis;
 mod certificate;
@@ -13,6 +13,7 @@ mod columns;
 mod criteria;
 pub mod cycloid;
 mod design;
+mod design_options;
 mod flight;
 mod flight_design;
 mod flight_limits;
@@ -20,6 +21,9 @@ mod free_flight;
 mod greedy;
 mod information;
 mod limits;
+mod loop_design;
+mod loop_search;
+mod loop_task;
 mod motion;
 mod plan;
 pub mod pruning;
@@ -37,7 +41,8 @@ pub use certificate::{Certificate, Expectation};
 pub use clearance::{Capsule, Room};
 pub use columns::{Columns, JointColumn, Stribeck};
 pub use criteria::{Criterion, Value};
-pub use design::{Design, DesignOptions, Family, Progress, Subject, certify, design};
+pub use design::{certify, design};
+pub use design_options::{Design, DesignOptions, Family, Progress, Subject};
 pub use flight::{Flight, Moved, PublishedCost};
 pub use flight_design::{FlightOptions, design_flight};
 pub use flight_limits::flight_forces;

@@ -24,6 +24,17 @@ pub struct Coordinate {
 }
 
 impl Coordinate {
+    /// Creates a coordinate without limits.
+    pub(super) fn free(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            lower: f64::NEG_INFINITY,
+            upper: f64::INFINITY,
+            velocity: f64::INFINITY,
+            acceleration: f64::INFINITY,
+        }
+    }
+
     /// Returns whether the limits leave it any motion.
     pub fn is_free(&self) -> bool {
         self.upper - self.lower > 1e-9 && self.velocity > 1e-9 && self.acceleration > 1e-9

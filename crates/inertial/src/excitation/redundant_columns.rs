@@ -1,10 +1,12 @@
 //! Construction of columns without redundant rotor inertias: those that act exactly like other unknowns.
 
+use nalgebra::DMatrix;
+
 use super::columns::{Columns, JointColumn};
 use super::information::Evaluator;
 use super::random_states::random_states;
 use super::scaling::unit_diagonal;
-use crate::dynamics::InverseDynamics;
+use crate::dynamics::{ClosedMechanism, InverseDynamics};
 use crate::identifiability::Regrouping;
 use crate::mechanism::{DEFAULT_SNAP, Mechanism};
 use crate::{Error, Result};
@@ -19,8 +21,46 @@ impl Columns {
         terms: &[(usize, JointColumn)],
         noise: &[f64],
     ) -> Result<Self> {
-        if noise.len() != mechanism.nv() {
-            return Err(Error::Dimension { what: "noise", expected: mechanism.nv(), found: noise.len() });
+        let names = mechanism.velocity_names();
+        let mut out = Self::checked(mechanism, &names, regrouping, terms, noise)?;
+        out.number(&names, dynamics.layout(), regrouping, noise);
+        out.absorb(|columns| {
+            let states = random_states(mechanism, 3 * columns.len() + 20, None, 1);
+            Evaluator::new(dynamics, columns).information(&states)
+        })?;
+        out.number(&names, dynamics.layout(), regrouping, noise);
+        out.evaluate(mechanism, |v| v);
+        Ok(out)
+    }
+
+    /// Creates the columns of a mechanism with loops; terms and noise are those of its independent coordinates. `random` computes the
+    /// information of random motion.
+    pub(super) fn closed(
+        closed: &ClosedMechanism<'_>,
+        regrouping: &Regrouping,
+        terms: &[(usize, JointColumn)],
+        noise: &[f64],
+        random: impl FnOnce(&Self) -> Result<DMatrix<f64>>,
+    ) -> Result<Self> {
+        let (mechanism, names) = (closed.mechanism(), closed.independent_names());
+        let mut out = Self::checked(mechanism, &names, regrouping, terms, noise)?;
+        out.number(&names, closed.layout(), regrouping, noise);
+        out.absorb(random)?;
+        out.number(&names, closed.layout(), regrouping, noise);
+        out.evaluate(mechanism, |row| closed.independent()[row]);
+        Ok(out)
+    }
+
+    /// Creates the columns with the terms of measured coordinates, not numbered yet.
+    fn checked(
+        mechanism: &Mechanism,
+        names: &[String],
+        regrouping: &Regrouping,
+        terms: &[(usize, JointColumn)],
+        noise: &[f64],
+    ) -> Result<Self> {
+        if noise.len() != names.len() {
+            return Err(Error::Dimension { what: "noise", expected: names.len(), found: noise.len() });
         }
         if let Some(bad) = noise.iter().find(|s| !(**s > 0.0)) {
             return Err(Error::InvalidOption(format!(
@@ -28,24 +68,18 @@ impl Columns {
             )));
         }
         let terms = terms.iter().copied().filter(|(v, _)| noise[*v].is_finite()).collect();
-        let mut out = Self { terms, ..Self::named(mechanism, regrouping)? };
-        out.number(mechanism, dynamics, regrouping, noise);
-        out.absorb(mechanism, dynamics)?;
-        out.number(mechanism, dynamics, regrouping, noise);
-        out.evaluate(mechanism);
-        Ok(out)
+        Ok(Self { terms, ..Self::named(mechanism, regrouping)? })
     }
 
     /// Leaves out rotor inertias that act like other unknowns (as that of a joint on the ground, which is part of its link's
     /// inertia about the axis): random motion decides, within the tolerance that geometry counts as special in, as
     /// identification does.
-    fn absorb(&mut self, mechanism: &Mechanism, dynamics: &InverseDynamics) -> Result<()> {
+    fn absorb(&mut self, information: impl FnOnce(&Self) -> Result<DMatrix<f64>>) -> Result<()> {
         let rotor = |(_, term): &(usize, JointColumn)| *term == JointColumn::RotorInertia;
         if !self.terms.iter().any(rotor) {
             return Ok(());
         }
-        let states = random_states(mechanism, 3 * self.len() + 20, None, 1);
-        let all = unit_diagonal(&Evaluator::new(dynamics, self).information(&states)?);
+        let all = unit_diagonal(&information(self)?);
         // The squared part of the last of unit columns that the others do not explain.
         let own = |columns: &[usize]| -> Option<f64> {
             let factor = all.select_columns(columns).select_rows(columns).cholesky()?;

@@ -15,13 +15,13 @@ use crate::mechanism::Mechanism;
 use crate::optimize::sqp::{ConstraintRows, Problem};
 
 /// Constraints below this cannot bind after one step, or the next step sees them.
-const NEAR: f64 = -0.5;
+pub(super) const NEAR: f64 = -0.5;
 
 /// Violations up to this are none: half of what the search keeps free between its samples.
 pub(super) const FEASIBLE: f64 = 1e-3;
 
 /// Violations up to this are mended by a smaller motion, which the search keeps if it is the best so far.
-const MENDED: f64 = 0.1;
+pub(super) const MENDED: f64 = 0.1;
 
 /// Sharpness of the smooth maximum over several models: differences of a tenth (10 % of a standard error) decide.
 const SHARPNESS: f64 = 30.0;

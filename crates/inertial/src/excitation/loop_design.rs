@@ -1,0 +1,297 @@
+//! Design of motions for mechanisms with loops.
+
+use std::sync::Mutex;
+
+use nalgebra::DMatrix;
+use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+
+use super::certificate::Certificate;
+use super::clearance::Room;
+use super::columns::{Columns, JointColumn};
+use super::design_options::{Design, DesignOptions, Progress, Subject};
+use super::limits::{METRES, Usage, checked_start, split};
+use super::loop_search::LoopSearch;
+use super::loop_task::{Evaluation, Goal, LimitedJoint, LoopLimit, LoopMemory, LoopTask, place};
+use super::motion::{Target, target};
+use super::plan::{Coordinate, Plan, Table};
+use super::search::FEASIBLE;
+use super::starts::{BETWEEN_SAMPLES, TRIES};
+use super::trajectory::Trajectory;
+use crate::dynamics::ClosedMechanism;
+use crate::linalg::{Number, SplitMix};
+use crate::mechanism::Base;
+use crate::optimize::sqp::{Problem as _, SqpOptions, SqpResult, minimize};
+use crate::{Error, Result};
+
+/// Samples that a search evaluates, at most; each stands for several that will be measured.
+const SEARCH_SAMPLES: f64 = 500.0;
+
+/// Random motions whose information tells redundant terms apart are this part of all ranges.
+const SMALL: f64 = 0.2;
+
+/// Designs the motion of the independent joints that makes the criterion smallest within the limits of all joints.
+pub(super) fn design_loops(
+    subject: &Subject<'_>,
+    coordinates: &[Coordinate],
+    room: &Room,
+    options: &DesignOptions,
+    watch: &(dyn Fn(Progress) -> bool + Sync),
+) -> Result<Design> {
+    let closed = ClosedMechanism::new(subject.mechanism)?;
+    let names = closed.independent_names();
+    let own = |c: &&Coordinate| names.contains(&c.name);
+    let moved: Vec<Coordinate> = coordinates.iter().filter(own).cloned().collect();
+    let start = options.start.as_ref().map(|s| checked_start(&moved, s)).transpose()?;
+    let (free, held) = split(&moved)?;
+    let task = task(subject, &closed, coordinates, free, room, options, start.as_deref())?;
+    let rate = options.rate.min(SEARCH_SAMPLES / options.duration);
+    let table = task.plan.table(rate)?;
+    let weight = task.plan.table(options.rate)?.count as f64 / table.count as f64;
+    let posture = posture(&task, options.seed)?;
+    let steps = Mutex::new((0usize, f64::INFINITY));
+    let results: Vec<Result<SqpResult>> = (0..options.starts.max(1))
+        .into_par_iter()
+        .map(|k| {
+            let mut search = LoopSearch::new(&task, &table, BETWEEN_SAMPLES, weight);
+            let x = random_motion(&task, &mut search, &posture, options.seed.wrapping_add(k as u64))?;
+            let settings = SqpOptions {
+                iterations: options.iterations,
+                tolerance: 1e-5,
+                feasibility: FEASIBLE,
+                ..SqpOptions::default()
+            };
+            let mut last = 0;
+            minimize(&mut search, &x, &settings, &mut |p| {
+                // A poisoned lock only holds numbers for display.
+                let mut all = steps.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                all.0 += p.iteration - last;
+                all.1 = all.1.min(p.best);
+                last = p.iteration;
+                watch(Progress { steps: all.0, best: all.1 })
+            })
+        })
+        .collect();
+    let mut searches = results.into_iter().collect::<Result<Vec<_>>>()?;
+    let reached = searches.iter().map(|s| s.objective).collect();
+    searches.sort_by(|a, b| a.objective.total_cmp(&b.objective));
+    let check = task.plan.table(options.check_rate)?;
+    let mut checker = LoopSearch::new(&task, &check, 0.0, 1.0);
+    let x = within_limits(&task, &mut checker, &searches[0].x)?;
+    let usage = usage(&task, &mut checker, &x)?;
+    let table = task.plan.table(options.rate)?;
+    let mut search = LoopSearch::new(&task, &table, 0.0, 1.0);
+    let criterion = search.objective(&x, None);
+    Ok(Design {
+        trajectory: task.plan.trajectory(&x)?,
+        criterion,
+        searches: reached,
+        certificate: Certificate::new(&task.columns, &search.here.information)?,
+        usage,
+        held,
+        absorbed: task.columns.absorbed.clone(),
+        converged: searches[0].status.is_converged(),
+    })
+}
+
+/// Computes the certificate of a given trajectory of a mechanism with loops.
+pub(super) fn certify_loops(
+    subject: &Subject<'_>,
+    trajectory: &Trajectory,
+    rate: f64,
+) -> Result<Certificate> {
+    let closed = ClosedMechanism::new(subject.mechanism)?;
+    let (count, n) = (trajectory.samples(rate)?, trajectory.joints().len());
+    let coordinates: Vec<Coordinate> =
+        trajectory.joints().iter().map(|name| Coordinate::free(name)).collect();
+    let options = DesignOptions { duration: trajectory.duration(), ..DesignOptions::default() };
+    let task = task(subject, &closed, &[], coordinates, &Room::default(), &options, None)?;
+    let mut followed = Vec::with_capacity(count * n);
+    let [mut q, mut v, mut a] = [vec![0.0; n], vec![0.0; n], vec![0.0; n]];
+    for i in 0..count {
+        trajectory.evaluate(i as f64 / rate, &mut q, &mut v, &mut a);
+        followed.extend((0..n).map(|j| [q[j], v[j], a[j]]));
+    }
+    let mut found = Evaluation::default();
+    let memory = &mut LoopMemory::new(&closed, &task.columns);
+    task.evaluate(memory, &followed, None, &Goal::Information, &mut found)?;
+    if let Some(prior) = &task.prior {
+        found.information += prior;
+    }
+    Certificate::new(&task.columns, &found.information)
+}
+
+/// The constant part of a search that moves the `free` coordinates.
+fn task<'m>(
+    subject: &Subject<'_>,
+    closed: &'m ClosedMechanism<'m>,
+    coordinates: &[Coordinate],
+    free: Vec<Coordinate>,
+    room: &Room,
+    options: &DesignOptions,
+    start: Option<&[f64]>,
+) -> Result<LoopTask<'m>> {
+    let mechanism = closed.mechanism();
+    if mechanism.base() == Base::Floating {
+        return Err(Error::NotApplicable(
+            "designs for mechanisms with loops need a fixed base: hold it".into(),
+        ));
+    }
+    let row = |v: usize| closed.independent().iter().position(|&k| k == v);
+    let terms: Vec<(usize, JointColumn)> =
+        subject.terms.iter().filter_map(|&(v, term)| Some((row(v)?, term))).collect();
+    let of_rows = |all: &[f64]| -> Vec<f64> { closed.independent().iter().map(|&v| all[v]).collect() };
+    let noise = of_rows(&subject.noise);
+    let mut plan =
+        Plan::new(mechanism, free, options.family.basis(options.duration), options.duration, start)?;
+    if start.is_none() {
+        // The middle of all ranges need not close the loops.
+        let here = |c: &Coordinate| {
+            place(closed, &c.name).map(|[k, _]| closed.assembled()[closed.independent_positions()[k]])
+        };
+        let place = |c: &Coordinate| Ok(here(c)?.clamp(c.lower, c.upper));
+        plan.middle = plan.coordinates.iter().map(place).collect::<Result<_>>()?;
+    }
+    let places = plan.coordinates.iter().map(|c| place(closed, &c.name)).collect::<Result<Vec<_>>>()?;
+    let columns = Columns::closed(closed, &subject.regrouping, &terms, &noise, |columns| {
+        random_information(closed, columns, &plan, &places)
+    })?;
+    if let Some(prior) = subject.prior.as_ref().filter(|p| p.shape() != (columns.len(), columns.len())) {
+        let (expected, found) = (columns.len(), prior.nrows());
+        return Err(Error::Dimension { what: "information from before", expected, found });
+    }
+    let limited =
+        coordinates.iter().filter(|c| c.is_free()).filter_map(|c| match target(mechanism, &c.name) {
+            Ok(Target::Joint { q, v }) => Some(LimitedJoint { limits: c.clone(), q, v }),
+            _ => None,
+        });
+    let (joints, effort) = (limited.collect(), of_rows(&subject.effort));
+    LoopTask::new(
+        closed,
+        columns,
+        subject.prior.clone(),
+        plan,
+        joints,
+        effort,
+        room.clone(),
+        options.criterion,
+    )
+}
+
+/// Information of random states near the assembled configuration.
+fn random_information(
+    closed: &ClosedMechanism<'_>,
+    columns: &Columns,
+    plan: &Plan,
+    places: &[[usize; 2]],
+) -> Result<DMatrix<f64>> {
+    let mut random = SplitMix::new(1);
+    let mut next = || f64::random(&mut random);
+    let mut out = DMatrix::zeros(columns.len(), columns.len());
+    let (mut memory, mut found) = (LoopMemory::new(closed, columns), 0);
+    // Some states near the assembled one may not be reached.
+    for _ in 0..4 * (3 * columns.len() + 20) {
+        let state: Vec<[f64; 3]> = plan
+            .coordinates
+            .iter()
+            .zip(&plan.middle)
+            .map(|(c, middle)| [middle + SMALL * c.reach() * next(), 3.0 * next(), 10.0 * next()])
+            .collect();
+        if let Ok(one) = memory.information(closed, columns, places, &state) {
+            out += one;
+            found += 1;
+        }
+        if found == 3 * columns.len() + 20 {
+            break;
+        }
+    }
+    Ok(out)
+}
+
+/// A posture at which no limit is exceeded, as a point of the plan.
+fn posture(task: &LoopTask<'_>, seed: u64) -> Result<Vec<f64>> {
+    let table = Table::posture(&task.plan)?;
+    let mut search = LoopSearch::new(task, &table, BETWEEN_SAMPLES, 1.0);
+    let mut x = vec![0.0; task.plan.dimension()];
+    let (value, limit) = search.worst(&x)?;
+    if value <= 0.0 {
+        return Ok(x);
+    }
+    let limit = limit.map_or_else(String::new, |l| task.name(l));
+    if task.plan.fixed_start {
+        return Err(Error::Infeasible(format!("the start is outside of the limits: {limit} is exceeded")));
+    }
+    let mut random = SplitMix::new(seed);
+    for _ in 0..TRIES {
+        for j in 0..task.plan.coordinates.len() {
+            let unit = task.plan.unit(j, 0);
+            x[j * task.plan.functions()] =
+                0.9 * task.plan.coordinates[j].reach() / unit * f64::random(&mut random);
+        }
+        if search.violation(&x) <= 0.0 {
+            return Ok(x);
+        }
+    }
+    Err(Error::Infeasible(format!(
+        "the limits allow no posture: none of {TRIES} was found within them; as assembled {limit} is exceeded"
+    )))
+}
+
+/// A random motion about a posture, as large as the limits and the loops allow.
+fn random_motion(
+    task: &LoopTask<'_>,
+    search: &mut LoopSearch<'_>,
+    posture: &[f64],
+    seed: u64,
+) -> Result<Vec<f64>> {
+    let m = task.plan.functions();
+    let mut random = SplitMix::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut limit = None;
+    for _ in 0..10 {
+        let direction: Vec<f64> = (0..posture.len())
+            .map(|i| if i % m == 0 { 0.0 } else { f64::random(&mut random) / (1.0 + (i % m) as f64 / 4.0) })
+            .collect();
+        let mut size = 1.0;
+        while size > 1e-4 {
+            let x: Vec<f64> = posture.iter().zip(&direction).map(|(p, d)| p + size * d).collect();
+            match search.worst(&x) {
+                Ok((value, _)) if value <= 0.0 => {
+                    if search.objective(&x, None).is_finite() {
+                        return Ok(x);
+                    }
+                    break;
+                }
+                Ok((_, worst)) => limit = worst,
+                // The loops do not follow.
+                Err(_) => {}
+            }
+            size *= 0.8;
+        }
+    }
+    let limit = limit.map_or_else(|| "too few functions of time".into(), |l| task.name(l));
+    Err(Error::Infeasible(format!(
+        "no motion was found that stays within the limits and shows all unknowns: {limit}"
+    )))
+}
+
+/// The motion, made smaller about its start until it is within all limits at every sample of the check.
+fn within_limits(task: &LoopTask<'_>, checker: &mut LoopSearch<'_>, x: &[f64]) -> Result<Vec<f64>> {
+    let mut spare = 0.0;
+    while spare < 1.0 {
+        let x = task.plan.shrunk(x, 1.0 - spare);
+        if checker.violation(&x) <= 0.0 {
+            return Ok(x);
+        }
+        spare = if spare == 0.0 { 1e-3 } else { 1.5 * spare };
+    }
+    Err(Error::Infeasible("the motion does not stay within the limits between its samples".into()))
+}
+
+fn usage(task: &LoopTask<'_>, checker: &mut LoopSearch<'_>, x: &[f64]) -> Result<Vec<Usage>> {
+    let one = |(limit, value): (LoopLimit, f64)| match limit {
+        LoopLimit::Room(_) => Usage::distance(task.name(limit), -value * METRES),
+        _ => Usage::part(task.name(limit), 1.0 + value),
+    };
+    let mut all: Vec<Usage> = checker.usage(x)?.into_iter().map(one).collect();
+    all.sort_by(|a, b| b.used.total_cmp(&a.used));
+    Ok(all)
+}
