@@ -26,6 +26,13 @@ use crate::{Error, Result};
 /// Samples that a search evaluates, at most; each stands for several that will be measured.
 const SEARCH_SAMPLES: f64 = 500.0;
 
+/// Steps from the assembled configuration to each end of a joint's range.
+const PROBES: usize = 100;
+
+/// Greatest speed of another joint, in units of its limit, while a joint moves as fast as it may: near a singular configuration there is
+/// no bound.
+const FASTEST: f64 = 10.0;
+
 /// Random motions whose information tells redundant terms apart are this part of all ranges.
 const SMALL: f64 = 0.2;
 
@@ -43,7 +50,10 @@ pub(super) fn design_loops(
     let moved: Vec<Coordinate> = coordinates.iter().filter(own).cloned().collect();
     let start = options.start.as_ref().map(|s| checked_start(&moved, s)).transpose()?;
     let (free, held) = split(&moved)?;
-    let task = task(subject, &closed, coordinates, free, room, options, start.as_deref())?;
+    let free = free.into_iter().map(|c| within_reach(&closed, coordinates, c)).collect::<Result<Vec<_>>>()?;
+    let narrowed = |c: &Coordinate| free.iter().find(|own| own.name == c.name).unwrap_or(c).clone();
+    let coordinates: Vec<Coordinate> = coordinates.iter().map(narrowed).collect();
+    let task = task(subject, &closed, &coordinates, free, room, options, start.as_deref())?;
     let rate = options.rate.min(SEARCH_SAMPLES / options.duration);
     let table = task.plan.table(rate)?;
     let weight = task.plan.table(options.rate)?.count as f64 / table.count as f64;
@@ -91,6 +101,49 @@ pub(super) fn design_loops(
         absorbed: task.columns.absorbed.clone(),
         converged: searches[0].status.is_converged(),
     })
+}
+
+/// Narrows the range of an independent joint to the positions that the loops allow while the other independent joints rest: up to the
+/// limits of the joints that follow, or to a singular configuration.
+fn within_reach(
+    closed: &ClosedMechanism<'_>,
+    coordinates: &[Coordinate],
+    c: Coordinate,
+) -> Result<Coordinate> {
+    let mechanism = closed.mechanism();
+    let [own, rate] = place(closed, &c.name)?;
+    let followers: Vec<(usize, usize, &Coordinate)> = coordinates
+        .iter()
+        .filter_map(|c| match target(mechanism, &c.name) {
+            Ok(Target::Joint { q, v }) => Some((q, v, c)),
+            _ => None,
+        })
+        .collect();
+    let here = closed.assembled()[closed.independent_positions()[own]];
+    let mut workspace = closed.workspace();
+    let mut farthest = |end: f64| {
+        let mut q = closed.assembled().to_vec();
+        let mut positions: Vec<f64> = closed.independent_positions().iter().map(|&k| q[k]).collect();
+        let mut reached = here;
+        let step = (end - here).clamp(-std::f64::consts::PI, std::f64::consts::PI) / PROBES as f64;
+        for k in 1..=PROBES {
+            positions[own] = here + step * k as f64;
+            let closes = closed.move_to(&mut workspace, &mut q, &positions).is_ok();
+            let map = if closes { closed.velocity_map(&mut workspace, &q).ok() } else { None };
+            let Some(map) = map else { break };
+            let inside = followers.iter().all(|&(k, v, other)| {
+                let speed = map[(v, rate)].abs() * c.velocity;
+                q[k] >= other.lower && q[k] <= other.upper && speed <= FASTEST * other.velocity
+            });
+            if !inside {
+                break;
+            }
+            reached = positions[own];
+        }
+        reached
+    };
+    let (lower, upper) = (farthest(c.lower.min(here)), farthest(c.upper.max(here)));
+    Ok(Coordinate { lower, upper, ..c })
 }
 
 /// Computes the certificate of a given trajectory of a mechanism with loops.
@@ -294,4 +347,72 @@ fn usage(task: &LoopTask<'_>, checker: &mut LoopSearch<'_>, x: &[f64]) -> Result
     let mut all: Vec<Usage> = checker.usage(x)?.into_iter().map(one).collect();
     all.sort_by(|a, b| b.used.total_cmp(&a.used));
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::excitation::{Criterion, DefaultLimits, Family, coordinates};
+    use crate::identifiability::{AnalyzeOptions, analyze};
+    use crate::mechanism::builtin;
+    use crate::optimize::sqp::ConstraintRows;
+
+    /// Gradients of criterion and limits, which differentiate by the motion of each sample, against central differences by the variables.
+    #[test]
+    fn gradients_are_those_of_differences() {
+        for name in ["four-bar", "2prs-1psr"] {
+            let mechanism = builtin::get(name).unwrap().build(&Default::default()).unwrap();
+            let nv = mechanism.nv();
+            let subject = Subject {
+                mechanism: &mechanism,
+                regrouping: analyze(&mechanism, &AnalyzeOptions::default())
+                    .unwrap()
+                    .regrouping
+                    .listed()
+                    .unwrap(),
+                terms: (0..nv).map(|v| (v, JointColumn::Viscous)).collect(),
+                noise: vec![0.1; nv],
+                effort: vec![50.0; nv],
+                prior: None,
+            };
+            let all = coordinates(&mechanism, &DefaultLimits::default());
+            let closed = ClosedMechanism::new(&mechanism).unwrap();
+            let names = closed.independent_names();
+            let own = all.iter().filter(|c| names.contains(&c.name)).cloned();
+            let free = own.map(|c| within_reach(&closed, &all, c).unwrap()).collect();
+            let options = DesignOptions {
+                family: Family::Fourier { harmonics: 3 },
+                duration: 5.0,
+                criterion: Criterion::A,
+                ..DesignOptions::default()
+            };
+            let task = task(&subject, &closed, &all, free, &Room::default(), &options, None).unwrap();
+            let table = task.plan.table(12.0).unwrap();
+            let mut search = LoopSearch::new(&task, &table, 0.0, 1.0);
+            let x = random_motion(&task, &mut search, &posture(&task, 1).unwrap(), 1).unwrap();
+            let mut gradient = vec![0.0; x.len()];
+            search.objective(&x, Some(&mut gradient));
+            let mut rows = ConstraintRows::default();
+            search.constraints(&x, 1.0, &mut rows);
+            assert!(!rows.is_empty());
+            let moved = |k: usize, by: f64| {
+                let mut x = x.clone();
+                x[k] += by;
+                x
+            };
+            let h = 1e-5;
+            let largest = gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
+            for k in 0..x.len() {
+                let at = |search: &mut LoopSearch<'_>, by: f64| search.objective(&moved(k, by), None);
+                let expected = (at(&mut search, h) - at(&mut search, -h)) / (2.0 * h);
+                // Forward differences of 1e-6, and the curvature over 1e-5.
+                assert!(
+                    (gradient[k] - expected).abs() < 1e-4 * largest,
+                    "{name} {k}: {} for {expected}",
+                    gradient[k]
+                );
+            }
+        }
+    }
 }
