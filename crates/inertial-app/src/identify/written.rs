@@ -39,7 +39,10 @@ pub(crate) fn written(
             write::sdf::replace_values(&text, &[], &joints)
         }
         Format::Mjcf => write::mjcf::replace_values(&text, &[], &dynamics(&with, joints, context)),
-        Format::File => write::file::replace_values(&text, &[], &dynamics(&with, joints, context)),
+        // Scenes of USD are written as mechanism files.
+        Format::File | Format::Usd => {
+            write::file::replace_values(&text, &[], &dynamics(&with, joints, context))
+        }
     };
     shares.notes.into_iter().for_each(|note| context.note(&Note::Written(note)));
     text.at(&model.label)
