@@ -17,10 +17,11 @@ use inertial_app::{Context, Disk, Error, Model, ModelOptions, Silent, columns, f
 pub type Target = fn(&[u8]) -> bool;
 
 /// Every target, with the folder of its seeds.
-pub const TARGETS: [(&str, Target); 19] = [
+pub const TARGETS: [(&str, Target); 20] = [
     ("urdf", model),
     ("mjcf", model),
     ("sdf", model),
+    ("usd", scene),
     ("xacro", macros),
     ("mechanism", model),
     ("csv", log),
@@ -56,6 +57,18 @@ pub fn model(bytes: &[u8]) -> bool {
             read::model(&written.text, &read::no_includes).unwrap();
         }
     }
+    true
+}
+
+/// Reads, builds and uses a scene of USD.
+pub fn scene(bytes: &[u8]) -> bool {
+    let model = read::usd::read(bytes, &read::no_includes);
+    let robot = match model.and_then(|model| model.build(&BuildOptions::default())) {
+        Ok(robot) => robot,
+        Err(error) => return refused(&error.into()),
+    };
+    let mut mass = vec![0.0; robot.nv() * robot.nv()];
+    mass_matrix(&robot, &mut Workspace::new(&robot), &robot.neutral(), &mut mass).unwrap();
     true
 }
 

@@ -14,6 +14,16 @@ pub trait Inputs: Sync {
     /// Reads a text of at most so many bytes: a model, a joint model, bounds, a column map.
     fn text(&self, name: &str, most: u64) -> Result<String>;
 
+    /// Reads the bytes of a model.
+    fn model(&self, name: &str, most: u64) -> Result<Vec<u8>> {
+        self.text(name, most).map(String::into_bytes)
+    }
+
+    /// Reads the bytes of a file that the model `model` refers to, by its path from the folder of the model.
+    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+        self.included(model, name, most).map(String::into_bytes)
+    }
+
     /// Reads a text that the model `model` includes.
     fn included(&self, model: &str, name: &str, most: u64) -> Result<String>;
 
@@ -137,6 +147,20 @@ impl Inputs for Given<'_> {
             return inertial::mechanism::read::no_includes(name).map_err(Error::Input);
         }
         self.others.included(model, name, most)
+    }
+
+    fn model(&self, name: &str, most: u64) -> Result<Vec<u8>> {
+        match self.texts.contains_key(name) {
+            true => self.text(name, most).map(String::into_bytes),
+            false => self.others.model(name, most),
+        }
+    }
+
+    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+        match self.texts.contains_key(model) {
+            true => self.included(model, name, most).map(String::into_bytes),
+            false => self.others.beside(model, name, most),
+        }
     }
 
     fn package(&self, model: &str, name: &str) -> Option<String> {

@@ -9,6 +9,8 @@ mod text;
 use std::borrow::Cow;
 
 use inertial::dynamics::ClosedMechanism;
+use inertial::mechanism::read::Format;
+use inertial::mechanism::write::{Syntax, describe};
 use inertial::mechanism::{
     ASSUMED_RATIO, Base, BodyKind, BuildOptions, Mechanism, MechanismBuilder, RotorModel, read,
 };
@@ -57,8 +59,10 @@ impl ModelOptions {
 pub struct Model {
     /// Name for messages: the file, or `standard input`.
     pub label: String,
-    /// Its text; of a xacro file the one that it expands to.
+    /// Its text; of a xacro file the one that it expands to, of a scene of USD the mechanism file that says the same.
     pub text: String,
+    /// Whether it is a scene of USD.
+    is_scene: bool,
     /// What the text describes.
     pub builder: MechanismBuilder,
     /// Mesh files that inertias come from.
@@ -80,6 +84,11 @@ impl Model {
         let label = label(name);
         let text::ModelText { text, mut builder, meshes: mesh_files } =
             text::read(name, &options.xacro_arg, inputs).at(&label)?;
+        let is_scene = text.is_none();
+        let text = match text {
+            Some(text) => text,
+            None => describe(&builder, build.base, Syntax::Toml).at(&label)?,
+        };
         if let Some(warning) = builder.warnings.first().filter(|_| options.strict) {
             return Err(Error::Input(warning.clone())).at(&label);
         }
@@ -87,7 +96,7 @@ impl Model {
         let mechanism = builder.build(&build).at(&label)?;
         check_names(&mechanism).at(&label)?;
         let lock = options.lock.clone();
-        Ok(Self { label, text, builder, mesh_files, options: build, lock, mechanism, target: None })
+        Ok(Self { label, text, is_scene, builder, mesh_files, options: build, lock, mechanism, target: None })
     }
 
     /// Loads another model with the same choices.
@@ -101,11 +110,14 @@ impl Model {
     /// Builds a model from a text that stands alone.
     pub fn from_text(label: &str, text: String, options: BuildOptions) -> Result<Self> {
         let builder = read::model(&text, &read::no_includes).at(label)?;
+        let is_scene = read::detect(&text) == Format::Usd;
+        let text = if is_scene { describe(&builder, options.base, Syntax::Toml).at(label)? } else { text };
         let mechanism = builder.build(&options).at(label)?;
         check_names(&mechanism).at(label)?;
         Ok(Self {
             label: label.to_owned(),
             text,
+            is_scene,
             builder,
             mesh_files: text::MeshFiles::default(),
             options,

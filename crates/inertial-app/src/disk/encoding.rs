@@ -8,7 +8,7 @@ use crate::{Error, Result};
 const DECLARATION: usize = 256;
 
 /// Decodes a text: UTF-8, UTF-16 with a mark of the byte order, or what an XML declaration names, which then names UTF-8.
-pub(super) fn decoded(bytes: Vec<u8>) -> Result<String> {
+pub(crate) fn decoded(bytes: Vec<u8>) -> Result<String> {
     let bytes = match String::from_utf8(bytes) {
         Ok(text) => return Ok(text),
         Err(error) => error.into_bytes(),

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inertial_data::{Reader, Source};
 
+pub(crate) use encoding::decoded;
 pub use output::{OutputFiles, Sink};
 use place::Places;
 pub use stage::is_placing;
@@ -65,8 +66,18 @@ impl Disk {
 
 impl Inputs for Disk {
     fn text(&self, name: &str, most: u64) -> Result<String> {
+        decoded(self.model(name, most)?)
+    }
+
+    fn model(&self, name: &str, most: u64) -> Result<Vec<u8>> {
         self.reads(name)?;
         if name == "-" { bounded(io::stdin().lock(), most) } else { read_file(Path::new(name), most) }
+    }
+
+    fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
+        let path = Path::new(model).parent().unwrap_or(Path::new("")).join(name);
+        self.reads(&path.to_string_lossy())?;
+        read_file(&path, most)
     }
 
     fn included(&self, model: &str, name: &str, most: u64) -> Result<String> {
@@ -75,7 +86,9 @@ impl Inputs for Disk {
         }
         let path = Path::new(model).parent().unwrap_or(Path::new("")).join(name);
         self.reads(&path.to_string_lossy())?;
-        read_file(&path, most).map_err(|e| Error::Input(format!("cannot include \"{name}\": {e}")))
+        read_file(&path, most)
+            .and_then(decoded)
+            .map_err(|e| Error::Input(format!("cannot include \"{name}\": {e}")))
     }
 
     fn package(&self, model: &str, name: &str) -> Option<String> {
@@ -114,7 +127,7 @@ impl Inputs for Disk {
     }
 }
 
-fn read_file(path: &Path, limit: u64) -> Result<String> {
+fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>> {
     // Asked before opening: a device or a pipe may give no end, or not even open.
     let metadata = path.metadata()?;
     check_kind(&metadata)?;
@@ -130,11 +143,11 @@ fn check_kind(metadata: &Metadata) -> Result<()> {
     Ok(())
 }
 
-fn bounded(source: impl Read, limit: u64) -> Result<String> {
+fn bounded(source: impl Read, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(limit + 1).read_to_end(&mut bytes)?;
     ensure!(bytes.len() as u64 <= limit, "has more than the {} MB that are read", limit >> 20);
-    encoding::decoded(bytes)
+    Ok(bytes)
 }
 
 /// The file that a mesh's name stands for: beside the model, or in a package.

@@ -49,6 +49,6 @@ fn inside(folder: &Path, package: &str) -> Vec<PathBuf> {
 
 /// Whether the manifest of a folder has this name: checkouts have other names than their packages.
 fn is_named(folder: &Path, package: &str) -> bool {
-    let manifest = super::read_file(&folder.join(MANIFEST), 1 << 20);
+    let manifest = super::read_file(&folder.join(MANIFEST), 1 << 20).and_then(super::decoded);
     manifest.is_ok_and(|text| text.contains(&format!("<name>{package}</name>")))
 }

@@ -57,7 +57,8 @@ pub(super) fn names_result(input: &str, inputs: &dyn Inputs) -> Result<bool> {
     if input == "-" || input.starts_with("builtin:") {
         return Ok(false);
     }
-    Ok(is_result(&inputs.text(input, TEXT_LIMIT).at(input)?))
+    // Scenes of USD are no text.
+    Ok(inputs.text(input, TEXT_LIMIT).is_ok_and(|text| is_result(&text)))
 }
 
 impl Values {

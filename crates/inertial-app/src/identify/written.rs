@@ -55,6 +55,7 @@ pub(crate) fn written(
             more |= left;
             match format {
                 Format::Mjcf => write::mjcf::replace_values(&text, &[], &new),
+                // Scenes of USD are written as mechanism files.
                 _ => write::file::replace_values(&text, &[], &new),
             }
         }

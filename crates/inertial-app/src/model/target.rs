@@ -13,10 +13,16 @@ impl Model {
     /// `.json` and the model is none of that kind.
     pub fn to_be_written(mut self, path: &Path) -> Result<Self> {
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        if self.is_scene && !matches!(extension.as_str(), "toml" | "json") {
+            let message = "scenes of USD are read, not written: give a name that ends in .toml or .json";
+            return Err(Error::Input(message.to_owned())).at(path.display());
+        }
         let given = match read::detect(&self.text) {
+            _ if self.is_scene => "usd",
             Format::Urdf => "urdf",
             Format::Mjcf => "mjcf",
             Format::Sdf => "sdf",
+            Format::Usd => "usd",
             Format::File if is_json(&self.text) => "json",
             Format::File => "toml",
         };

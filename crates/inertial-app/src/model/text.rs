@@ -5,15 +5,20 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use inertial::mechanism::read::{self, ModelFiles, xacro};
+use inertial::mechanism::read::{self, ModelFiles, usd, xacro};
 use inertial::mechanism::{MechanismBuilder, builtin};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::disk::decoded;
 use crate::{Error, Inputs, Located, Result, ensure, ensure_option};
 
 /// Models are texts that people edit; the largest of the field have a few megabytes.
 const SIZE_LIMIT: u64 = 64 << 20;
+
+/// Scenes of USD hold meshes too.
+const SCENE_LIMIT: u64 = 256 << 20;
+const ALL_OF_SCENE: u64 = 512 << 20;
 
 /// Value of an argument (`<xacro:arg>`) of a xacro file: `prefix:=left_`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,8 +64,8 @@ impl ModelFiles for MeshFiles {
 
 /// A model as it is read.
 pub(super) struct ModelText {
-    /// The text that describes it.
-    pub text: String,
+    /// The text that describes it; none where it is a scene of USD.
+    pub text: Option<String>,
     /// What the text describes.
     pub builder: MechanismBuilder,
     pub meshes: MeshFiles,
@@ -70,9 +75,20 @@ pub(super) struct ModelText {
 pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> Result<ModelText> {
     let text = match name.strip_prefix("builtin:") {
         Some(name) => builtin::text(name)?.to_owned(),
-        None => inputs.text(name, SIZE_LIMIT).map_err(|error| advised(name, error))?,
+        None => {
+            let limit = if is_scene(name) { SCENE_LIMIT } else { SIZE_LIMIT };
+            let bytes = inputs.model(name, limit).map_err(|error| advised(name, error))?;
+            if usd::is_usd(&bytes) {
+                ensure_option!(arguments.is_empty(), "xacro-arg", "the model is no xacro file");
+                return scene(name, &bytes, inputs);
+            }
+            ensure!(
+                !is_scene(name),
+                "is no scene of USD, against its name: it starts with neither #usda, PXR-USDC nor PK"
+            );
+            decoded(bytes)?
+        }
     };
-    ensure!(!text.starts_with("#usda"), "{USD}");
     // What is included counts towards the same limit.
     let surroundings = Surroundings {
         model: name,
@@ -84,26 +100,38 @@ pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> R
     if !xacro::is_xacro(&text) {
         ensure_option!(arguments.is_empty(), "xacro-arg", "the model is no xacro file");
         let builder = read::model(&text, &surroundings)?;
-        return Ok(surroundings.finished(text, builder));
+        return Ok(surroundings.finished(Some(text), builder));
     }
     let arguments: Vec<_> = arguments.iter().map(|a| (a.name.clone(), a.value.clone())).collect();
     let xacro::Expanded { text, warnings } = xacro::expand(&text, name, &arguments, &surroundings)?;
     let mut builder = read::model(&text, &surroundings).at("in the expanded text")?;
     let of_text = builder.warnings.into_iter().map(|warning| format!("in the expanded text: {warning}"));
     builder.warnings = warnings.into_iter().chain(of_text).collect();
-    Ok(surroundings.finished(text, builder))
+    Ok(surroundings.finished(Some(text), builder))
 }
 
-/// What to do with a scene of USD.
-const USD: &str = "is a scene of USD, which is not read: export the robot as URDF (Isaac Sim: File, Export, URDF) and give that file";
+/// Whether a name is that of a scene of USD.
+fn is_scene(name: &str) -> bool {
+    let ending = Path::new(name).extension().map(std::ffi::OsStr::to_ascii_lowercase).unwrap_or_default();
+    ["usd", "usda", "usdc", "usdz"].iter().any(|own| ending == *own)
+}
+
+/// Reads a scene of USD.
+fn scene(name: &str, bytes: &[u8], inputs: &dyn Inputs) -> Result<ModelText> {
+    let surroundings = Surroundings {
+        model: name,
+        inputs,
+        left: Cell::new(ALL_OF_SCENE.saturating_sub(bytes.len() as u64)),
+        left_for_meshes: Cell::new(0),
+        meshes: RefCell::default(),
+    };
+    let builder = usd::read(bytes, &surroundings)?;
+    Ok(surroundings.finished(None, builder))
+}
 
 /// Adds to an error of reading what the name asks for.
 fn advised(name: &str, error: Error) -> Error {
     let path = Path::new(name);
-    let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase).unwrap_or_default();
-    if path.is_file() && ["usd", "usda", "usdc", "usdz"].iter().any(|own| ending == *own) {
-        return Error::Input(USD.to_owned());
-    }
     // Names of Python's package robot_descriptions: a program in Python is not run on behalf of a name.
     let is_module =
         name.ends_with("_description") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -132,7 +160,7 @@ impl Surroundings<'_> {
         self.model != "-" && !self.model.starts_with("builtin:")
     }
 
-    fn finished(self, text: String, builder: MechanismBuilder) -> ModelText {
+    fn finished(self, text: Option<String>, builder: MechanismBuilder) -> ModelText {
         ModelText { text, builder, meshes: MeshFiles(Arc::new(self.meshes.into_inner())) }
     }
 
@@ -149,6 +177,15 @@ impl Surroundings<'_> {
 impl ModelFiles for Surroundings<'_> {
     fn text(&self, name: &str) -> Result<String, String> {
         self.included(name)
+    }
+
+    fn file(&self, name: &str) -> Result<Vec<u8>, String> {
+        if !self.is_file() {
+            return read::no_includes(name).map(String::into_bytes);
+        }
+        let bytes = self.inputs.beside(self.model, name, self.left.get()).map_err(|e| e.to_string())?;
+        self.left.set(self.left.get().saturating_sub(bytes.len() as u64));
+        Ok(bytes)
     }
 
     fn mesh(&self, name: &str) -> Result<Vec<u8>, String> {

@@ -56,6 +56,7 @@ targets! {
     urdf: "urdf", 2500;
     mjcf: "mjcf", 2500;
     sdf: "sdf", 2500;
+    usd: "usd", 2500;
     xacro: "xacro", 2500;
     mechanism_files: "mechanism", 2500;
     tables: "csv", 1000;

@@ -59,6 +59,7 @@ mod sqp;
 mod tetrahedral;
 mod trajectories;
 mod urdf;
+mod usd;
 mod write_mjcf;
 mod write_urdf;
 mod xacro;

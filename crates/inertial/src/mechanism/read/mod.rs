@@ -7,6 +7,7 @@ pub(crate) mod repair;
 mod rounding;
 pub mod sdf;
 pub mod urdf;
+pub mod usd;
 pub mod xacro;
 pub(crate) mod xml;
 
@@ -25,6 +26,8 @@ pub enum Format {
     Mjcf,
     /// The models of Gazebo (`<sdf>`).
     Sdf,
+    /// Scenes of USD (as text).
+    Usd,
     /// The project's own mechanism files (JSON or TOML).
     File,
 }
@@ -33,6 +36,11 @@ pub enum Format {
 pub trait ModelFiles {
     /// Gives the text of a file that the model includes, by the name that stands in the model.
     fn text(&self, name: &str) -> Result<String, String>;
+
+    /// Gives the content of a file that a scene of USD refers to, by its path from the folder of the model.
+    fn file(&self, name: &str) -> Result<Vec<u8>, String> {
+        self.text(name).map(String::into_bytes)
+    }
 
     /// Gives the content of a mesh file.
     fn mesh(&self, name: &str) -> Result<Vec<u8>, String> {
@@ -56,6 +64,9 @@ pub fn no_includes(name: &str) -> Result<String, String> {
 
 /// Which format a text has. XML that is none of these formats counts as URDF, whose reader then says what it expects.
 pub fn detect(text: &str) -> Format {
+    if usd::is_usd(text.as_bytes()) {
+        return Format::Usd;
+    }
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if !text.starts_with('<') {
         return Format::File;
@@ -109,6 +120,7 @@ pub fn model(text: &str, include: Include<'_>) -> Result<MechanismBuilder> {
         Format::Urdf => urdf::read(text),
         Format::Mjcf => mjcf::read(text, include),
         Format::Sdf => sdf::read(text),
+        Format::Usd => usd::read(text.as_bytes(), include),
         Format::File => file::read(text),
     }
 }

@@ -25,6 +25,7 @@ pub fn replace_inertias(text: &str, inertias: &[(&str, Inertia<f64>)]) -> Result
         Format::File => file::replace_inertials(text, inertias),
         Format::Mjcf => mjcf::replace_values(text, inertias, &[]),
         Format::Sdf => sdf::replace_values(text, inertias, &[]),
+        Format::Usd => Err(Error::unsupported(Place::default(), "writing scenes of USD")),
         Format::Urdf => {
             // In URDF+ a rotor is a link of its own.
             let (model, rotor_links) = read_with_rotor_links(text)?;

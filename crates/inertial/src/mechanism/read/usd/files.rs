@@ -1,0 +1,196 @@
+//! Layers from files, each read once, with the layers below them.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::super::Include;
+use super::layer::Layer;
+use super::package::{self, Package};
+use super::{binary, text};
+use crate::{Error, Place, Result};
+
+/// Files of a scene, at most.
+const MAX_FILES: usize = 1000;
+/// Bytes of all files together.
+const MAX_BYTES: usize = 512 << 20;
+
+/// Layers that count as one, the strongest first.
+#[derive(Debug)]
+pub(super) struct Stack {
+    pub layers: Vec<Rc<Layer>>,
+}
+
+/// All files of a scene. A file is named by its path from the folder of the model; in a package by `PACKAGE[PATH]`.
+pub(super) struct Files<'i> {
+    include: Include<'i>,
+    layers: HashMap<String, Option<Rc<Layer>>>,
+    packages: HashMap<String, Rc<Package>>,
+    stacks: HashMap<String, Option<Rc<Stack>>>,
+    bytes: usize,
+    pub warnings: Vec<String>,
+}
+
+impl<'i> Files<'i> {
+    pub fn new(include: Include<'i>) -> Self {
+        Self {
+            include,
+            layers: HashMap::new(),
+            packages: HashMap::new(),
+            stacks: HashMap::new(),
+            bytes: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The stack of the model's own file.
+    pub fn main(&mut self, bytes: &[u8]) -> Result<Rc<Stack>> {
+        let file = self.opened(String::new(), bytes.to_vec())?;
+        let layer = self.layers.get(&file).cloned().flatten();
+        let layer = layer.ok_or_else(|| Error::syntax(Place::default(), "the package has no scene"))?;
+        self.stacked(file, layer)
+    }
+
+    /// The stack of a file; none where it cannot be had, which a warning says.
+    pub fn stack(&mut self, file: &str) -> Result<Option<Rc<Stack>>> {
+        if let Some(known) = self.stacks.get(file) {
+            return Ok(known.clone());
+        }
+        let stack = match self.layer(file)? {
+            Some((full, layer)) => Some(self.stacked(full, layer)?),
+            None => None,
+        };
+        self.stacks.insert(file.to_owned(), stack.clone());
+        Ok(stack)
+    }
+
+    fn left_out(&mut self, asset: &str, reason: &str) {
+        let warning = format!("the file {asset} is left out: {reason}");
+        if !self.warnings.contains(&warning) && self.warnings.len() < 100 {
+            self.warnings.push(warning);
+        }
+    }
+
+    fn stacked(&mut self, file: String, layer: Rc<Layer>) -> Result<Rc<Stack>> {
+        let mut layers = Vec::new();
+        let mut seen = HashSet::from([file.clone()]);
+        // Weaker layers of each come right after it.
+        let mut open = vec![(file, layer)];
+        while let Some((file, layer)) = open.pop() {
+            for asset in layer.sublayers.iter().rev() {
+                if let Some((other, layer)) = self.layer(&resolved(&file, asset))?
+                    && seen.insert(other.clone())
+                {
+                    open.push((other, layer));
+                }
+            }
+            layers.push(layer);
+        }
+        Ok(Rc::new(Stack { layers }))
+    }
+
+    /// The layer of a file, with its full name.
+    fn layer(&mut self, file: &str) -> Result<Option<(String, Rc<Layer>)>> {
+        let mut file = file.to_owned();
+        if !self.layers.contains_key(&file) && !self.packages.contains_key(&file) {
+            let read = match file.strip_suffix(']').and_then(|f| f.split_once('[')) {
+                Some((package, inner)) => self.inside(package, inner),
+                None if is_address(&file) => Ok(Err("only files beside the model are read".to_owned())),
+                None => Ok(self.include.file(&file)),
+            };
+            match read? {
+                Ok(bytes) => file = self.opened(file, bytes)?,
+                Err(reason) => {
+                    self.left_out(&file, &reason);
+                    self.layers.insert(file.clone(), None);
+                }
+            }
+        }
+        if let Some(package) = self.packages.get(&file) {
+            file = format!("{file}[{}]", package.first);
+        }
+        Ok(self.layers.get(&file).cloned().flatten().map(|layer| (file, layer)))
+    }
+
+    /// A file of a package.
+    fn inside(&mut self, package: &str, inner: &str) -> Result<Result<Vec<u8>, String>> {
+        if !self.packages.contains_key(package) {
+            self.layer(package)?;
+        }
+        let Some(found) = self.packages.get(package) else {
+            return Ok(Err("there is no such package".into()));
+        };
+        Ok(found.file(inner).map(<[u8]>::to_vec).ok_or_else(|| format!("the package has no file {inner}")))
+    }
+
+    /// Takes the content of a file; gives the name of its layer.
+    fn opened(&mut self, file: String, bytes: Vec<u8>) -> Result<String> {
+        self.bytes += bytes.len();
+        if self.bytes > MAX_BYTES || self.layers.len() >= MAX_FILES {
+            let message = format!("the scene has more than {MAX_FILES} files or {} MB", MAX_BYTES >> 20);
+            return Err(Error::syntax(Place::default(), message));
+        }
+        if bytes.starts_with(package::MAGIC) {
+            let package = Package::new(bytes).map_err(|e| Error::syntax(Place::element(file.clone()), e))?;
+            let first = package.first.clone();
+            let inner = format!("{file}[{first}]");
+            if file.contains('[') {
+                return Err(Error::unsupported(Place::element(file), "a package inside a package"));
+            }
+            let content = package.file(&first).map(<[u8]>::to_vec).unwrap_or_default();
+            self.packages.insert(file, Rc::new(package));
+            if content.starts_with(package::MAGIC) {
+                return Err(Error::unsupported(Place::element(inner), "a package inside a package"));
+            }
+            return self.opened(inner, content);
+        }
+        let layer = if bytes.starts_with(binary::MAGIC) {
+            binary::read(&bytes, &file)?
+        } else {
+            text::read(&String::from_utf8_lossy(&bytes), &file)?
+        };
+        self.layers.insert(file.clone(), Some(Rc::new(layer)));
+        Ok(file)
+    }
+}
+
+/// Whether a name is no file: an address in a network, or a layer in memory.
+fn is_address(asset: &str) -> bool {
+    asset.contains("://") || asset.starts_with("anon:")
+}
+
+/// The full name of a file that another one names.
+pub(super) fn resolved(from: &str, asset: &str) -> String {
+    let asset = asset.split(":SDF_FORMAT_ARGS:").next().unwrap_or_default();
+    if is_address(asset) {
+        return asset.to_owned();
+    }
+    let asset = asset.replace('\\', "/");
+    // Files of a package lie in it.
+    let (package, from) = match from.strip_suffix(']').and_then(|f| f.split_once('[')) {
+        Some((package, inner)) => (Some(package), inner),
+        None => (None, from),
+    };
+    let (asset, inner) = match asset.strip_suffix(']').and_then(|a| a.split_once('[')) {
+        Some((outer, inner)) => (outer.to_owned(), Some(inner.to_owned())),
+        None => (asset, None),
+    };
+    let is_absolute = asset.starts_with('/') || asset.as_bytes().get(1) == Some(&b':');
+    let mut parts: Vec<&str> = match from.rsplit_once('/') {
+        Some((folder, _)) if !is_absolute => folder.split('/').collect(),
+        _ => Vec::new(),
+    };
+    for part in asset.split('/') {
+        match part {
+            "." => {}
+            "" if !(is_absolute && parts.is_empty()) => {}
+            ".." if parts.last().is_some_and(|p| *p != ".." && !p.is_empty()) => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let path = parts.join("/");
+    match (package, inner) {
+        (Some(package), _) => format!("{package}[{path}]"),
+        (None, Some(inner)) => format!("{path}[{inner}]"),
+        (None, None) => path,
+    }
+}
