@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 if [ -n "${INERTIAL_PYTHON:-}" ]; then echo "$INERTIAL_PYTHON"; exit 0; fi
 python=.venv/bin/python
-if ! $python -c 'import pinocchio, mujoco, gymnasium, cvxpy, clarabel, rosbags, pandas' 2>/dev/null; then
+if ! $python -c 'import pinocchio, mujoco, gymnasium, cvxpy, clarabel, rosbags, pandas, pxr' 2>/dev/null; then
   python3 -m venv .venv >&2
   $python -m pip install --quiet -r scripts/python-requirements.txt >&2
 fi

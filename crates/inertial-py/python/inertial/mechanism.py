@@ -103,7 +103,7 @@ class Mechanism:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Unpack[ModelOptions]) -> Mechanism:
-        """From a URDF, URDF+, xacro, MJCF, SDF or mechanism file, recognised by its content."""
+        """From a URDF, URDF+, xacro, MJCF, SDF, USD or mechanism file, recognised by its content."""
         return cls._with_text(os.fspath(path), text_of(path, ModelError), options)
 
     @classmethod
@@ -113,7 +113,7 @@ class Mechanism:
 
     @classmethod
     def from_string(cls, text: str, **options: Unpack[ModelOptions]) -> Mechanism:
-        """From the text of a URDF, URDF+, xacro (that needs no other file), MJCF, SDF or mechanism file."""
+        """From the text of a URDF, URDF+, xacro (that needs no other file), MJCF, SDF, USD or mechanism file."""
         return cls("the model's text", text, _checked(options))
 
     @classmethod
