@@ -222,6 +222,32 @@ pub enum Goal {
     Paper,
 }
 
+/// Inertias that C code computes forces from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Inertias {
+    /// Base parameters, zeros elsewhere.
+    #[default]
+    Base,
+    /// All of the model.
+    All,
+}
+
+/// Direction combinations of the cycloids of a free flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Combinations {
+    /// The first ones in binary order.
+    #[default]
+    First,
+    /// The most informative ones.
+    Best,
+    /// Those that the published algorithm keeps as printed.
+    Printed,
+    /// The same with the refresh that it lacks.
+    Refreshed,
+    /// The same as its text counts.
+    Counted,
+}
+
 /// Friction and springs of a simulated robot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum JointForcesOf {
@@ -306,6 +332,10 @@ choice! {
         Pinocchio "pinocchio" "Python that sets the inertias of a Pinocchio model",
         Drake "drake" "Python that sets the inertias of a Drake plant",
     }
+    Inertias {
+        Base "base" "Base parameters, all others zero: the same forces in fewer operations",
+        All "all" "Those of the model",
+    }
     ColumnOrder {
         Rows "inertial" "m hx hy hz Ixx Ixy Ixz Iyy Iyz Izz",
         Pinocchio "pinocchio" "m hx hy hz Ixx Ixy Iyy Ixz Iyz Izz",
@@ -334,6 +364,13 @@ choice! {
         Condition "condition" "Condition number",
         ScaledCondition "scaled-condition" "Condition number with columns of equal length",
         Paper "paper" "Condition number plus a weight over the mean square speed",
+    }
+    Combinations {
+        First "first" "The first ones in binary order, as many as there are intervals",
+        Best "best" "The most informative ones, as many as there are intervals",
+        Printed "printed" "Those that algorithm 1 of the paper keeps as printed",
+        Refreshed "refreshed" "The same, compared with what is kept so far",
+        Counted "counted" "The same, by the number of significant singular values alone, as its text says",
     }
     Robust { Mean "mean" "", Worst "worst" "" }
     JointForcesOf { Model "model" "", None "none" "" }

@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{Equations, Identification, IdentifyOptions, Measurements, Online, identify};
-use inertial::mechanism::DEFAULT_SNAP;
-use inertial_data::{CsvReader, FixedLag, StreamSample};
+use inertial::identifiability::Measured;
+use inertial::mechanism::{Base, DEFAULT_SNAP};
+use inertial_data::{CsvReader, FixedLag, Need, StreamSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +91,27 @@ pub fn run(
     options.check()?;
     let joints = options.unknowns.given_joint_model(model, context)?;
     ensure_option!(joints.columns.is_empty(), "joint-model", "a stream has no further columns for formulas");
+    let measured = options.unknowns.measured;
+    let floating = model.mechanism.base() == Base::Floating;
+    ensure_option!(
+        floating || matches!(measured, None | Some(Measured::JointTorques)),
+        "measured",
+        "a stream is read for joint torques and, of a floating base, its wrench"
+    );
+    ensure_option!(
+        measured != Some(Measured::Momentum),
+        "measured",
+        "estimates from momentum need every sample of the logs: there are no streams of it"
+    );
+    ensure_option!(
+        model.mechanism.loops().is_empty(),
+        "follow",
+        "a stream is read for robots without loops: identify from a log instead"
+    );
+    let mut log = options.log.options(&[]);
+    if measured == Some(Measured::BaseWrench) {
+        log.torques = Need::Optional;
+    }
     let equations = Equations::new(&model.mechanism, joints, DEFAULT_SNAP).at(&model.label)?;
     let wanted = options.estimate.options(model, Subject::Robot, context)?;
     let mut reader = CsvReader::new(stream, name)?;
@@ -100,7 +122,7 @@ pub fn run(
         let filter = match &mut filter {
             Some(filter) => filter,
             none => {
-                let new = FixedLag::new(&model.mechanism, &rows, options.window, &options.log.options(&[]))?;
+                let new = FixedLag::new(&model.mechanism, &rows, options.window, &log)?;
                 for text in new.notes() {
                     context.note(&Note::Log { log: name.to_owned(), text: text.clone() });
                 }
@@ -185,7 +207,16 @@ impl<'a, 'e, 'm> State<'a, 'e, 'm> {
         };
         let [q, v, a, tau, raw] =
             [all(|s| &s.q), all(|s| &s.v), all(|s| &s.a), all(|s| &s.tau), all(|s| &s.tau_raw)];
-        let keep: Vec<bool> = self.waiting.iter().flat_map(|s| s.keep.iter().copied()).collect();
+        let base = if self.equations.mechanism().base() == Base::Floating { 6 } else { 0 };
+        let wanted = |row: usize| match self.own.unknowns.measured {
+            Some(Measured::JointTorques) => row >= base,
+            Some(Measured::BaseWrench) => row < base,
+            _ => true,
+        };
+        let kept = |s: &'_ StreamSample| -> Vec<bool> {
+            s.keep.iter().enumerate().map(|(row, keep)| *keep && wanted(row)).collect()
+        };
+        let keep: Vec<bool> = self.waiting.iter().flat_map(kept).collect();
         let samples = Samples::new(&self.dynamics, self.waiting.len(), &q, &v, &a)?;
         let mut data = Measurements::new(samples, &tau);
         data.tau_raw = Some(&raw);

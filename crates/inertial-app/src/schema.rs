@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::{check, columns, design, export, fleet, flight, follow, regressor, simulate, validate};
+use crate::{check, columns, design, export, fleet, flight, follow, regressor, simulate, studies, validate};
 
 /// Schemas by name.
 pub fn schemas() -> Vec<(&'static str, Value)> {
@@ -51,6 +51,11 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
             "simulation",
             "What `inertial simulate --json` prints: a log without its samples",
             of::<simulate::Outcome>(),
+        ),
+        (
+            "space-robot",
+            "What `inertial demo space-robot --json` prints: a published experiment, repeated",
+            of::<studies::space_robot::Outcome>(),
         ),
         ("summary", "A summary of logs, as `inertial identify --summary-out` writes it", of::<Summary>()),
         ("trajectory", "A trajectory, as `inertial design --out NAME.json` writes it", of::<Trajectory>()),

@@ -38,6 +38,7 @@ Examples:
   inertial demo
   inertial demo arm
   inertial demo space-robot
+  inertial demo space-robot --published --plots figures
   inertial demo slow-motion --out slow-motion.svg
   inertial demo four-bar
   inertial demo --list";
@@ -55,6 +56,15 @@ pub struct Args {
     /// Picture of slow-motion (SVG)
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Of space-robot: the published motion alone, without designs
+    #[arg(long)]
+    published: bool,
+    /// Of space-robot: write figures 4, 6 and 7 as SVG files into a folder
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+    /// Of space-robot: print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
@@ -65,12 +75,20 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         return Ok(Answer::Yes);
     }
     ensure!(args.out.is_none() || args.name == "slow-motion", "--out: only slow-motion has a picture");
+    let own = [("published", args.published), ("plots", args.plots.is_some()), ("json", args.json)];
+    for (option, given) in own {
+        ensure!(!given || args.name == "space-robot", "--{option}: is of space-robot alone");
+    }
     match args.name.as_str() {
         "arm" => return arm::run(shell),
         "leg-on-bench" => return leg_on_bench::run(shell),
         "sampled-rank" => return sampled_rank::run(shell),
         "slow-motion" => return slow_motion::run(shell, args.out.as_deref()),
-        "space-robot" => return space_robot::run(shell),
+        "space-robot" => {
+            let plots = args.plots.as_deref();
+            let wanted = space_robot::Wanted { published: args.published, json: args.json, plots };
+            return space_robot::run(shell, &wanted);
+        }
         _ => {}
     }
     let model = Model::load(&format!("builtin:{}", args.name), &ModelOptions::default(), shell.disk())?;

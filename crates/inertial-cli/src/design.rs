@@ -6,7 +6,7 @@ use anyhow::Result;
 use inertial::excitation::Robust;
 use inertial::identifiability::Measured;
 use inertial_app::Model;
-use inertial_app::choice::{Choice as _, Friction, Goal, Shape};
+use inertial_app::choice::{Choice as _, Combinations, Friction, Goal, Shape};
 use inertial_app::design::{Format, Options, run as design};
 use inertial_app::disk::OutputFiles;
 use inertial_app::setting::Setting;
@@ -44,7 +44,9 @@ weak, and why. --prior-summary FILE adds the information of earlier logs (identi
 
 With --measured momentum the robot flies freely: the motion is that of its joints and reaction
 wheels, velocities at knots, for identify --measured momentum with noisy rates. A
---workspace is then a box about the base, in its frame.
+--workspace is then a box about the base, in its frame. --trajectory cycloid --criterion paper
+is the published way: in every interval each joint moves by its range in one direction, and
+--combinations says which of all combinations of directions there are intervals for.
 
 --out NAME.csv writes t, q.J, dq.J, ddq.J; NAME.yaml a ROS JointTrajectory; NAME.json or NAME.toml
 the coefficients, which simulate reads. Give --out several times for several files.
@@ -86,6 +88,14 @@ pub struct Args {
     /// Pieces of other trajectories [default: one for each second]
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     intervals: Option<usize>,
+    /// Start of every joint, then its range in an interval (rad or m), of the cycloids of a free flight [default: the best ones]
+    #[arg(long, value_name = "Q1,…,R1,…", value_delimiter = ',', allow_hyphen_values = true, help_heading = SEARCH,
+          hide_short_help = true)]
+    seeds: Option<Vec<f64>>,
+    /// Direction combinations of the cycloids of a free flight, one for each interval
+    #[arg(long, value_name = "WHICH", value_parser = choice::<Combinations>(),
+          default_value = usual().combinations.word(), help_heading = SEARCH, hide_short_help = true)]
+    combinations: Combinations,
     /// Criterion to minimize
     #[arg(long, value_name = "CRITERION", value_parser = choice::<Goal>(), default_value = usual().criterion.word(),
           help_heading = SEARCH, hide_short_help = true)]
@@ -187,6 +197,8 @@ impl Args {
             trajectory: self.trajectory,
             harmonics: self.harmonics,
             intervals: self.intervals,
+            seeds: self.seeds.clone(),
+            combinations: self.combinations,
             criterion: self.criterion,
             weight: self.weight,
             measured: self.measured,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use inertial_app::Model;
-use inertial_app::choice::Target;
+use inertial_app::choice::{Choice as _, Inertias, Target};
 use inertial_app::disk::OutputFiles;
 use inertial_app::export::{Options, is_result, run as export};
 
@@ -51,6 +51,9 @@ pub struct Args {
     /// Link whose inertia is the load of a controller [default: the only body of a result]
     #[arg(long, value_name = "LINK")]
     link: Option<String>,
+    /// Inertias that the forces of C code are computed from
+    #[arg(long, value_name = "WHICH", value_parser = choice::<Inertias>(), default_value = Inertias::default().word())]
+    inertias: Inertias,
     /// File to write, completely or not at all; of C code the source, beside which the others stand
     #[arg(long, value_name = "PATH", help_heading = OUTPUT)]
     out: Option<PathBuf>,
@@ -72,6 +75,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
         values: if is_values { Some(args.input.clone()) } else { args.values.clone() },
         link: args.link.clone(),
         name: None,
+        inertias: args.inertias,
     };
     let options = args.out.as_deref().map_or(Ok(options.clone()), |out| options.named_after(out))?;
     if args.to == Target::C && args.out.is_none() && !args.json {

@@ -1,12 +1,15 @@
 //! Designs for robots that fly freely.
 
-use inertial::excitation::{Design, FlightOptions, design_flight};
+use inertial::excitation::pruning::Reading;
+use inertial::excitation::{
+    Combinations, CycloidOptions, Design, FlightOptions, design_cycloids, design_flight,
+};
 use inertial::identifiability::{AnalyzeOptions, Measured, analyze};
 use inertial::mechanism::{Base, Mechanism};
 
 use super::subject::room;
 use super::{Options, Search};
-use crate::choice::{Friction, Shape};
+use crate::choice::{Combinations as Choice, Friction, Goal, Shape};
 use crate::flight::rate_noise;
 use crate::setting::Setting;
 use crate::{Error, Located, Model, Result, ensure_option};
@@ -36,10 +39,15 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
         return Err(Error::option(name, "is not for free flights (measured momentum)"));
     }
     ensure_option!(
-        matches!(own.trajectory, None | Some(Shape::Velocity)),
+        matches!(own.trajectory, None | Some(Shape::Velocity | Shape::Cycloid)),
         "trajectory",
-        "free flights are designed with velocity"
+        "free flights are designed with velocity or cycloid"
     );
+    let seeded = own.trajectory == Some(Shape::Cycloid);
+    let cycloids_only = [("seeds", own.seeds.is_some()), ("combinations", own.combinations != Choice::First)];
+    if let Some((name, _)) = cycloids_only.iter().find(|(_, given)| *given && !seeded) {
+        return Err(Error::option(name, "is for the trajectory cycloid"));
+    }
     let usual = || NOISE.map(|(column, value)| Setting { column: column.into(), value }).to_vec();
     let settings = if own.noise.is_empty() { usual() } else { own.noise.clone() };
     let noise = rate_noise(&settings, mechanism)?.map(|n| n.rates).unwrap_or_default();
@@ -48,6 +56,12 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
         &AnalyzeOptions { measured: Some(Measured::Momentum), ..AnalyzeOptions::default() },
     )?;
     let intervals = own.intervals.unwrap_or((own.duration.round() as usize).clamp(2, 500));
+    if seeded {
+        let options = cycloids(own, mechanism, noise, intervals)?;
+        return Ok(design_cycloids(mechanism, &analysis.regrouping.listed()?, &options, &|step| {
+            search.step(&step)
+        })?);
+    }
     let options = FlightOptions {
         duration: own.duration,
         interval: own.duration / intervals as f64,
@@ -63,6 +77,60 @@ pub fn design(own: &Options, model: &Model, search: &Search<'_>) -> Result<Desig
         seed: own.seed,
     };
     Ok(design_flight(mechanism, &analysis.regrouping.listed()?, &options, &|step| search.step(&step))?)
+}
+
+/// Options of cycloids from seeds.
+fn cycloids(
+    own: &Options,
+    mechanism: &Mechanism,
+    noise: Vec<f64>,
+    intervals: usize,
+) -> Result<CycloidOptions> {
+    let weight = match own.criterion {
+        Goal::Paper => own.weight,
+        Goal::Condition => 0.0,
+        _ => {
+            let reason = "cycloids of a free flight are designed by the criterion paper or condition";
+            return Err(Error::option("criterion", reason));
+        }
+    };
+    ensure_option!(own.robust.is_empty(), "robust", "is not for the cycloids of free flights");
+    let seeds = match &own.seeds {
+        None => None,
+        Some(seeds) => {
+            let joints = mechanism.joints().iter();
+            let joints = joints.filter(|j| j.follows.is_none() && j.joint_type.nv() == 1).count();
+            ensure_option!(
+                seeds.len() == 2 * joints,
+                "seeds",
+                "has {} numbers, expected {}: a start and a range of each of {joints} joints",
+                seeds.len(),
+                2 * joints
+            );
+            let (start, range) = seeds.split_at(joints);
+            ensure_option!(range.iter().all(|r| *r > 0.0), "seeds", "expected ranges above zero");
+            Some([start.to_vec(), range.to_vec()])
+        }
+    };
+    Ok(CycloidOptions {
+        interval: own.duration / intervals as f64,
+        rate: own.rate,
+        noise,
+        weight,
+        combinations: match own.combinations {
+            Choice::First => Combinations::First(intervals),
+            Choice::Best => Combinations::Best(intervals),
+            Choice::Printed => Combinations::Pruned(Reading::Printed),
+            Choice::Refreshed => Combinations::Pruned(Reading::Refreshed),
+            Choice::Counted => Combinations::Pruned(Reading::Counted),
+        },
+        seeds,
+        limits: own.limits(),
+        room: room(own, mechanism)?,
+        starts: own.starts,
+        steps: own.steps(),
+        seed: own.seed,
+    })
 }
 
 /// What else the robot may be.

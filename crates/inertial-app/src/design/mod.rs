@@ -14,11 +14,11 @@ use inertial::mechanism::{Base, Mechanism};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{self, Friction, Goal, Shape};
+use crate::choice::{self, Combinations, Friction, Goal, Shape};
 use crate::note::SearchEnd;
 use crate::progress::Unit;
 use crate::setting::Setting;
-use crate::{Context, Located, Model, Result, ensure_option};
+use crate::{Context, Error, Located, Model, Result, ensure_option};
 pub use outcome::{Format, ModelSize, Outcome, Reached};
 use subject::{on_plate, room, subject};
 
@@ -38,6 +38,12 @@ pub struct Options {
     pub harmonics: Option<usize>,
     /// Pieces of other trajectories; by default one for each second.
     pub intervals: Option<usize>,
+    /// Start of every joint, then its range in an interval: of the cycloids of a free flight; the best ones where absent.
+    pub seeds: Option<Vec<f64>>,
+    /// Direction combinations of the cycloids of a free flight.
+    #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<Combinations>")]
+    pub combinations: Combinations,
     /// What is to be small.
     #[serde(with = "choice")]
     #[schemars(with = "choice::Words<Goal>")]
@@ -107,6 +113,8 @@ impl Default for Options {
             trajectory: None,
             harmonics: None,
             intervals: None,
+            seeds: None,
+            combinations: Combinations::First,
             criterion: Goal::D,
             weight: 1.0,
             measured: None,
@@ -195,6 +203,11 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
 /// A motion that measured forces tell the parameters from.
 fn forces(own: &Options, model: &Model, search: &Search<'_>) -> Result<Design> {
     let (mechanism, context) = (&model.mechanism, search.context);
+    let flights_only =
+        [("seeds", own.seeds.is_some()), ("combinations", own.combinations != Combinations::First)];
+    if let Some((name, _)) = flights_only.iter().find(|(_, given)| *given) {
+        return Err(Error::option(name, "is for the cycloids of free flights (measured momentum)"));
+    }
     let plate = on_plate(own, model)?;
     let mut others = Vec::new();
     for name in &own.robust {

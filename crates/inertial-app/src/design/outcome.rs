@@ -111,7 +111,8 @@ impl Outcome {
                 value: design.criterion,
                 searches: design.searches,
             },
-            duration: own.duration,
+            // Intervals that were pruned make it shorter.
+            duration: design.trajectory.duration(),
             rate: own.rate,
             samples: design.trajectory.samples(own.rate).unwrap_or(0),
             weak: design.certificate.weak().map(|e| e.name.clone()).collect(),

@@ -11,7 +11,7 @@ use inertial::mechanism::MechanismBuilder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{self, Choice as _, Target};
+use crate::choice::{self, Choice as _, Inertias, Target};
 use crate::{Context, Error, Inputs, Model, Result, ensure_option};
 use robot::{Part, Robot, Values, load};
 
@@ -29,6 +29,10 @@ pub struct Options {
     pub link: Option<String>,
     /// Name of the files of C code and of what they define; by default that of the robot.
     pub name: Option<String>,
+    /// Inertias that the forces of C code are computed from.
+    #[serde(with = "choice")]
+    #[schemars(with = "choice::Words<Inertias>")]
+    pub inertias: Inertias,
 }
 
 impl Options {
@@ -68,8 +72,24 @@ pub struct Outcome {
     pub to: &'static str,
     /// The texts, each with the name of a file.
     pub files: Vec<File>,
+    /// Operations of the functions of C code.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<Operations>,
     /// What is left out.
     pub warnings: Vec<String>,
+}
+
+/// Operations of a function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Operations {
+    /// Its name without the prefix.
+    pub function: &'static str,
+    /// Products and quotients.
+    pub products: usize,
+    /// Sums and differences.
+    pub sums: usize,
+    /// Sines and cosines.
+    pub functions: usize,
 }
 
 /// A text with the name of a file.
@@ -128,6 +148,7 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
     };
     let link = options.link.as_deref();
     let one = |name: &str, text: String| vec![File { name: format!("{}{name}", stem()), text }];
+    let mut operations = Vec::new();
     let files = match options.to {
         Target::C => {
             let (Some(model), Some(robot)) = (model, &robot) else {
@@ -136,7 +157,9 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
                     "c needs the model: a result has no geometry; give it as values of the model",
                 ));
             };
-            c::files(model, robot, &stem())?
+            let (files, counts) = c::files(model, robot, &stem(), options.inertias)?;
+            operations = counts;
+            files
         }
         Target::Ur => one(".script", loads::universal_robots(load(&parts, link)?)),
         Target::Franka => one(".cpp", loads::franka(load(&parts, link)?)),
@@ -154,5 +177,5 @@ pub fn run(model: Option<&Model>, options: &Options, context: &Context<'_>) -> R
         Target::Drake => one(".py", simulators::drake(&parts)),
     };
     let warnings = robot.map_or(Vec::new(), |robot| robot.warnings);
-    Ok(Outcome { schema: SCHEMA, to: options.to.word(), files, warnings })
+    Ok(Outcome { schema: SCHEMA, to: options.to.word(), files, operations, warnings })
 }

@@ -3,3 +3,4 @@
 pub mod leg_on_bench;
 pub mod sampled_rank;
 pub mod slow_motion;
+pub mod space_robot;

@@ -1,10 +1,11 @@
 //! Plausibility checks of a log: units, limits, content.
 
 use inertial::consistency::significant;
+use inertial::mechanism::JointType;
 
 use crate::clean::first_pass::{STILL, Survey};
 use crate::columns::layout::Layout;
-use crate::{Error, Place, Result};
+use crate::{Error, Options, Place, Result};
 
 /// Torques below this everywhere (N m) are none: their squares are rounded to zero.
 const LEAST_TORQUE: f64 = 1e-100;
@@ -158,8 +159,15 @@ pub(crate) fn speed_units(layout: &Layout, speeds: &[f64]) -> Result<()> {
     Ok(())
 }
 
+/// Returns whether a torque is zero throughout, of joints that were named: those have no drive.
+fn is_passive(layout: &Layout, survey: &Survey, options: &Options, place: usize) -> bool {
+    let joints = || layout.joints.iter().filter(|j| j.joint_type != JointType::Floating);
+    let own = || joints().any(|j| layout.tau[j.velocities()].contains(&Some(place)));
+    survey.channels[place].range == (0.0, 0.0) && !options.torque_joints.is_empty() && own()
+}
+
 /// Is there any motion, and a torque for every joint that should have one?
-pub(crate) fn content(layout: &Layout, survey: &Survey) -> Result<Vec<String>> {
+pub(crate) fn content(layout: &Layout, survey: &Survey, options: &Options) -> Result<Vec<String>> {
     let (n, parameters) = (survey.stamps.count, layout.parameters);
     let measured = layout.tau.iter().flatten().count();
     if measured > 0 && n * measured < parameters {
@@ -171,6 +179,9 @@ pub(crate) fn content(layout: &Layout, survey: &Survey) -> Result<Vec<String>> {
     let range = |place: usize| survey.channels[place].range;
     for &place in layout.tau.iter().flatten() {
         let (low, high) = range(place);
+        if is_passive(layout, survey, options, place) {
+            continue;
+        }
         if low == high {
             let message = format!("the torque is constant ({}): was it measured?", significant(low, 6));
             return Err(Error::content(layout.column(place), message));
@@ -206,10 +217,16 @@ pub(crate) fn content(layout: &Layout, survey: &Survey) -> Result<Vec<String>> {
 }
 
 /// Velocity coordinates whose force stands at its extreme values (the sensor or the drive gave no more), and those values.
-pub(crate) fn saturation(layout: &Layout, survey: &Survey) -> Result<Vec<(usize, [f64; 2])>> {
+pub(crate) fn saturation(
+    layout: &Layout,
+    survey: &Survey,
+    options: &Options,
+) -> Result<Vec<(usize, [f64; 2])>> {
     let mut out = Vec::new();
     for (v, place) in layout.tau.iter().enumerate() {
-        let Some(place) = *place else { continue };
+        let Some(place) = place.filter(|&place| !is_passive(layout, survey, options, place)) else {
+            continue;
+        };
         let plateaus = &survey.channels[place].plateaus;
         let stays = plateaus.iter().any(|p| p.longest >= STAYS);
         let share = plateaus.iter().map(|p| p.count).sum::<usize>() as f64 / survey.stamps.count as f64;

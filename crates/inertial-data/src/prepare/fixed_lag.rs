@@ -2,19 +2,12 @@
 
 use std::collections::VecDeque;
 
-use inertial::mechanism::Mechanism;
-use nalgebra::{SMatrix, SVector};
+use inertial::mechanism::{JointType, Mechanism};
 
 use crate::clean::checks::{self, Derivative, Slip};
 use crate::columns::assignment::is_angle;
+use crate::prepare::window::{Places, Row, Window};
 use crate::{Columns, Error, Log, Options, Place, Result};
-
-/// Coefficients of the local polynomials: fourth order, whose second derivative is good to `(ω h)⁴/130` at the angular
-/// frequency `ω` for a window of half width `h`.
-const COEFFICIENTS: usize = 5;
-
-/// Least number of samples in a window: nearly twice the coefficients, so that noise is averaged.
-const LEAST_SAMPLES: usize = 9;
 
 /// Most samples in a window: bounds memory whatever the time stamps are.
 const MOST_SAMPLES: usize = 100_000;
@@ -46,7 +39,8 @@ pub struct StreamSample {
 
 /// A filter for streams: around each sample a polynomial of fourth order is fitted to all signals alike, over a window of
 /// constant duration with the time stamps as they are, and gives value and derivatives in its middle. So there is no phase,
-/// only a delay of half the window; jitter and single missing rows do no harm.
+/// only a delay of half the window; jitter and single missing rows do no harm. Poses of floating bases and other joints of
+/// several coordinates are smoothed in the coordinates of their logarithms about the middle of the window.
 ///
 /// ```
 /// use inertial::mechanism::{BuildOptions, builtin};
@@ -74,6 +68,7 @@ pub struct StreamSample {
 pub struct FixedLag<'m> {
     mechanism: &'m Mechanism,
     columns: Columns,
+    places: Places,
     half: f64,
     slow: f64,
     rows: VecDeque<Row>,
@@ -105,27 +100,17 @@ struct Units {
     samples: usize,
 }
 
-#[derive(Debug)]
-struct Row {
-    t: f64,
-    /// Columns in the order `q dq ddq tau`, those that are there.
-    values: Vec<f64>,
-}
-
 impl<'m> FixedLag<'m> {
     /// Creates the smoother of the stream that `log` begins, with a window of `window` seconds; of the options those about columns and slow joints
     /// count.
     pub fn new(mechanism: &'m Mechanism, log: &Log, window: f64, options: &Options) -> Result<Self> {
-        if mechanism.nq() != mechanism.nv() {
-            let message = "a stream is read for joints of one coordinate each, not for floating, spherical or planar ones";
-            return Err(Error::Option(message.into()));
-        }
         if !(window > 0.0 && window.is_finite()) {
             return Err(Error::Option(format!("window of {window} s: expected more than zero")));
         }
         let columns = Columns::of(mechanism, log, options)?;
         Ok(Self {
             mechanism,
+            places: Places::new(mechanism, &columns),
             columns,
             half: 0.5 * window,
             slow: options.slow,
@@ -160,7 +145,7 @@ impl<'m> FixedLag<'m> {
             let limit = joint.limits.lower.abs().max(joint.limits.upper.abs());
             for k in joint.q_range().filter(|&k| is_angle(self.mechanism, k)) {
                 let [low, high, last, speed] = &mut units.positions[k];
-                let now = values[k];
+                let Some(now) = self.places.q[k].map(|place| values[place]) else { continue };
                 (*low, *high) = (low.min(now), high.max(now));
                 // Not a number before the second row: that is no maximum.
                 *speed = speed.max((now - *last).abs() / step);
@@ -208,12 +193,13 @@ impl<'m> FixedLag<'m> {
                 return Err(Error::time(place(), message));
             }
             self.judge(place, t, &values)?;
+            self.check_quaternions(place, &mut values)?;
             if last.is_none_or(|last| t - last > 2.0 * WIDEST_HOLE * self.half) {
                 self.rows.clear();
                 self.next = 0;
                 self.began = t;
             } else if let Some(last) = self.rows.back() {
-                unwrap(self.mechanism, &last.values, &mut values);
+                unwrap(self.mechanism, &self.places, &last.values, &mut values);
             }
             self.rows.push_back(Row { t, values });
             if self.rows.len() > MOST_SAMPLES {
@@ -237,77 +223,58 @@ impl<'m> FixedLag<'m> {
         Ok(out)
     }
 
+    /// Gives quaternions unit length, and refuses those that are far from it.
+    fn check_quaternions(&self, place: impl Fn() -> Place, values: &mut [f64]) -> Result<()> {
+        for joint in self.mechanism.joints().iter().filter(|j| j.follows.is_none()) {
+            let first = match joint.joint_type {
+                JointType::Spherical => joint.q,
+                JointType::Floating => joint.q + 3,
+                _ => continue,
+            };
+            let &[Some(x), Some(y), Some(z), Some(w)] = &self.places.q[first..first + 4] else { continue };
+            let norm = [x, y, z, w].iter().map(|&k| values[k] * values[k]).sum::<f64>().sqrt();
+            // Printing with three digits stays well within this.
+            if !((norm - 1.0).abs() <= 0.05) {
+                let message = format!("the quaternion of {} has length {norm:.3}: expected 1", joint.name);
+                return Err(Error::content(place(), message));
+            }
+            [x, y, z, w].iter().for_each(|&k| values[k] /= norm);
+        }
+        Ok(())
+    }
+
     /// The sample in the middle of the window.
     fn sample(&mut self, middle: f64, place: &Place) -> Result<StreamSample> {
-        let window: Vec<&Row> = self.rows.iter().take_while(|r| r.t <= middle + self.half).collect();
-        let count = window.len();
-        let powers = |t: f64| {
-            let u = (t - middle) / self.half;
-            let (mut out, mut power) = (SVector::<f64, COEFFICIENTS>::zeros(), 1.0);
-            for x in out.iter_mut() {
-                *x = power;
-                power *= u;
-            }
-            out
-        };
-        let mut gram = SMatrix::<f64, COEFFICIENTS, COEFFICIENTS>::zeros();
-        window.iter().map(|r| powers(r.t)).for_each(|p| gram += p * p.transpose());
-        let factor = gram.cholesky().filter(|_| count >= LEAST_SAMPLES).ok_or_else(|| {
-            let message = format!(
-                "a window of {} s holds {count} samples, expected {LEAST_SAMPLES} at least: choose a longer one",
-                2.0 * self.half
-            );
-            Error::time(place.clone(), message)
-        })?;
-        // Weights of each row for value, first and second derivative.
-        let weights: Vec<[f64; 3]> = window
-            .iter()
-            .map(|r| {
-                let c = factor.solve(&powers(r.t));
-                [c[0], c[1] / self.half, 2.0 * c[2] / (self.half * self.half)]
-            })
-            .collect();
-        let fit = |k: usize, order: usize| -> f64 {
-            window.iter().zip(&weights).map(|(r, w)| w[order] * r.values[k]).sum()
-        };
-        let n = self.mechanism.nv();
-        let mut place_of = 0..;
-        let mut places = |found: &[Option<usize>]| -> Vec<Option<usize>> {
-            found.iter().map(|c| c.and_then(|_| place_of.next())).collect()
-        };
-        let c = &self.columns;
-        let [q, dq, ddq, tau] = [places(&c.q), places(&c.dq), places(&c.ddq), places(&c.tau)];
-        let position = |k: usize| q[k].unwrap_or(k);
-        let v: Vec<f64> = (0..n).map(|k| dq[k].map_or_else(|| fit(position(k), 1), |p| fit(p, 0))).collect();
-        let acceleration = |k: usize| match (ddq[k], dq[k]) {
-            (Some(p), _) => fit(p, 0),
-            (None, Some(p)) => fit(p, 1),
-            (None, None) => fit(position(k), 2),
-        };
+        let rows = self.rows.iter().take_while(|r| r.t <= middle + self.half);
+        let window =
+            Window::new(rows, middle, self.half).map_err(|message| Error::time(place.clone(), message))?;
+        let places = &self.places;
         let raw = &self.rows[self.next].values;
+        let n = self.mechanism.nv();
+        // Velocities and accelerations that the positions imply, and those to use.
+        let state = window.state(self.mechanism, places, raw);
+        let fit = |k: usize, order: usize| window.fit(|values| values[k], order);
+        let derived_a: Vec<f64> = (0..n).map(|k| places.dq[k].map_or(state.a[k], |p| fit(p, 1))).collect();
         let sample = StreamSample {
             t: middle,
-            q: (0..n).map(|k| fit(position(k), 0)).collect(),
-            a: (0..n).map(acceleration).collect(),
-            tau: tau.iter().map(|p| p.map_or(0.0, |p| fit(p, 0))).collect(),
-            tau_raw: tau.iter().map(|p| p.map_or(0.0, |p| raw[p])).collect(),
+            v: (0..n).map(|k| places.dq[k].map_or(state.v[k], |p| fit(p, 0))).collect(),
+            a: (0..n).map(|k| places.ddq[k].map_or(derived_a[k], |p| fit(p, 0))).collect(),
+            tau: places.tau.iter().map(|p| p.map_or(0.0, |p| fit(p, 0))).collect(),
+            tau_raw: places.tau.iter().map(|p| p.map_or(0.0, |p| raw[p])).collect(),
             keep: Vec::new(),
-            // Of white noise the value keeps this part of the variance: the band that is left.
-            independent: weights.iter().map(|w| w[0] * w[0]).sum::<f64>().clamp(f64::EPSILON, 1.0),
-            v,
+            independent: window.independent(),
+            q: state.q,
         };
         if let Some(units) = self.units.as_mut().filter(|units| units.samples < SAMPLES) {
             units.samples += 1;
-            let derived_a = |k: usize| dq[k].map_or_else(|| fit(position(k), 2), |p| fit(p, 1));
+            let c = &self.columns;
             for k in 0..n {
-                for (of, column, measured) in [
-                    (Derivative::Velocity, c.dq[k], sample.v[k]),
-                    (Derivative::Acceleration, c.ddq[k], sample.a[k]),
+                for (of, column, measured, derived) in [
+                    (Derivative::Velocity, c.dq[k], sample.v[k], state.v[k]),
+                    (Derivative::Acceleration, c.ddq[k], sample.a[k], derived_a[k]),
                 ] {
                     let Some(column) = column else { continue };
-                    let velocity = of == Derivative::Velocity;
-                    let derived = if velocity { fit(position(k), 1) } else { derived_a(k) };
-                    let slip = &mut units.slips[usize::from(!velocity)][k];
+                    let slip = &mut units.slips[usize::from(of != Derivative::Velocity)][k];
                     slip.add(measured, derived);
                     if units.samples == SAMPLES {
                         checks::derivative_unit(&place.clone().column(&units.names[column]), of, slip)?;
@@ -319,16 +286,20 @@ impl<'m> FixedLag<'m> {
         for k in 0..n {
             let speed = sample.v[k].abs();
             self.fastest[k] = self.fastest[k].max(speed);
-            keep.push(tau[k].is_some() && speed >= self.slow * self.fastest[k]);
+            // A floating base has no friction whose sign could be uncertain.
+            let slowest = if places.free[k] { 0.0 } else { self.slow * self.fastest[k] };
+            keep.push(places.tau[k].is_some() && speed >= slowest);
         }
         Ok(StreamSample { keep, ..sample })
     }
 }
 
 /// Angles continue where the last row left them.
-fn unwrap(mechanism: &Mechanism, last: &[f64], values: &mut [f64]) {
+fn unwrap(mechanism: &Mechanism, places: &Places, last: &[f64], values: &mut [f64]) {
     let turn = 2.0 * std::f64::consts::PI;
     for k in (0..mechanism.nq()).filter(|&k| is_angle(mechanism, k)) {
-        values[k] -= turn * ((values[k] - last[k]) / turn).round();
+        if let Some(place) = places.q[k] {
+            values[place] -= turn * ((values[place] - last[place]) / turn).round();
+        }
     }
 }

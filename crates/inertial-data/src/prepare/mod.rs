@@ -4,3 +4,4 @@ pub(crate) mod fixed_lag;
 pub(crate) mod options;
 pub(crate) mod prepared_log;
 pub(crate) mod record;
+pub(crate) mod window;

@@ -194,8 +194,8 @@ impl PreparedLog {
         if !options.trust_units {
             checks::time_unit(&layout, grid.step)?;
         }
-        notes.extend(checks::content(&layout, &survey)?);
-        let record = Record::new(&layout, &survey, checks::saturation(&layout, &survey)?);
+        notes.extend(checks::content(&layout, &survey, options)?);
+        let record = Record::new(&layout, &survey, checks::saturation(&layout, &survey, options)?);
         for &(v, _) in &record.saturated {
             if let Some(place) = layout.tau[v] {
                 let name = &layout.names[place];

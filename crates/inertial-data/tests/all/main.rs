@@ -12,4 +12,5 @@ mod formats;
 mod prepare;
 mod reading;
 mod real_logs;
+mod streams;
 mod tables;

@@ -86,6 +86,8 @@ class DesignOptions(ModelOptions, total=False):
     trajectory: Literal["fourier", "spline", "velocity", "cycloid", "quintic"]
     harmonics: int
     intervals: int
+    seeds: Sequence[float]
+    combinations: Literal["first", "best", "printed", "refreshed", "counted"]
     criterion: Literal["d", "a", "e", "crb", "worst", "condition", "scaled-condition", "paper"]
     weight: float
     measured: Measured
@@ -125,6 +127,7 @@ class ExportOptions(ModelOptions, total=False):
     values: Any
     link: str
     name: str
+    inertias: Literal["base", "all"]
     out: Path
 
 

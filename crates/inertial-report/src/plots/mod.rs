@@ -1,12 +1,14 @@
 //! The curves of a page without a browser: in the terminal, and as SVG files for a paper.
 
 mod marks;
+mod space_robot;
 mod svg;
 mod terminal;
 
 use inertial_app::curves::Series;
 
 use crate::page::Page;
+pub use space_robot::files as space_robot;
 pub use svg::files;
 pub use terminal::draw;
 

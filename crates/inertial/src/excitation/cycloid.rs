@@ -1,7 +1,9 @@
 //! Published design: cycloidal intervals over direction combinations, from two seeds per joint (paper 002, section V).
 
 use super::basis::{Basis, Profile};
-use super::flight::Flight;
+use super::flight::{Flight, flight_coordinates};
+use super::limits::DefaultLimits;
+use super::plan::Coordinate;
 use super::trajectory::Trajectory;
 use crate::mechanism::Mechanism;
 use crate::optimize::lbfgs;
@@ -31,6 +33,12 @@ pub fn direction_combinations(n: usize) -> Result<Vec<Vec<f64>>> {
     Ok((0..1usize << (n - 1)).map(|k| (0..n).map(|j| sign(k, j)).collect()).collect())
 }
 
+/// Greatest range of a coordinate in an interval within its limits of speed and acceleration (eq. 36).
+fn greatest_range(c: &Coordinate, interval: f64) -> f64 {
+    let by_acceleration = c.acceleration * interval * interval / std::f64::consts::TAU;
+    (0.5 * c.velocity * interval).min(by_acceleration)
+}
+
 /// The published parametrization of a free-flying robot's motion: where each joint starts and how far it goes in an interval,
 /// in the direction that the interval's combination says (eqs 28–31). Wheels go at their greatest range.
 #[derive(Debug, Clone)]
@@ -39,7 +47,7 @@ pub struct SeededFlight<'m> {
     pub flight: Flight<'m>,
     directions: Vec<Vec<f64>>,
     interval: f64,
-    /// Greatest range of each coordinate in an interval: half its speed limit times the interval (eq. 34).
+    /// Greatest range of each coordinate in an interval (eq. 36).
     greatest: Vec<f64>,
     joints: usize,
 }
@@ -58,7 +66,8 @@ pub struct Seeds {
 }
 
 impl<'m> SeededFlight<'m> {
-    /// Creates the design for the base parameters in `columns`, sampled `rate` times a second.
+    /// Creates the design for the base parameters in `columns`, sampled `rate` times a second, within the limits of position and
+    /// speed of the robot's description.
     pub fn new(
         mechanism: &'m Mechanism,
         columns: &[usize],
@@ -66,11 +75,25 @@ impl<'m> SeededFlight<'m> {
         interval: f64,
         rate: f64,
     ) -> Result<Self> {
+        let limits =
+            DefaultLimits { velocity: f64::INFINITY, acceleration: f64::INFINITY, margin: 0.0, base: None };
+        Self::within(mechanism, columns, directions, (interval, rate), &limits)
+    }
+
+    /// The same for an interval (s) and a rate (Hz), with a margin to the limits, limits of acceleration, and speeds of joints that
+    /// the description does not limit.
+    pub fn within(
+        mechanism: &'m Mechanism,
+        columns: &[usize],
+        directions: Vec<Vec<f64>>,
+        (interval, rate): (f64, f64),
+        limits: &DefaultLimits,
+    ) -> Result<Self> {
         let count = directions.len();
         let knots: Vec<f64> = (0..=count).map(|k| k as f64 * interval).collect();
         let duration = knots[count];
         let basis = Basis::PointToPoint { knots, profile: Profile::Cycloid };
-        let flight = Flight::new(mechanism, columns, basis, duration, rate)?;
+        let mut flight = Flight::new(mechanism, columns, basis, duration, rate)?;
         let n = flight.moved.len();
         if directions.iter().any(|d| d.len() != n) {
             return Err(Error::Dimension {
@@ -79,10 +102,18 @@ impl<'m> SeededFlight<'m> {
                 found: directions.iter().map(Vec::len).find(|l| *l != n).unwrap_or(0),
             });
         }
-        if let Some(moved) = flight.moved.iter().find(|m| !m.limits.velocity.is_finite()) {
-            return Err(Error::InvalidOption(format!("{} has no velocity limit, expected one", moved.name)));
+        let coordinates = flight_coordinates(mechanism, &flight.moved, limits);
+        let mut greatest = Vec::with_capacity(n);
+        for (moved, c) in flight.moved.iter_mut().zip(&coordinates) {
+            if !(c.velocity > 0.0 && c.velocity.is_finite()) {
+                return Err(Error::InvalidOption(format!(
+                    "{} has no velocity limit, expected one",
+                    moved.name
+                )));
+            }
+            (moved.limits.lower, moved.limits.upper) = (c.lower, c.upper);
+            greatest.push(greatest_range(c, interval));
         }
-        let greatest = flight.moved.iter().map(|m| 0.5 * m.limits.velocity * interval).collect();
         let joints = flight.moved.iter().filter(|m| m.joint.is_some()).count();
         Ok(Self { flight, directions, interval, greatest, joints })
     }
@@ -113,9 +144,26 @@ impl<'m> SeededFlight<'m> {
         self.flight.factors(&self.coefficients(&seeds.start, &seeds.range), noise, per)
     }
 
+    /// The Fisher information of the base parameters for given noise of the rates.
+    pub fn information(&self, seeds: &Seeds, noise: &[f64]) -> Result<nalgebra::DMatrix<f64>> {
+        self.flight.information(&self.coefficients(&seeds.start, &seeds.range), noise)
+    }
+
     /// Minimizes eq. 32 with the weight `w` over the seeds, from given starts at full range. The limits (eqs 33, 37) hold
     /// throughout: a range is a squared sine of its greatest, positions are held by a barrier.
     pub fn optimize(&self, start: &[f64], w: f64, steps: usize) -> Result<Seeds> {
+        self.optimize_observed(start, w, steps, |_| true).map(|found| found.0)
+    }
+
+    /// The same with an observer, which is told the cost after each step and ends the search by `false`; also says whether the
+    /// search converged.
+    pub fn optimize_observed(
+        &self,
+        start: &[f64],
+        w: f64,
+        steps: usize,
+        mut observe: impl FnMut(f64) -> bool,
+    ) -> Result<(Seeds, bool)> {
         let n = self.joints;
         if start.len() != n {
             return Err(Error::Dimension { what: "starts of the joints", expected: n, found: start.len() });
@@ -135,9 +183,27 @@ impl<'m> SeededFlight<'m> {
             }
         }
         let options = lbfgs::Options { steps, gain: 1e-4, ..lbfgs::Options::default() };
-        let found = lbfgs::minimize(&x, &options, |x, g| self.cost(x, w, g).map(|c| c.0), |_, _| true)?;
-        let (cost, condition) = self.cost(&found.x, w, &mut vec![0.0; 2 * n])?;
-        Ok(Seeds { start: found.x[..n].to_vec(), range: self.ranges(&found.x), condition, cost })
+        let cost = |x: &[f64], g: &mut [f64]| self.cost(x, w, g).map(|c| c.0);
+        let found = lbfgs::minimize(&x, &options, cost, |_, value| observe(value))?;
+        let seeds = self.seeds(&found.x[..n], &self.ranges(&found.x), w)?;
+        Ok((seeds, found.settled))
+    }
+
+    /// The seeds of given starts and ranges, with their cost (eq. 32) and condition number.
+    pub fn seeds(&self, start: &[f64], range: &[f64], w: f64) -> Result<Seeds> {
+        for (what, given) in [("starts of the joints", start), ("ranges of the joints", range)] {
+            if given.len() != self.joints {
+                return Err(Error::Dimension { what, expected: self.joints, found: given.len() });
+            }
+        }
+        let coefficients = self.coefficients(start, range);
+        let found = self.flight.published_cost(&coefficients, w, &mut vec![0.0; coefficients.len()])?;
+        Ok(Seeds {
+            start: start.to_vec(),
+            range: range.to_vec(),
+            condition: found.condition,
+            cost: found.cost,
+        })
     }
 
     fn ranges(&self, x: &[f64]) -> Vec<f64> {

@@ -5,6 +5,8 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::basis::Basis;
 use super::free_flight::{Instant, InstantGradient};
+use super::limits::{DefaultLimits, coordinates};
+use super::plan::Coordinate;
 use super::trajectory::Trajectory;
 use crate::linalg::{Svd, Triangle};
 use crate::mechanism::{Limits, Mechanism};
@@ -335,6 +337,26 @@ pub(super) fn moved(mechanism: &Mechanism) -> Vec<Moved> {
     let wheels =
         mechanism.wheels().iter().map(|w| Moved { name: w.name.clone(), joint: None, limits: w.limits });
     joints.map(joint).chain(wheels).collect()
+}
+
+/// Returns the coordinates of a motion with their limits: joints like those of other motions, wheels with a limit of speed alone.
+pub(super) fn flight_coordinates(
+    mechanism: &Mechanism,
+    moved: &[Moved],
+    limits: &DefaultLimits,
+) -> Vec<Coordinate> {
+    let joints = coordinates(mechanism, limits);
+    let of = |moved: &Moved| {
+        let joint = joints.iter().find(|c| moved.joint.is_some() && c.name == moved.name).cloned();
+        joint.unwrap_or_else(|| Coordinate {
+            name: moved.name.clone(),
+            lower: f64::NEG_INFINITY,
+            upper: f64::INFINITY,
+            velocity: moved.limits.velocity * (1.0 - limits.margin),
+            acceleration: f64::INFINITY,
+        })
+    };
+    moved.iter().map(of).collect()
 }
 
 /// Terms of [`Flight::published_cost`].

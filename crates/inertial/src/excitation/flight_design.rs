@@ -15,9 +15,9 @@ use super::clearance::Room;
 use super::columns::Columns;
 use super::criteria::{Criterion, Value};
 use super::design_options::{Design, Progress};
-use super::flight::{Flight, PART, moved};
+use super::flight::{Flight, PART, flight_coordinates, moved};
 use super::flight_limits::{FlightLimits, Memory};
-use super::limits::{DefaultLimits, Usage, coordinates};
+use super::limits::{DefaultLimits, Usage};
 use super::plan::Coordinate;
 use super::scaling::unit_diagonal;
 use super::search::Robust;
@@ -39,7 +39,7 @@ const NEAR: f64 = 0.3;
 const FIRST_STEPS: usize = 40;
 
 /// Rate (Hz) at which the limits are checked in the end.
-const CHECK_RATE: f64 = 1000.0;
+pub(super) const CHECK_RATE: f64 = 1000.0;
 
 /// Choices of [`design_flight`].
 #[derive(Debug, Clone)]
@@ -177,17 +177,9 @@ impl<'a, 'm> Problem<'a, 'm> {
         columns: &'a Columns,
         options: &'a FlightOptions,
     ) -> Result<Self> {
-        let joints = coordinates(mechanism, &options.limits);
-        let (mut all, mut rates, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
-        for moved in &flight.moved {
-            let joint = joints.iter().find(|c| moved.joint.is_some() && c.name == moved.name).cloned();
-            let c = joint.unwrap_or_else(|| Coordinate {
-                name: moved.name.clone(),
-                lower: f64::NEG_INFINITY,
-                upper: f64::INFINITY,
-                velocity: moved.limits.velocity * (1.0 - options.limits.margin),
-                acceleration: f64::INFINITY,
-            });
+        let all = flight_coordinates(mechanism, &flight.moved, &options.limits);
+        let (mut rates, mut bounds) = (Vec::new(), Vec::new());
+        for c in &all {
             if !(c.velocity > 0.0 && c.velocity.is_finite()) {
                 return Err(Error::InvalidOption(format!(
                     "{} has no velocity limit (it is {}), so faster is always better: expected a velocity limit",
@@ -207,7 +199,6 @@ impl<'a, 'm> Problem<'a, 'm> {
             }
             rates.push(rate);
             bounds.push((low, high));
-            all.push(c);
         }
         let held = FlightLimits::new(mechanism, &flight.moved, &options.room, options.limits.margin);
         let others = Vec::new();
@@ -417,7 +408,7 @@ impl<'a, 'm> Problem<'a, 'm> {
             criterion: self.judge(&coefficients)?.0,
             searches,
             certificate: Certificate::new(self.columns, &information)?,
-            usage: self.usage(&trajectory, &least)?,
+            usage: usage(&self.coordinates, &self.held, &trajectory, &least)?,
             trajectory,
             held: Vec::new(),
             absorbed: Vec::new(),
@@ -441,36 +432,41 @@ impl<'a, 'm> Problem<'a, 'm> {
         }
         Err(Error::Infeasible("the motion does not stay within the limits between its samples".into()))
     }
+}
 
-    /// Computes the used parts of the limits, the fullest first.
-    fn usage(&self, trajectory: &Trajectory, least: &[f64]) -> Result<Vec<Usage>> {
-        let n = self.coordinates.len();
-        let (mut q, mut v, mut a) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
-        let mut most = vec![[f64::NEG_INFINITY; 4]; n];
-        for i in 0..trajectory.samples(CHECK_RATE)? {
-            trajectory.evaluate(i as f64 / CHECK_RATE, &mut q, &mut v, &mut a);
-            for (j, (most, c)) in most.iter_mut().zip(&self.coordinates).enumerate() {
-                let used = [
-                    1.0 + (q[j] - c.upper) / c.reach(),
-                    1.0 + (c.lower - q[j]) / c.reach(),
-                    v[j].abs() / c.velocity,
-                    a[j].abs() / c.acceleration,
-                ];
-                most.iter_mut().zip(used).for_each(|(m, x)| *m = m.max(x));
-            }
+/// Computes the used parts of the limits, the fullest first; `least` is the least that is left of those that are held.
+pub(super) fn usage(
+    coordinates: &[Coordinate],
+    held: &FlightLimits,
+    trajectory: &Trajectory,
+    least: &[f64],
+) -> Result<Vec<Usage>> {
+    let n = coordinates.len();
+    let (mut q, mut v, mut a) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+    let mut most = vec![[f64::NEG_INFINITY; 4]; n];
+    for i in 0..trajectory.samples(CHECK_RATE)? {
+        trajectory.evaluate(i as f64 / CHECK_RATE, &mut q, &mut v, &mut a);
+        for (j, (most, c)) in most.iter_mut().zip(coordinates).enumerate() {
+            let used = [
+                1.0 + (q[j] - c.upper) / c.reach(),
+                1.0 + (c.lower - q[j]) / c.reach(),
+                v[j].abs() / c.velocity,
+                a[j].abs() / c.acceleration,
+            ];
+            most.iter_mut().zip(used).for_each(|(m, x)| *m = m.max(x));
         }
-        let mut all = Vec::new();
-        for (most, c) in most.iter().zip(&self.coordinates) {
-            let words = ["highest position", "lowest position", "speed", "acceleration"];
-            let limits = [c.upper, c.lower, c.velocity, c.acceleration];
-            for ((word, limit), used) in words.iter().zip(limits).zip(most) {
-                if limit.is_finite() {
-                    all.push(Usage::part(format!("the {word} of {}", c.name), *used));
-                }
-            }
-        }
-        all.extend(self.held.usage(least));
-        all.sort_by(|a, b| b.used.total_cmp(&a.used));
-        Ok(all)
     }
+    let mut all = Vec::new();
+    for (most, c) in most.iter().zip(coordinates) {
+        let words = ["highest position", "lowest position", "speed", "acceleration"];
+        let limits = [c.upper, c.lower, c.velocity, c.acceleration];
+        for ((word, limit), used) in words.iter().zip(limits).zip(most) {
+            if limit.is_finite() {
+                all.push(Usage::part(format!("the {word} of {}", c.name), *used));
+            }
+        }
+    }
+    all.extend(held.usage(least));
+    all.sort_by(|a, b| b.used.total_cmp(&a.used));
+    Ok(all)
 }

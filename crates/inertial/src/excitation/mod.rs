@@ -4,7 +4,8 @@
 //! movements from point to point, all start and end at rest. [`Motion`] makes of it the states of a mechanism.
 //! [`Columns`] hold the unknowns and the measured forces, an [`Evaluator`] computes the information in a motion and its
 //! gradient, a [`Criterion`] judges it, and [`design()`] finds the motion that is best within the limits, with its
-//! [`Certificate`]; with loops it moves the independent joints. Robots that fly freely have designs of their own: [`design_flight`].
+//! [`Certificate`]; with loops it moves the independent joints. Robots that fly freely have designs of their own: [`design_flight`] and, as
+//! published, [`design_cycloids`].
 
 mod basis;
 mod certificate;
@@ -12,6 +13,7 @@ mod clearance;
 mod columns;
 mod criteria;
 pub mod cycloid;
+mod cycloid_design;
 mod design;
 mod design_options;
 mod flight;
@@ -41,6 +43,7 @@ pub use certificate::{Certificate, Expectation};
 pub use clearance::{Capsule, Room};
 pub use columns::{Columns, JointColumn, Stribeck};
 pub use criteria::{Criterion, Value};
+pub use cycloid_design::{Combinations, CycloidOptions, ROUNDED, design_cycloids};
 pub use design::{certify, design};
 pub use design_options::{Design, DesignOptions, Family, Progress, Subject};
 pub use flight::{Flight, Moved, PublishedCost};

@@ -247,6 +247,28 @@ impl Graph {
         self.apply(&transposed(m), a)
     }
 
+    /// Numbers of products (and quotients), sums (and differences), and sines and cosines in some expressions.
+    pub(super) fn operations(&self, outputs: &[(String, Value)]) -> [usize; 3] {
+        let mut used = vec![false; self.nodes.len()];
+        outputs.iter().for_each(|(_, value)| used[value.0 as usize] = true);
+        let mut counts = [0; 3];
+        // Operands are older than what they are used in.
+        for k in (0..self.nodes.len()).rev() {
+            if !used[k] {
+                continue;
+            }
+            let node = self.nodes[k];
+            node.operands().for_each(|operand| used[operand.0 as usize] = true);
+            match node {
+                Node::Product(..) | Node::Quotient(..) => counts[0] += 1,
+                Node::Sum(..) | Node::Difference(..) => counts[1] += 1,
+                Node::Sine(_) | Node::Cosine(_) => counts[2] += 1,
+                Node::Constant(_) | Node::Entry(..) | Node::Negative(_) => {}
+            }
+        }
+        counts
+    }
+
     /// Statements in C that assign expressions to places, and the arrays that they read.
     pub(super) fn statements(&self, outputs: &[(String, Value)]) -> (String, Vec<Array>) {
         let mut uses = vec![0_u32; self.nodes.len()];

@@ -10,8 +10,9 @@ use inertial::identifiability::{AnalyzeOptions, analyze};
 use inertial::mechanism::Mechanism;
 use inertial::unknowns::base_names;
 
-use super::File;
 use super::robot::{Friction, Robot};
+use super::{File, Operations};
+use crate::choice::Inertias;
 use crate::{Located, Model, Result, ensure};
 use dynamics::{Bodies, State};
 use graph::{Array, Graph, Value};
@@ -22,8 +23,13 @@ const SAMPLES: usize = 4;
 /// Deviation that the self-test allows, relative to the largest number of a sample.
 const TOLERANCE: f64 = 1e-12;
 
-/// Writes the three files.
-pub(super) fn files(model: &Model, robot: &Robot, name: &str) -> Result<Vec<File>> {
+/// Writes the three files, and counts the operations of the functions.
+pub(super) fn files(
+    model: &Model,
+    robot: &Robot,
+    name: &str,
+    inertias: Inertias,
+) -> Result<(Vec<File>, Vec<Operations>)> {
     let mechanism = &robot.mechanism;
     ensure!(mechanism.nv() > 0, "{}: has no joint that moves", model.label);
     ensure!(
@@ -33,17 +39,21 @@ pub(super) fn files(model: &Model, robot: &Robot, name: &str) -> Result<Vec<File
     );
     let analysis = analyze(mechanism, &AnalyzeOptions::default()).at(&model.label)?;
     let regrouping = analysis.regrouping.listed().at(&model.label)?;
-    let base = Base {
-        values: regrouping.regroup(&mechanism.parameters())?,
-        names: base_names(mechanism, &regrouping),
-        columns: regrouping.base,
+    let values = regrouping.regroup(&mechanism.parameters())?;
+    let short = match inertias {
+        Inertias::All => mechanism.clone(),
+        // The same forces, with zeros in all parameters but the base parameters: products with them are left out.
+        Inertias::Base => mechanism.clone().with_parameters(&regrouping.expand(&values, &[])?)?,
     };
-    let code = Code { prefix: identifier(name), robot, base };
-    Ok(vec![
+    let base = Base { values, names: base_names(mechanism, &regrouping), columns: regrouping.base };
+    let mut code = Code { prefix: identifier(name), robot, short, base, operations: Vec::new() };
+    let source = code.source(name);
+    let files = vec![
         File { name: format!("{name}.h"), text: code.header() },
-        File { name: format!("{name}.c"), text: code.source(name) },
+        File { name: format!("{name}.c"), text: source },
         File { name: format!("{name}_test.c"), text: code.test(name)? },
-    ])
+    ];
+    Ok((files, code.operations))
 }
 
 /// Base parameters: names, values and columns of the regressor.
@@ -56,7 +66,11 @@ struct Base {
 struct Code<'r> {
     prefix: String,
     robot: &'r Robot,
+    /// The robot with the inertias that the forces are computed from.
+    short: Mechanism,
     base: Base,
+    /// Of the functions that the source has so far.
+    operations: Vec<Operations>,
 }
 
 /// An identifier of C made of a name.
@@ -108,12 +122,20 @@ impl Code<'_> {
             m.nv(),
             self.base.columns.len()
         );
+        let counts = |function: &str| {
+            let found = self.operations.iter().find(|o| o.function == function);
+            found.map_or(String::new(), |o| {
+                format!("{} products, {} sums, {} sines and cosines", o.products, o.sums, o.functions)
+            })
+        };
         let _ = write!(
             out,
-            "/* Forces of a motion, inertias of drives included, friction not. */\n\
+            "/* Forces of a motion, inertias of drives included, friction not: {}. */\n\
              void {p}_inverse_dynamics(const double q[{nq}], const double v[{nv}], const double a[{nv}], double tau[{nv}]);\n\n\
-             /* Forces that hold the robot against gravity. */\nvoid {p}_gravity(const double q[{nq}], double tau[{nv}]);\n\n\
-             /* Friction and offsets of the joints, to be added. */\nvoid {p}_friction(const double v[{nv}], double tau[{nv}]);\n\n"
+             /* Forces that hold the robot against gravity: {}. */\nvoid {p}_gravity(const double q[{nq}], double tau[{nv}]);\n\n\
+             /* Friction and offsets of the joints, to be added. */\nvoid {p}_friction(const double v[{nv}], double tau[{nv}]);\n\n",
+            counts("inverse_dynamics"),
+            counts("gravity")
         );
         if !self.base.columns.is_empty() {
             let _ = write!(
@@ -128,8 +150,8 @@ impl Code<'_> {
         out
     }
 
-    fn source(&self, file: &str) -> String {
-        let (m, p) = (self.mechanism(), &self.prefix);
+    fn source(&mut self, file: &str) -> String {
+        let (m, p) = (&self.robot.mechanism, &self.prefix);
         let (nq, nv, nb) = (self.constant("NQ"), self.constant("NV"), self.constant("BASE_PARAMETERS"));
         let mut out = format!("#include \"{file}.h\"\n\n#include <math.h>\n\n");
         let motion = format!("const double q[{nq}], const double v[{nv}], const double a[{nv}]");
@@ -137,12 +159,19 @@ impl Code<'_> {
         let forces = |values: Vec<Value>| -> Vec<(String, Value)> {
             values.into_iter().enumerate().map(|(k, value)| (format!("tau[{k}]"), value)).collect()
         };
-        let mut bodies = Bodies::new(m, State::Moving);
+        let mut operations = Vec::new();
+        let mut count = |function: &'static str, graph: &Graph, outputs: &[(String, Value)]| {
+            let [products, sums, functions] = graph.operations(outputs);
+            operations.push(Operations { function, products, sums, functions });
+        };
+        let mut bodies = Bodies::new(&self.short, State::Moving);
         let tau = forces(bodies.inverse_dynamics(&self.robot.armature, State::Moving));
+        count("inverse_dynamics", bodies.graph(), &tau);
         let heading = format!("void {p}_inverse_dynamics({motion}, double tau[{nv}])");
         out.push_str(&function(&heading, bodies.graph(), &tau, &all));
-        let mut bodies = Bodies::new(m, State::Resting);
+        let mut bodies = Bodies::new(&self.short, State::Resting);
         let tau = forces(bodies.inverse_dynamics(&self.robot.armature, State::Resting));
+        count("gravity", bodies.graph(), &tau);
         let heading = format!("void {p}_gravity(const double q[{nq}], double tau[{nv}])");
         out.push_str(&function(&heading, bodies.graph(), &tau, &all[..1]));
         out.push_str(&self.friction());
@@ -154,6 +183,7 @@ impl Code<'_> {
                 .into_iter()
                 .map(|(row, column, value)| (format!("y[{}]", row * width + column), value))
                 .collect::<Vec<_>>();
+            count("regressor", bodies.graph(), &places);
             let heading = format!("void {p}_regressor({motion}, double y[{nv} * {nb}])");
             let clear = format!(
                 "    int i;\n    for (i = 0; i < {nv} * {nb}; i++) {{\n        y[i] = 0.0;\n    }}\n"
@@ -166,6 +196,7 @@ impl Code<'_> {
             let armature = joined(self.robot.armature.iter().map(|x| format!("    {:?},\n", x + 0.0)));
             let _ = writeln!(out, "const double {p}_armature[{nv}] = {{\n{armature}}};");
         }
+        self.operations = operations;
         out
     }
 

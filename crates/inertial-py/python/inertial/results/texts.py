@@ -59,6 +59,7 @@ class Export(Result):
 
     to: str
     files: Named[ExportedFile]
+    operations: list[dict[str, Any]] | None
     warnings: list[str]
     _parts: ClassVar[dict[str, type[Result]]] = {"files": ExportedFile}
     _frame = "files"

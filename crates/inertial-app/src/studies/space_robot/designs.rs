@@ -1,0 +1,160 @@
+//! Motions of the study: the published one, the published method, and velocities at knots.
+
+use inertial::excitation::cycloid::{SeededFlight, Seeds, direction_combinations};
+use inertial::excitation::pruning::{PruneOptions, Reading, prune};
+use inertial::excitation::{
+    Criterion, DefaultLimits, FlightOptions, Robust, Room, Trajectory, design_flight,
+};
+use inertial::linalg::{Triangle, singular_values};
+use inertial::mechanism::Mechanism;
+
+use super::robot::Robot;
+use super::{Counts, INTERVAL, INTERVALS, Ours, PRINTED_SEEDS, Published, RATE, Repeated, WEIGHT, median};
+use crate::Result;
+
+/// Where the joints start before the seeds are optimised (rad): any; the best design on the believed model counts.
+pub const STARTS: [[f64; 6]; 4] = [
+    [0.5, -1.0, -1.0, 1.0, -1.0, 1.0],
+    [0.2, 1.5, -1.5, -0.7, 1.2, -1.1],
+    [0.05, 1.8, -1.42, 1.79, -0.75, -0.31],
+    [-2.0, -1.5, -1.5, 2.0, -2.0, 0.3],
+];
+
+/// Samples of an interval give so many rows.
+const ROWS: usize = 6 * (RATE * INTERVAL) as usize;
+
+impl<'m> Robot<'m> {
+    fn combinations(&self) -> Result<Vec<Vec<f64>>> {
+        Ok(direction_combinations(STARTS[0].len() + self.truth.wheels().len())?)
+    }
+
+    fn seeded(&self, on: &'m Mechanism, directions: Vec<Vec<f64>>) -> Result<SeededFlight<'m>> {
+        Ok(SeededFlight::new(on, &self.equations.regrouping.base, directions, INTERVAL, RATE)?)
+    }
+
+    /// The published motion on the first combinations.
+    pub fn first_intervals(&self, count: usize) -> Result<Trajectory> {
+        let mut first = self.combinations()?;
+        first.truncate(count);
+        Ok(self.seeded(self.truth, first)?.trajectory(&printed_seeds())?)
+    }
+
+    /// The paper's own seeds, on the first combinations in binary order: which were kept it does not say.
+    pub fn published_motion(&self) -> Result<(Trajectory, Published)> {
+        let seeds = printed_seeds();
+        let all = self.seeded(self.guess, self.combinations()?)?;
+        let kept = kept(&all.intervals(&seeds, None)?)?;
+        let mut first = self.combinations()?;
+        first.truncate(INTERVALS);
+        let believed = self.seeded(self.guess, first.clone())?;
+        let flown = self.seeded(self.truth, first)?;
+        let intervals = flown.intervals(&seeds, None)?;
+        let [mut alone, mut together] =
+            [(); 2].map(|()| Counts { condition: Vec::new(), significant: Vec::new() });
+        let mut sum = Triangle::new(self.equations.len());
+        for interval in &intervals {
+            sum.merge(interval).map_err(inertial::Error::from)?;
+            alone.push(interval)?;
+            together.push(&sum)?;
+        }
+        let published = Published {
+            condition_believed: condition(&believed.intervals(&seeds, None)?)?,
+            condition: together.condition[INTERVALS - 1],
+            alone,
+            together,
+            kept,
+        };
+        Ok((flown.trajectory(&seeds)?, published))
+    }
+
+    /// Steps 1 to 3 of the paper's section V, on the model that is believed.
+    pub fn repeated_design(&self) -> Result<(Trajectory, Repeated)> {
+        let all = self.seeded(self.guess, self.combinations()?)?;
+        let mut designs = Vec::new();
+        for start in &STARTS {
+            let first = all.optimize(start, WEIGHT, 20)?;
+            let intervals = all.intervals(&first, None)?;
+            let counted = pruned(&intervals, Reading::Counted)?;
+            // Where intervals start has changed: the seeds are optimised again.
+            let directions: Vec<_> = counted.iter().map(|&i| all.directions()[i].clone()).collect();
+            let few = self.seeded(self.guess, directions)?;
+            let seeds = few.optimize(&first.start, WEIGHT, 60)?;
+            designs.push((few, seeds, kept(&intervals)?));
+        }
+        designs.sort_by(|a, b| a.1.cost.total_cmp(&b.1.cost));
+        let (few, seeds, kept) = &designs[0];
+        let flown = self.seeded(self.truth, few.directions().to_vec())?;
+        let told = Repeated {
+            starts: STARTS.len(),
+            kept: *kept,
+            start: seeds.start.clone(),
+            range: seeds.range.clone(),
+            condition_believed: seeds.condition,
+            condition: condition(&flown.intervals(seeds, None)?)?,
+        };
+        Ok((few.trajectory(seeds)?, told))
+    }
+
+    /// Velocity knots, on the model that is believed.
+    pub fn our_design(&self) -> Result<(Trajectory, Ours)> {
+        let options = FlightOptions {
+            duration: INTERVALS as f64 * INTERVAL,
+            interval: INTERVAL,
+            rate: RATE,
+            noise: self.noise.rates.clone(),
+            criterion: Criterion::Worst,
+            others: Vec::new(),
+            robust: Robust::Mean,
+            // The published limits of speed alone.
+            limits: DefaultLimits { acceleration: f64::INFINITY, margin: 0.0, ..DefaultLimits::default() },
+            room: Room::default(),
+            starts: 2,
+            steps: 120,
+            seed: 1,
+        };
+        let design = design_flight(self.guess, &self.equations.regrouping, &options, &|_| true)?;
+        let certificate = &design.certificate;
+        let relative: Vec<f64> = certificate.base_parameters.iter().map(|e| 100.0 * e.relative).collect();
+        let told = Ours {
+            criterion: options.criterion.name(),
+            value: design.criterion,
+            rank: [certificate.rank, certificate.structural_rank],
+            expected_percent: [median(&relative), relative.iter().copied().fold(0.0, f64::max)],
+        };
+        Ok((design.trajectory, told))
+    }
+}
+
+fn printed_seeds() -> Seeds {
+    let [start, range] = PRINTED_SEEDS.map(|row| row.map(f64::to_radians).to_vec());
+    Seeds { start, range, condition: f64::NAN, cost: f64::NAN }
+}
+
+impl Counts {
+    fn push(&mut self, factor: &Triangle) -> Result<()> {
+        let values = singular_values(&factor.matrix()).map_err(inertial::Error::from)?;
+        let least = PruneOptions::default().significant * values[0];
+        self.condition.push(values[0] / values[values.len() - 1]);
+        self.significant.push(values.iter().filter(|s| **s > least).count());
+        Ok(())
+    }
+}
+
+fn condition(intervals: &[Triangle]) -> Result<f64> {
+    let mut sum = Triangle::new(intervals.first().map_or(0, Triangle::width));
+    for part in intervals {
+        sum.merge(part).map_err(inertial::Error::from)?;
+    }
+    let values = singular_values(&sum.matrix()).map_err(inertial::Error::from)?;
+    Ok(values[0] / values[values.len() - 1])
+}
+
+fn pruned(intervals: &[Triangle], reading: Reading) -> Result<Vec<usize>> {
+    Ok(prune(intervals, ROWS, &PruneOptions { reading, ..PruneOptions::default() })?)
+}
+
+/// Numbers of intervals that algorithm 1 keeps, in its three readings.
+fn kept(intervals: &[Triangle]) -> Result<[usize; 3]> {
+    let count = |reading| pruned(intervals, reading).map(|kept| kept.len());
+    Ok([count(Reading::Printed)?, count(Reading::Refreshed)?, count(Reading::Counted)?])
+}

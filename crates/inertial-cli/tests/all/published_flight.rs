@@ -1,0 +1,147 @@
+//! The published design of a free flight by commands, and the demo that repeats the published experiment (paper 002).
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::OnceLock;
+
+use crate::common::{Folder, refused, run};
+use serde_json::Value;
+
+const NOISE: &str = "dq=5e-5,base.v=5e-5,base.w=8e-5";
+const FLIGHT: [&str; 7] =
+    ["--measured", "momentum", "--trajectory", "cycloid", "--criterion", "paper", "--weight=0.01"];
+
+/// Table 3 of the paper, in radians.
+fn seeds() -> String {
+    let degrees =
+        [40.661, -109.403, -78.782, 125.089, -110.0, 51.228, 0.524, 2.51, 2.51, 2.513, 2.036, 2.5_f64];
+    let words: Vec<String> = degrees.iter().map(|x| x.to_radians().to_string()).collect();
+    format!("--seeds={}", words.join(","))
+}
+
+fn designed(model: &str, more: &[&str]) -> Value {
+    let call = [&["design", model, "--rate", "10", "--noise", NOISE, "--json"], &FLIGHT[..], more].concat();
+    let done = run(&call);
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    done.json()
+}
+
+/// The demo, run once for all tests.
+fn demo() -> &'static Value {
+    static DEMO: OnceLock<Value> = OnceLock::new();
+    DEMO.get_or_init(|| {
+        let done = run(&["demo", "space-robot", "--published", "--json"]);
+        assert_eq!(done.status, 0, "{}", done.stderr);
+        done.json()
+    })
+}
+
+/// Seeds of the paper, flown and estimated by commands, give a row of the demo's table 5. The speed of the fourth joint is above the
+/// limit in the file by its rounding.
+#[test]
+fn published_seeds_are_flown_and_identified() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let (motion, flight) = (path("motion.json"), path("flight.csv"));
+    let seeds = seeds();
+    let found = designed("builtin:space-dual-arm", &[&seeds, "--duration", "67", "--out", &motion]);
+    assert_eq!((&found["rank"], &found["structural_rank"]), (&52.into(), &52.into()));
+    assert_eq!(found["trajectory"]["basis"]["profile"], "cycloid");
+    let fullest = found["limits"][0]["used"].as_f64().unwrap();
+    assert!((1.0..1.0005).contains(&fullest), "{fullest}");
+    let demo = demo();
+    // Eq. 32 is the condition number and a small part for the speeds.
+    let (cost, condition) = (found["criterion"]["value"].as_f64(), demo["published"]["condition"].as_f64());
+    assert!((0.0..5.0).contains(&(cost.unwrap() - condition.unwrap())), "{cost:?} {condition:?}");
+    let fly = ["simulate", "builtin:space-dual-arm", &motion, "--measured", "momentum", "--rate", "10"];
+    let flown = run(&[&fly[..], &["--noise", NOISE, "--seed", "7", "--out", &flight]].concat());
+    assert_eq!(flown.status, 0, "{}", flown.stderr);
+    let call = ["identify", "builtin:space-dual-arm", &flight, "--measured", "momentum", "--json"];
+    let result = run(&[&call[..], &["--estimator", "ols", "--positions", "euler"]].concat()).json();
+    let number = |p: &Value, key: &str| p[key].as_f64().unwrap();
+    let parameters = result["base_parameters"].as_array().unwrap();
+    let error = |p: &Value| 100.0 * ((number(p, "value") - number(p, "model")) / number(p, "model")).abs();
+    let mut errors: Vec<f64> = parameters.iter().map(error).collect();
+    errors.sort_by(f64::total_cmp);
+    let median = 0.5 * (errors[25] + errors[26]);
+    // Another draw of the noise: about as good as those of the demo.
+    let range = demo["cases"][0]["median_range_percent"].as_array().unwrap();
+    let [low, high] = [0, 1].map(|k| range[k].as_f64().unwrap());
+    assert!((0.5 * low..2.0 * high).contains(&median), "{median} {low} {high}");
+}
+
+/// Algorithm 1 keeps as many intervals as the demo counts; searches find a motion within the limits.
+#[test]
+fn combinations_are_chosen() {
+    let seeds = seeds();
+    let demo = demo();
+    let kept = &demo["published"]["kept"];
+    let counted =
+        designed("builtin:space-dual-arm-offset", &[&seeds, "--duration", "67", "--combinations", "counted"]);
+    assert_eq!(counted["duration"].as_f64().unwrap(), kept[2].as_f64().unwrap());
+    let quick = ["--duration", "20", "--intervals", "20", "--starts", "1", "--iterations", "3"];
+    let first = designed("builtin:space-dual-arm-offset", &quick);
+    let best = designed("builtin:space-dual-arm-offset", &[&quick[..], &["--combinations", "best"]].concat());
+    for found in [&first, &best] {
+        assert_eq!((&found["duration"], &found["rank"]), (&20.0.into(), &52.into()));
+        assert!(found["limits"][0]["used"].as_f64().unwrap() <= 1.0, "{}", found["limits"][0]);
+    }
+    let condition = |found: &Value| found["condition"].as_f64().unwrap();
+    assert!(condition(&best) < condition(&first), "{} {}", condition(&best), condition(&first));
+}
+
+/// Table 5: the fewer intervals, the larger the errors, in the order of size that is printed.
+#[test]
+fn cases_of_the_paper_are_of_the_printed_size() {
+    let demo = demo();
+    for case in demo["cases"].as_array().unwrap() {
+        for (ours, printed) in
+            [("median_percent", "printed_median_percent"), ("largest_percent", "printed_largest_percent")]
+        {
+            let ratio = case[ours].as_f64().unwrap() / case[printed].as_f64().unwrap();
+            assert!((0.1..10.0).contains(&ratio), "{}: {ratio}", case["intervals"]);
+        }
+        let (found, printed) = (case["significant"].as_i64(), case["printed_significant"].as_i64());
+        assert!((found.unwrap() - printed.unwrap()).abs() <= 2, "{case}");
+    }
+    // Figures 4, 6 and 7.
+    let folder = Folder::new();
+    let plots = folder.path("figures");
+    let drawn = run(&["demo", "space-robot", "--published", "--plots", plots.to_str().unwrap()]);
+    assert_eq!(drawn.status, 0, "{}", drawn.stderr);
+    assert!(
+        drawn.stdout.contains("measured at 10 Hz, positions integrated by Euler's rule"),
+        "{}",
+        drawn.stdout
+    );
+    for name in ["figure-4", "figure-6", "figure-7"] {
+        let text = std::fs::read_to_string(plots.join(format!("{name}.svg"))).unwrap();
+        assert!(text.starts_with("<svg") && text.matches("<polyline").count() >= 4, "{name}");
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{name}");
+    }
+}
+
+#[test]
+fn wrong_calls_are_refused() {
+    let seeds = seeds();
+    let design = ["design", "builtin:space-dual-arm", "--measured", "momentum"];
+    let cycloid = ["--trajectory", "cycloid"];
+    let paper = ["--trajectory", "cycloid", "--criterion", "paper"];
+    for (more, words) in [
+        (vec![&*seeds], "--seeds: is for the trajectory cycloid"),
+        (vec!["--combinations", "best"], "--combinations: is for the trajectory cycloid"),
+        (cycloid.to_vec(), "criterion paper or condition"),
+        ([&paper[..], &["--seeds=1,2,3"]].concat(), "has 3 numbers, expected 12"),
+        ([&paper[..], &["--seeds=0,0,0,0,0,0,0,1,1,1,1,1"]].concat(), "ranges above zero"),
+        ([&paper[..], &["--seeds=0,0,0,0,0,0,1,1,1,1,1,1"]].concat(), "is exceeded"),
+        ([&paper[..], &["--intervals", "300", "--duration", "300"]].concat(), "expected 1 to 256"),
+        ([&paper[..], &["--robust", "builtin:space-dual-arm-offset"]].concat(), "--robust: is not for"),
+    ] {
+        let line = refused(&[&design[..], &more].concat());
+        assert!(line.contains(words), "{more:?}: {line}");
+    }
+    let line = refused(&["design", "builtin:arm7", "--seeds=1,2"]);
+    assert!(line.contains("free flights"), "{line}");
+    let line = refused(&["demo", "arm", "--published"]);
+    assert!(line.contains("--published: is of space-robot alone"), "{line}");
+}

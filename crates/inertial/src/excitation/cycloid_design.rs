@@ -1,0 +1,249 @@
+//! Published design of a free flight: seeds of cycloids over a choice of direction combinations (paper 002, section V).
+
+use super::certificate::Certificate;
+use super::clearance::Room;
+use super::columns::Columns;
+use super::cycloid::{SeededFlight, Seeds, direction_combinations};
+use super::design_options::{Design, Progress};
+use super::flight::{flight_coordinates, moved};
+use super::flight_design::{CHECK_RATE, usage};
+use super::flight_limits::FlightLimits;
+use super::limits::DefaultLimits;
+use super::pruning::{PruneOptions, Reading, prune, select};
+use crate::identifiability::Regrouping;
+use crate::linalg::SplitMix;
+use crate::mechanism::Mechanism;
+use crate::{Error, Result};
+
+/// Steps of the search over all combinations, before some of them are chosen.
+const FIRST_STEPS: usize = 20;
+
+/// Largest number of combinations that are all evaluated.
+const MOST_COMBINATIONS: usize = 4096;
+
+/// Part of a limit by which given seeds may exceed it: limits are written with three or four digits.
+pub const ROUNDED: f64 = 5e-4;
+
+/// Choice of direction combinations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Combinations {
+    /// The first ones in binary order.
+    First(usize),
+    /// The most informative ones of all ([`select`]).
+    Best(usize),
+    /// Those of all that algorithm 1 keeps, read in one of three ways.
+    Pruned(Reading),
+}
+
+/// Choices of [`design_cycloids`].
+#[derive(Debug, Clone)]
+pub struct CycloidOptions {
+    /// Length of an interval (s).
+    pub interval: f64,
+    /// Samples per second.
+    pub rate: f64,
+    /// Standard deviations of the rates, one per velocity coordinate: for the certificate and [`Combinations::Best`].
+    pub noise: Vec<f64>,
+    /// Weight of the speeds in the cost (`w` of eq. 32).
+    pub weight: f64,
+    /// Choice of intervals.
+    pub combinations: Combinations,
+    /// Start and range of each joint; they are searched for where absent.
+    pub seeds: Option<[Vec<f64>; 2]>,
+    /// Margin to the limits of the robot's description, and those that it does not give. Given seeds keep no margin.
+    pub limits: DefaultLimits,
+    /// Room about the robot, in the frame of its base.
+    pub room: Room,
+    /// Searches from different random starts.
+    pub starts: usize,
+    /// Steps of each search.
+    pub steps: usize,
+    /// Seed of the starts.
+    pub seed: u64,
+}
+
+/// Designs cycloids from seeds for the base parameters that `regrouping` names: steps 1 to 3 of the paper's section V from
+/// random starts, of which the one with the least cost (eq. 32) counts, or the motion of given seeds. `watch` is told of each
+/// step and ends the search by `false`.
+pub fn design_cycloids(
+    mechanism: &Mechanism,
+    regrouping: &Regrouping,
+    options: &CycloidOptions,
+    watch: &dyn Fn(Progress) -> bool,
+) -> Result<Design> {
+    let problem = Problem { mechanism, regrouping, options };
+    if options.seeds.is_some() {
+        let limits = DefaultLimits { margin: 0.0, ..options.limits };
+        let (flight, seeds) = problem.given(&limits)?;
+        return problem.design(&flight, &seeds, (vec![seeds.cost], true), &limits);
+    }
+    let (mut steps, mut least) = (0, f64::INFINITY);
+    let ended = std::cell::Cell::new(false);
+    let mut tell = |cost: f64| {
+        steps += 1;
+        least = least.min(cost);
+        ended.set(!watch(Progress { steps, best: least }));
+        !ended.get()
+    };
+    let (mut searches, mut best, mut refused) = (Vec::new(), None, None);
+    for k in 0..options.starts.max(1) {
+        let found = match problem.search(options.seed.wrapping_add(k as u64), &mut tell) {
+            Ok(found) => found,
+            Err(e @ Error::Infeasible(_)) => {
+                refused = Some(e);
+                continue;
+            }
+            Err(e) => return Err(e),
+        };
+        searches.push(found.1.cost);
+        if best.as_ref().is_none_or(|(_, seeds, _): &(_, Seeds, _)| found.1.cost < seeds.cost) {
+            best = Some(found);
+        }
+        if ended.get() {
+            break;
+        }
+    }
+    let none = || Error::InvalidOption("no start was tried".into());
+    let (flight, seeds, converged) = best.ok_or_else(|| refused.unwrap_or_else(none))?;
+    problem.design(&flight, &seeds, (searches, converged), &options.limits)
+}
+
+struct Problem<'a, 'm> {
+    mechanism: &'m Mechanism,
+    regrouping: &'a Regrouping,
+    options: &'a CycloidOptions,
+}
+
+impl<'m> Problem<'_, 'm> {
+    fn flight(&self, directions: Vec<Vec<f64>>, limits: &DefaultLimits) -> Result<SeededFlight<'m>> {
+        let times = (self.options.interval, self.options.rate);
+        SeededFlight::within(self.mechanism, &self.regrouping.base, directions, times, limits)
+    }
+
+    /// The first combinations where these are wanted, else all of them.
+    fn directions(&self) -> Result<Vec<Vec<f64>>> {
+        let mut all = direction_combinations(moved(self.mechanism).len())?;
+        match self.options.combinations {
+            Combinations::First(count) | Combinations::Best(count) if count == 0 || count > all.len() => {
+                Err(Error::InvalidOption(format!(
+                    "{count} intervals, expected 1 to {}: joints and wheels have so many combinations of directions",
+                    all.len()
+                )))
+            }
+            Combinations::First(count) => {
+                all.truncate(count);
+                Ok(all)
+            }
+            _ if all.len() > MOST_COMBINATIONS => Err(Error::InvalidOption(format!(
+                "{} combinations of directions are too many to choose from, expected {MOST_COMBINATIONS} at most: take the \
+                 first ones",
+                all.len()
+            ))),
+            _ => Ok(all),
+        }
+    }
+
+    /// The combinations to keep of a flight through all; none where all are kept anyway.
+    fn kept(&self, all: &SeededFlight<'_>, seeds: &Seeds) -> Result<Option<Vec<Vec<f64>>>> {
+        let kept = match self.options.combinations {
+            Combinations::First(_) => return Ok(None),
+            Combinations::Best(count) => select(&all.intervals(seeds, Some(&self.options.noise))?, count)?,
+            Combinations::Pruned(reading) => {
+                let intervals = all.intervals(seeds, None)?;
+                let rows = 6 * ((all.flight.samples() - 1) / all.directions().len());
+                prune(&intervals, rows, &PruneOptions { reading, ..PruneOptions::default() })?
+            }
+        };
+        Ok(Some(kept.into_iter().map(|i| all.directions()[i].clone()).collect()))
+    }
+
+    /// The motion of given seeds, within limits.
+    fn given(&self, limits: &DefaultLimits) -> Result<(SeededFlight<'m>, Seeds)> {
+        let Some([start, range]) = &self.options.seeds else {
+            return Err(Error::InvalidOption("there are no seeds".into()));
+        };
+        let of = |flight: &SeededFlight<'_>| flight.seeds(start, range, self.options.weight);
+        let all = self.flight(self.directions()?, limits)?;
+        let seeds = of(&all)?;
+        let flight = match self.kept(&all, &seeds)? {
+            Some(few) => self.flight(few, limits)?,
+            None => all,
+        };
+        let seeds = of(&flight)?;
+        Ok((flight, seeds))
+    }
+
+    /// Steps 1 to 3 of the paper from one random start: seeds for all combinations, choice, and seeds for those that are kept.
+    fn search(
+        &self,
+        seed: u64,
+        tell: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<(SeededFlight<'m>, Seeds, bool)> {
+        let (options, limits) = (self.options, &self.options.limits);
+        let all = self.flight(self.directions()?, limits)?;
+        let start = self.start(&all, seed);
+        let (flight, start) = if matches!(options.combinations, Combinations::First(_)) {
+            (all, start)
+        } else {
+            let steps = FIRST_STEPS.min(options.steps);
+            let (first, _) = all.optimize_observed(&start, options.weight, steps, |cost| tell(cost))?;
+            let few = self.kept(&all, &first)?.unwrap_or_else(|| all.directions().to_vec());
+            // Where intervals start has changed: the seeds are optimised again.
+            (self.flight(few, limits)?, first.start)
+        };
+        let (seeds, converged) =
+            flight.optimize_observed(&start, options.weight, options.steps, |cost| tell(cost))?;
+        Ok((flight, seeds, converged))
+    }
+
+    /// Random positions in the middle half of the limits.
+    fn start(&self, flight: &SeededFlight<'_>, seed: u64) -> Vec<f64> {
+        let mut source = SplitMix::new(seed);
+        let mut uniform = || (source.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        let joints = flight.flight.moved.iter().filter(|m| m.joint.is_some());
+        let place = |m: &super::flight::Moved| {
+            let (low, high) = (m.limits.lower, m.limits.upper);
+            let part = uniform();
+            match (low.is_finite(), high.is_finite()) {
+                (true, true) => low + (high - low) * (0.25 + 0.5 * part),
+                (true, false) => low + 1.0 + part,
+                (false, true) => high - 1.0 - part,
+                (false, false) => std::f64::consts::PI * (2.0 * part - 1.0),
+            }
+        };
+        joints.map(place).collect()
+    }
+
+    fn design(
+        &self,
+        flight: &SeededFlight<'_>,
+        seeds: &Seeds,
+        (searches, converged): (Vec<f64>, bool),
+        limits: &DefaultLimits,
+    ) -> Result<Design> {
+        let columns = Columns::named(self.mechanism, self.regrouping)?;
+        let all = moved(self.mechanism);
+        let coordinates = flight_coordinates(self.mechanism, &all, limits);
+        let held = FlightLimits::new(self.mechanism, &all, &self.options.room, limits.margin);
+        let trajectory = flight.trajectory(seeds)?;
+        let least = held.least(&trajectory, CHECK_RATE)?;
+        let usage = usage(&coordinates, &held, &trajectory, &least)?;
+        if let Some(full) = usage.first().filter(|u| u.used > 1.0 + ROUNDED) {
+            return Err(Error::Infeasible(format!(
+                "{} is exceeded: the motion uses {:.4} of it, expected other seeds or lower limits of speed and acceleration",
+                full.limit, full.used
+            )));
+        }
+        let information = flight.information(seeds, &self.options.noise)?;
+        Ok(Design {
+            criterion: seeds.cost,
+            searches,
+            certificate: Certificate::new(&columns, &information)?,
+            usage,
+            trajectory,
+            held: Vec::new(),
+            absorbed: Vec::new(),
+            converged,
+        })
+    }
+}
