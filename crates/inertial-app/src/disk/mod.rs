@@ -47,7 +47,7 @@ impl Disk {
         let path = joint_file(model);
         let foreign = match path.metadata() {
             Ok(found) if found.is_file() => {
-                !read_file(&path, TEXT_LIMIT).is_ok_and(|text| is_joint_file(&text))
+                !read_file(&path, TEXT_LIMIT).is_ok_and(|bytes| is_joint_file(&bytes))
             }
             found => found.is_ok(),
         };

@@ -25,9 +25,9 @@ pub fn joint_file(model: &Path) -> PathBuf {
     model.with_extension("joints.json")
 }
 
-/// Whether a text is a joint file.
-pub(crate) fn is_joint_file(text: &str) -> bool {
-    serde_json::from_str::<JointFile>(text).is_ok_and(|file| file.schema == SCHEMA)
+/// Whether bytes are a joint file.
+pub(crate) fn is_joint_file(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<JointFile>(bytes).is_ok_and(|file| file.schema == SCHEMA)
 }
 
 /// Text of the joint file of a model with this text.
