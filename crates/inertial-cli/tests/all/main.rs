@@ -37,4 +37,5 @@ mod simulate;
 mod standard_errors;
 mod summaries;
 mod threshold;
+mod under_actuated;
 mod xacro;
