@@ -117,6 +117,8 @@ class Writer:
         prim = stage.OverridePrim(f"{root}/link_{self.name(i)}")
         UsdPhysics.RigidBodyAPI.Apply(prim)
         api = UsdPhysics.MassAPI.Apply(prim)
+        if motion(self.model, i)[0] == "free":
+            UsdPhysics.ArticulationRootAPI.Apply(prim)
         inertia = self.offsets[i].actInv(self.model.inertias[i])
         moments, axes = np.linalg.eigh(inertia.inertia)
         axes = axes * np.linalg.det(axes)
@@ -213,7 +215,8 @@ def plain(folder, name, model, rng):
         writer.scene(stage)
         writer.bodies(stage, "/robot")
         writer.joints(stage, "/robot")
-        UsdPhysics.ArticulationRootAPI.Apply(stage.GetPrimAtPath("/robot"))
+        if motion(model, 1)[0] != "free":
+            UsdPhysics.ArticulationRootAPI.Apply(stage.GetPrimAtPath("/robot"))
         stage.Save()
         described(path, model, writer, rng)
         if ending == "usdc":

@@ -415,7 +415,9 @@ impl<'s> Robot<'s> {
             let led: HashSet<usize> =
                 joints.iter().filter(|j| !j.excluded).filter_map(|j| j.bodies[1]).collect();
             let mut own = (0..members.len()).filter(|b| members[*b]);
-            let first = own.clone().find(|b| !led.contains(b)).or(own.next());
+            let marked =
+                |b: &usize| self.stage.nodes[self.bodies[*b].node].has_schema("PhysicsArticulationRootAPI");
+            let first = own.clone().find(marked).or(own.clone().find(|b| !led.contains(b))).or(own.next());
             if let Some(base) = first {
                 seen.insert(Some(base));
                 out.steps.push(Step { body: base, joint: None, side: 1 });
