@@ -189,6 +189,11 @@ fn task<'m>(
             "designs for mechanisms with loops need a fixed base: hold it".into(),
         ));
     }
+    for (what, found) in [("noise", subject.noise.len()), ("highest forces", subject.effort.len())] {
+        if found != mechanism.nv() {
+            return Err(Error::Dimension { what, expected: mechanism.nv(), found });
+        }
+    }
     let row = |v: usize| closed.independent().iter().position(|&k| k == v);
     let terms: Vec<(usize, JointColumn)> =
         subject.terms.iter().filter_map(|&(v, term)| Some((row(v)?, term))).collect();

@@ -306,8 +306,11 @@ fn limits_that_allow_nothing_are_told() {
     let flat = DesignOptions { family: Family::Fourier { harmonics: 1 }, ..quick() };
     assert!(refused(&subject, &limits, &room, &flat).contains("rests for its whole duration"));
     let four_bar = robot("four-bar");
-    let message = refused(&Subject { mechanism: &four_bar, ..subject.clone() }, &limits, &room, &quick());
+    let several = [Subject { mechanism: &four_bar, ..subject.clone() }, subject.clone()];
+    let message = design(&several, &limits, &room, &quick(), &|_| true).unwrap_err().to_string();
     assert!(message.contains("has loops"), "{message}");
+    let message = refused(&several[0], &limits, &room, &quick());
+    assert!(message.contains("noise"), "{message}");
 }
 
 #[test]
