@@ -45,6 +45,10 @@ impl Disk {
     /// Path of the joint file of a model that will be written; refused where that is a file with other content.
     pub fn joint_file(&self, model: &Path) -> Result<PathBuf> {
         let path = joint_file(model);
+        if model.is_dir() {
+            // That a folder is no file is told later.
+            return Ok(path);
+        }
         let foreign = match path.metadata() {
             Ok(found) if found.is_file() => {
                 !read_file(&path, TEXT_LIMIT).is_ok_and(|bytes| is_joint_file(&bytes))
