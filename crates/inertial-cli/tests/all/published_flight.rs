@@ -57,9 +57,10 @@ fn published_seeds_are_flown_and_identified() {
     assert!((1.0..1.0005).contains(&used("the speed of joint4")), "{limits:?}");
     assert!((1.1..1.2).contains(&used("the highest position of joint4")), "{limits:?}");
     let demo = demo();
-    // Eq. 32 is the condition number and a small part for the speeds.
+    // Eq. 32 is the condition number and 0.01 over the mean square of twelve rates. Cycloids of the printed ranges r have 1.5 Σ r² in a second:
+    // 0.01 · 12 / 0.01352 = 8.9, and less by the motion of the base.
     let (cost, condition) = (found["criterion"]["value"].as_f64(), demo["published"]["condition"].as_f64());
-    assert!((0.0..5.0).contains(&(cost.unwrap() - condition.unwrap())), "{cost:?} {condition:?}");
+    assert!((8.0..8.9).contains(&(cost.unwrap() - condition.unwrap())), "{cost:?} {condition:?}");
     let fly = ["simulate", "builtin:space-dual-arm", &motion, "--measured", "momentum", "--rate", "10"];
     let flown =
         run(&[&fly[..], &["--noise", NOISE, "--seed", "7", "--ignore-limits", "--out", &flight]].concat());
@@ -88,14 +89,12 @@ fn combinations_are_chosen() {
         designed("builtin:space-dual-arm-offset", &[&seeds, "--duration", "67", "--combinations", "counted"]);
     assert_eq!(counted["duration"].as_f64().unwrap(), kept[2].as_f64().unwrap());
     let quick = ["--duration", "20", "--intervals", "20", "--starts", "1", "--iterations", "3"];
-    let first = designed("builtin:space-dual-arm-offset", &quick);
     let best = designed("builtin:space-dual-arm-offset", &[&quick[..], &["--combinations", "best"]].concat());
-    for found in [&first, &best] {
-        assert_eq!((&found["duration"], &found["rank"]), (&20.0.into(), &52.into()));
-        assert!(found["limits"][0]["used"].as_f64().unwrap() <= 1.0, "{}", found["limits"][0]);
-    }
-    let condition = |found: &Value| found["condition"].as_f64().unwrap();
-    assert!(condition(&best) < condition(&first), "{} {}", condition(&best), condition(&first));
+    assert_eq!((&best["duration"], &best["rank"]), (&20.0.into(), &52.into()));
+    assert!(best["limits"][0]["used"].as_f64().unwrap() <= 1.0, "{}", best["limits"][0]);
+    // Twenty intervals in binary order show 39 of 52 unknowns (figure 4 of the paper: 38).
+    let call = ["design", "builtin:space-dual-arm-offset", "--rate", "10", "--noise", NOISE];
+    refused(&[&call[..], &FLIGHT, &quick].concat());
 }
 
 /// Table 5: the fewer intervals, the larger the errors, in the order of size that is printed.

@@ -182,23 +182,22 @@ impl<'m> Problem<'_, 'm> {
     ) -> Result<(SeededFlight<'m>, Seeds, bool)> {
         let (options, limits) = (self.options, &self.options.limits);
         let all = self.flight(self.directions()?, limits)?;
-        let start = self.start(&all, seed);
+        let start = Self::start(&all, seed);
         let (flight, start) = if matches!(options.combinations, Combinations::First(_)) {
             (all, start)
         } else {
             let steps = FIRST_STEPS.min(options.steps);
-            let (first, _) = all.optimize_observed(&start, options.weight, steps, |cost| tell(cost))?;
+            let (first, _) = all.optimize_observed(&start, options.weight, steps, &mut *tell)?;
             let few = self.kept(&all, &first)?.unwrap_or_else(|| all.directions().to_vec());
             // Where intervals start has changed: the seeds are optimised again.
             (self.flight(few, limits)?, first.start)
         };
-        let (seeds, converged) =
-            flight.optimize_observed(&start, options.weight, options.steps, |cost| tell(cost))?;
+        let (seeds, converged) = flight.optimize_observed(&start, options.weight, options.steps, tell)?;
         Ok((flight, seeds, converged))
     }
 
     /// Random positions in the middle half of the limits.
-    fn start(&self, flight: &SeededFlight<'_>, seed: u64) -> Vec<f64> {
+    fn start(flight: &SeededFlight<'_>, seed: u64) -> Vec<f64> {
         let mut source = SplitMix::new(seed);
         let mut uniform = || (source.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let joints = flight.flight.moved.iter().filter(|m| m.joint.is_some());

@@ -211,7 +211,7 @@ fn task<'m>(
     }
     let places = plan.coordinates.iter().map(|c| place(closed, &c.name)).collect::<Result<Vec<_>>>()?;
     let columns = Columns::closed(closed, &subject.regrouping, &terms, &noise, |columns| {
-        random_information(closed, columns, &plan, &places)
+        Ok(random_information(closed, columns, &plan, &places))
     })?;
     if let Some(prior) = subject.prior.as_ref().filter(|p| p.shape() != (columns.len(), columns.len())) {
         let (expected, found) = (columns.len(), prior.nrows());
@@ -223,16 +223,9 @@ fn task<'m>(
             _ => None,
         });
     let (joints, effort) = (limited.collect(), of_rows(&subject.effort));
-    LoopTask::new(
-        closed,
-        columns,
-        subject.prior.clone(),
-        plan,
-        joints,
-        effort,
-        room.clone(),
-        options.criterion,
-    )
+    let mut out = LoopTask::new(closed, columns, plan, joints, effort, room.clone(), options.criterion)?;
+    out.prior.clone_from(&subject.prior);
+    Ok(out)
 }
 
 /// Information of random states near the assembled configuration.
@@ -241,7 +234,7 @@ fn random_information(
     columns: &Columns,
     plan: &Plan,
     places: &[[usize; 2]],
-) -> Result<DMatrix<f64>> {
+) -> DMatrix<f64> {
     let mut random = SplitMix::new(1);
     let mut next = || f64::random(&mut random);
     let mut out = DMatrix::zeros(columns.len(), columns.len());
@@ -262,7 +255,7 @@ fn random_information(
             break;
         }
     }
-    Ok(out)
+    out
 }
 
 /// A posture at which no limit is exceeded, as a point of the plan.
@@ -367,7 +360,8 @@ mod tests {
     #[test]
     fn gradients_are_those_of_differences() {
         for name in ["four-bar", "2prs-1psr"] {
-            let mechanism = builtin::get(name).unwrap().build(&Default::default()).unwrap();
+            let mechanism =
+                builtin::get(name).unwrap().build(&crate::mechanism::BuildOptions::default()).unwrap();
             let nv = mechanism.nv();
             let subject = Subject {
                 mechanism: &mechanism,

@@ -16,6 +16,9 @@ use crate::optimize::sqp::{ConstraintRows, Problem};
 /// Step of the differences, relative to the limit of what is changed: truncation and rounding are both about 1e-6.
 const STEP: f64 = 1e-6;
 
+/// Derivatives by one number of the motion: of the shares of all samples, and of the constraints.
+type Slopes = (Vec<f64>, Vec<f64>);
+
 /// Derivatives at one point.
 struct Sensitivity {
     gradient: Vec<f64>,
@@ -129,7 +132,7 @@ impl<'t> LoopSearch<'t> {
         let mut before = Evaluation::default();
         task.evaluate(&mut self.memory, &self.followed, Some(&self.here.states.q), &goal, &mut before)?;
         let (followed, near_q) = (&self.followed, &self.here.states.q);
-        let parts: Vec<(Vec<f64>, Vec<f64>)> = (0..3 * n)
+        let parts: Vec<Slopes> = (0..3 * n)
             .into_par_iter()
             .map_init(
                 || (LoopMemory::new(task.closed, &task.columns), Evaluation::default(), followed.clone()),
@@ -148,7 +151,7 @@ impl<'t> LoopSearch<'t> {
                 },
             )
             .collect::<Result<_>>()?;
-        let by_part = |of: &dyn Fn(&(Vec<f64>, Vec<f64>)) -> f64| -> Vec<[f64; 3]> {
+        let by_part = |of: &dyn Fn(&Slopes) -> f64| -> Vec<[f64; 3]> {
             (0..n).map(|j| std::array::from_fn(|order| of(&parts[3 * j + order]))).collect()
         };
         let rows = keys.iter().enumerate().map(|(k, &key)| (key, by_part(&|part| part.1[k]))).collect();

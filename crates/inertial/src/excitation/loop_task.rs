@@ -60,7 +60,6 @@ impl<'m> LoopTask<'m> {
     pub fn new(
         closed: &'m ClosedMechanism<'m>,
         columns: Columns,
-        prior: Option<DMatrix<f64>>,
         plan: Plan,
         joints: Vec<LimitedJoint>,
         effort: Vec<f64>,
@@ -91,7 +90,7 @@ impl<'m> LoopTask<'m> {
         Ok(Self {
             closed,
             columns,
-            prior,
+            prior: None,
             plan,
             room,
             criterion,
@@ -150,7 +149,7 @@ impl<'m> LoopTask<'m> {
         }
         match near {
             None => {
-                self.closed.follow(&mut memory.closed, self.closed.assembled(), &positions, &mut states.q)?
+                self.closed.follow(&mut memory.closed, self.closed.assembled(), &positions, &mut states.q)?;
             }
             Some(near) => {
                 states.q.copy_from_slice(near);

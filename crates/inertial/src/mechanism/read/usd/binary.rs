@@ -163,13 +163,13 @@ impl<'s> File<'s> {
                 if usize::from(depth) > MAX_DEPTH {
                     return Err(format!("more than {MAX_DEPTH} prims one inside another"));
                 }
-                let token = tokens[next] as i32;
+                let token = tokens[next].cast_signed();
                 let path = self.paths.get_mut(place as usize).ok_or(TWICE)?;
                 if path.token != NOTHING {
                     return Err(TWICE.into());
                 }
                 *path = Path { parent, token: token.unsigned_abs(), is_property: token < 0, depth };
-                let jump = jumps[next] as i32;
+                let jump = jumps[next].cast_signed();
                 let (child, sibling) = (jump > 0 || jump == -1, jump >= 0);
                 if child && sibling {
                     open.push((next + jump as usize, parent));
@@ -413,7 +413,7 @@ impl<'f> Walk<'f, '_> {
                 "typeName" => file.token(rep.payload())?.clone_into(&mut prim.kind),
                 "active" => prim.active = Some(rep.payload() & 1 != 0),
                 "apiSchemas" => {
-                    prim.schemas = file.list(rep, |c| Ok(file.token(c.u32()?.into())?.to_owned()))?
+                    prim.schemas = file.list(rep, |c| Ok(file.token(c.u32()?.into())?.to_owned()))?;
                 }
                 "references" => prim.arcs_mut().references = file.targets(rep)?,
                 "payload" => prim.arcs_mut().payloads = file.targets(rep)?,

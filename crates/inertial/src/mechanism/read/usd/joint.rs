@@ -10,7 +10,7 @@ use crate::Result;
 use crate::mechanism::{JointDynamics, JointType, Limits, Mimic};
 use crate::spatial::Pose;
 
-/// Larger speeds and forces mean no limit (PhysX has 1e6 degrees a second).
+/// Larger speeds and forces mean no limit (`PhysX` has 1e6 degrees a second).
 const UNLIMITED: f64 = 1e5;
 
 /// A joint between two bodies, or a body and the world.

@@ -258,15 +258,10 @@ fn mesh(
         "boundingCube" | "boundingSphere" => Err(node.unsupported(
             "a mesh that counts as a box or ball around it, and that a body gets its mass from",
         )),
-        _ => match mesh.inertia(Filling::Exact) {
-            Ok(inertia) => Ok(inertia),
-            Err(_) => {
-                warnings.push(format!(
-                    "{}: the mesh is not closed: its mass is that of its convex hull",
-                    node.path
-                ));
-                mesh.inertia(Filling::Convex).map_err(of_mesh)
-            }
-        },
+        _ => mesh.inertia(Filling::Exact).or_else(|_| {
+            warnings
+                .push(format!("{}: the mesh is not closed: its mass is that of its convex hull", node.path));
+            mesh.inertia(Filling::Convex).map_err(of_mesh)
+        }),
     }
 }

@@ -125,7 +125,7 @@ impl<'s> Robot<'s> {
             {
                 match joint.bodies {
                     [None, None] => {
-                        self.warnings.push(format!("{}: it connects no bodies: left out", node.path))
+                        self.warnings.push(format!("{}: it connects no bodies: left out", node.path));
                     }
                     [a, b] if a == b => return Err(node.error("both of its bodies are the same")),
                     _ => out.push(joint),
@@ -145,13 +145,6 @@ impl<'s> Robot<'s> {
         }
         // Groups that joints connect, each named by its first body.
         let mut group: Vec<usize> = (0..self.bodies.len()).collect();
-        fn first(group: &mut [usize], mut i: usize) -> usize {
-            while group[i] != i {
-                group[i] = group[group[i]];
-                i = group[i];
-            }
-            i
-        }
         for joint in joints {
             if let [Some(a), Some(b)] = joint.bodies {
                 let (a, b) = (first(&mut group, a), first(&mut group, b));
@@ -447,6 +440,15 @@ impl<'s> Robot<'s> {
         out.closing = (0..joints.len()).filter(|i| !used.contains(i)).collect();
         out
     }
+}
+
+/// First body of a group, with the way to it made short.
+fn first(group: &mut [usize], mut i: usize) -> usize {
+    while group[i] != i {
+        group[i] = group[group[i]];
+        i = group[i];
+    }
+    i
 }
 
 /// A body with the joint that leads to it (none: it floats), and the side of the joint that it is on.

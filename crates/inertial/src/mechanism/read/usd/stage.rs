@@ -134,6 +134,9 @@ struct Composer<'i> {
     work: usize,
 }
 
+/// List of arcs of one kind.
+type Edits<T> = fn(&Arcs) -> &ListEdit<T>;
+
 impl Composer<'_> {
     fn spend(&mut self, work: usize, path: &str) -> Result<()> {
         self.work += work + path.len() / 64;
@@ -186,7 +189,7 @@ impl Composer<'_> {
         let path = source.path.clone();
         // Arcs of the prim itself are stronger than those of prims above it.
         let mut direct: Vec<Source> = Vec::new();
-        let classes: [(u8, fn(&Arcs) -> &ListEdit<String>); 2] =
+        let classes: [(u8, Edits<String>); 2] =
             [(INHERITS, |a| &a.inherits), (SPECIALIZES, |a| &a.specializes)];
         for (rank, of) in classes {
             for class in self.folded(&path, arcs().map(of))? {
@@ -194,8 +197,7 @@ impl Composer<'_> {
                 direct.extend(self.found(source, &source.stack.clone(), &class, rank, &chosen)?);
             }
         }
-        let files: [(u8, fn(&Arcs) -> &ListEdit<Target>); 2] =
-            [(REFERENCE, |a| &a.references), (PAYLOAD, |a| &a.payloads)];
+        let files: [(u8, Edits<Target>); 2] = [(REFERENCE, |a| &a.references), (PAYLOAD, |a| &a.payloads)];
         for (rank, of) in files {
             // Names of files count from the layer that they stand in.
             let anchored = with_arcs.iter().map(|(arcs, layer)| of(arcs).mapped(|t| t.from(&layer.file)));
@@ -320,7 +322,7 @@ impl Source {
         let (stack, map) = (self.stack.clone(), self.map.clone());
         let (path, arcs, rank) = (joined(&self.path, name), self.arcs, self.rank);
         let empty = specs.is_empty() && weaker.is_empty();
-        (!empty).then(|| Self { stack, path, map, specs, arcs, rank, weaker })
+        (!empty).then_some(Self { stack, path, map, specs, arcs, rank, weaker })
     }
 
     /// A path of this source in the scene.

@@ -60,7 +60,7 @@ impl<'t> Parser<'t> {
     fn line(&mut self) -> u32 {
         let (from, line) = self.counted;
         let (from, line) = if from > self.at { (0, 1) } else { (from, line) };
-        let more = self.text.as_bytes()[from..self.at].iter().filter(|b| **b == b'\n').count();
+        let more = self.text.as_bytes()[from..self.at].split(|b| *b == b'\n').count() - 1;
         self.counted = (self.at, line.saturating_add(more as u32));
         self.counted.1
     }

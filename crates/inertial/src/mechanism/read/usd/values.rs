@@ -128,7 +128,7 @@ impl Scalar {
         match self {
             Self::U8 | Self::U32 | Self::U64 => bits as f64,
             Self::I32 => f64::from(bits as i32),
-            Self::I64 => bits as i64 as f64,
+            Self::I64 => bits.cast_signed() as f64,
             Self::F16 => half(bits as u16),
             Self::F32 => f64::from(f32::from_bits(bits as u32)),
             Self::F64 => f64::from_bits(bits),
@@ -218,10 +218,10 @@ impl Stored {
         let payload = rep.payload();
         if !rep.is_inline() {
             let mut cursor = self.cursor(payload);
-            return block(cursor.take(scalar.size() * count)?, scalar, quaternion);
+            return Ok(block(cursor.take(scalar.size() * count)?, scalar, quaternion));
         }
         // Small whole numbers stand in the place of their address.
-        let small = |i: usize| f64::from((payload >> (8 * i)) as u8 as i8);
+        let small = |i: usize| f64::from(((payload >> (8 * i)) as u8).cast_signed());
         Ok(match (count, rows) {
             (1, _) => {
                 let as_stored = match scalar {
@@ -247,7 +247,7 @@ impl Stored {
         let count = self.array_count(&mut cursor, MAX_ARRAY / width)?;
         // Short arrays are never packed.
         if !rep.is_compressed() || count < 16 {
-            return block(cursor.take(scalar.size() * width * count)?, scalar, quaternion);
+            return Ok(block(cursor.take(scalar.size() * width * count)?, scalar, quaternion));
         }
         let list = |packed: &[u8], wide| integers(packed, count, wide);
         match scalar {
@@ -262,7 +262,7 @@ impl Stored {
                     if entries > MAX_INTEGERS {
                         return Err(format!("a table of {entries} numbers"));
                     }
-                    let table = block(cursor.take(scalar.size() * entries)?, scalar, false)?;
+                    let table = block(cursor.take(scalar.size() * entries)?, scalar, false);
                     let entry = |i: i64| usize::try_from(i).ok().and_then(|i| table.get(i)).copied();
                     let places = list(cursor.sized()?, false)?.into_iter();
                     places.map(|i| entry(i).ok_or_else(|| "an array is damaged".to_owned())).collect()
@@ -275,10 +275,10 @@ impl Stored {
 }
 
 /// Numbers as they stand in the file; quaternions have their real part last there.
-fn block(bytes: &[u8], scalar: Scalar, quaternion: bool) -> Result<Vec<f64>> {
+fn block(bytes: &[u8], scalar: Scalar, quaternion: bool) -> Vec<f64> {
     let mut out: Vec<f64> = bytes.chunks_exact(scalar.size()).map(|b| scalar.read(b)).collect();
     if quaternion {
         out.chunks_exact_mut(4).for_each(|q| q.rotate_right(1));
     }
-    Ok(out)
+    out
 }
