@@ -150,16 +150,18 @@ impl Inputs for Given<'_> {
     }
 
     fn model(&self, name: &str, most: u64) -> Result<Vec<u8>> {
-        match self.texts.contains_key(name) {
-            true => self.text(name, most).map(String::into_bytes),
-            false => self.others.model(name, most),
+        if self.texts.contains_key(name) {
+            self.text(name, most).map(String::into_bytes)
+        } else {
+            self.others.model(name, most)
         }
     }
 
     fn beside(&self, model: &str, name: &str, most: u64) -> Result<Vec<u8>> {
-        match self.texts.contains_key(model) {
-            true => self.included(model, name, most).map(String::into_bytes),
-            false => self.others.beside(model, name, most),
+        if self.texts.contains_key(model) {
+            self.included(model, name, most).map(String::into_bytes)
+        } else {
+            self.others.beside(model, name, most)
         }
     }
 

@@ -66,7 +66,7 @@ pub struct Args {
 
 pub fn run(args: &Args, shell: &Shell) -> Result<Answer> {
     shell.reserve(&args.out)?;
-    let is_values = is_result(&args.input, shell.disk())?;
+    let is_values = is_result(&args.input, shell.disk());
     if is_values && args.values.is_some() {
         bail!("{}: is a result already: give the model first, then --values", args.input);
     }

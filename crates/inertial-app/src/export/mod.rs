@@ -114,7 +114,7 @@ impl Outcome {
 }
 
 /// Whether an input of an export is a result of identify, which holds values and no model.
-pub fn is_result(input: &str, inputs: &dyn Inputs) -> Result<bool> {
+pub fn is_result(input: &str, inputs: &dyn Inputs) -> bool {
     robot::names_result(input, inputs)
 }
 

@@ -53,12 +53,10 @@ fn is_result(text: &str) -> bool {
 }
 
 /// Whether an input is a result of `identify`, not a model.
-pub(super) fn names_result(input: &str, inputs: &dyn Inputs) -> Result<bool> {
-    if input == "-" || input.starts_with("builtin:") {
-        return Ok(false);
-    }
+pub(super) fn names_result(input: &str, inputs: &dyn Inputs) -> bool {
+    let has_text = input != "-" && !input.starts_with("builtin:");
     // Scenes of USD are no text.
-    Ok(inputs.text(input, TEXT_LIMIT).is_ok_and(|text| is_result(&text)))
+    has_text && inputs.text(input, TEXT_LIMIT).is_ok_and(|text| is_result(&text))
 }
 
 impl Values {

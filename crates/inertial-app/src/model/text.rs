@@ -73,21 +73,20 @@ pub(super) struct ModelText {
 
 /// Reads a model.
 pub(super) fn read(name: &str, arguments: &[Argument], inputs: &dyn Inputs) -> Result<ModelText> {
-    let text = match name.strip_prefix("builtin:") {
-        Some(name) => builtin::text(name)?.to_owned(),
-        None => {
-            let limit = if is_scene(name) { SCENE_LIMIT } else { SIZE_LIMIT };
-            let bytes = inputs.model(name, limit).map_err(|error| advised(name, error))?;
-            if usd::is_usd(&bytes) {
-                ensure_option!(arguments.is_empty(), "xacro-arg", "the model is no xacro file");
-                return scene(name, &bytes, inputs);
-            }
-            ensure!(
-                !is_scene(name),
-                "is no scene of USD, against its name: it starts with neither #usda, PXR-USDC nor PK"
-            );
-            decoded(bytes)?
+    let text = if let Some(name) = name.strip_prefix("builtin:") {
+        builtin::text(name)?.to_owned()
+    } else {
+        let limit = if is_scene(name) { SCENE_LIMIT } else { SIZE_LIMIT };
+        let bytes = inputs.model(name, limit).map_err(|error| advised(name, error))?;
+        if usd::is_usd(&bytes) {
+            ensure_option!(arguments.is_empty(), "xacro-arg", "the model is no xacro file");
+            return scene(name, &bytes, inputs);
         }
+        ensure!(
+            !is_scene(name),
+            "is no scene of USD, against its name: it starts with neither #usda, PXR-USDC nor PK"
+        );
+        decoded(bytes)?
     };
     // What is included counts towards the same limit.
     let surroundings = Surroundings {
