@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::common::python::run;
@@ -317,10 +318,10 @@ fn wrong_scenes_end_in_one_line_that_says_why() {
     // Each prim brings the next in twice: 2^24 prims.
     let mut bomb = HEAD.to_owned();
     for i in 0..24 {
-        bomb += &format!(
-            "def \"p{i}\" {{ def \"x\" (references = </p{}>) {{}} def \"y\" (references = </p{}>) {{}} }}\n",
-            i + 1,
-            i + 1
+        let next = i + 1;
+        let _ = writeln!(
+            bomb,
+            "def \"p{i}\" {{ def \"x\" (references = </p{next}>) {{}} def \"y\" (references = </p{next}>) {{}} }}"
         );
     }
     let cases: [(String, &str); 14] = [
