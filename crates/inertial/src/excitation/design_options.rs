@@ -71,7 +71,7 @@ pub struct Subject<'m> {
     pub prior: Option<DMatrix<f64>>,
 }
 
-/// Choices of [`design`].
+/// Choices of [`design()`](super::design()).
 #[derive(Debug, Clone, PartialEq)]
 pub struct DesignOptions {
     /// Functions of time.
