@@ -69,11 +69,11 @@ def motion(model, joint):
 
 
 def random_tree(rng, count):
-    """A tree of all joint types."""
+    """A tree of all joint types, on the ground by its first joint."""
     model = pin.Model()
     models = [pin.JointModelRX, pin.JointModelRY, pin.JointModelPZ, pin.JointModelPX, pin.JointModelSpherical]
     for i in range(count):
-        parent = 0 if i == 0 else int(rng.integers(max(0, i - 2), i + 1))
+        parent = 0 if i == 0 else int(rng.integers(max(1, i - 2), i + 1))
         made = models[int(rng.integers(len(models)))]()
         if rng.uniform() < 0.3:
             axis = rng.normal(size=3)
