@@ -91,7 +91,8 @@ fn combinations_are_chosen() {
     let quick = ["--duration", "20", "--intervals", "20", "--starts", "1", "--iterations", "3"];
     let best = designed("builtin:space-dual-arm-offset", &[&quick[..], &["--combinations", "best"]].concat());
     assert_eq!((&best["duration"], &best["rank"]), (&20.0.into(), &52.into()));
-    assert!(best["limits"][0]["used"].as_f64().unwrap() <= 1.0, "{}", best["limits"][0]);
+    // The wheels run at their limit, but for rounding.
+    assert!(best["limits"][0]["used"].as_f64().unwrap() < 1.0 + 1e-12, "{}", best["limits"][0]);
     // Twenty intervals in binary order show 39 of 52 unknowns (figure 4 of the paper: 38).
     let call = ["design", "builtin:space-dual-arm-offset", "--rate", "10", "--noise", NOISE];
     refused(&[&call[..], &FLIGHT, &quick].concat());
