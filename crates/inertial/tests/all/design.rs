@@ -309,6 +309,10 @@ fn limits_that_allow_nothing_are_told() {
     let several = [Subject { mechanism: &four_bar, ..subject.clone() }, subject.clone()];
     let message = design(&several, &limits, &room, &quick(), &|_| true).unwrap_err().to_string();
     assert!(message.contains("has loops"), "{message}");
+    // Noise and forces of another robot.
+    let own = coordinates(&four_bar, &DefaultLimits::default());
+    let message = refused(&several[0], &own, &room, &quick());
+    assert!(message.contains("noise"), "{message}");
 }
 
 #[test]
