@@ -7,6 +7,6 @@ if [ -n "${INERTIAL_PYTHON:-}" ]; then echo "$INERTIAL_PYTHON"; exit 0; fi
 python=.venv/bin/python
 if ! $python -c 'import pinocchio, mujoco, gymnasium, cvxpy, clarabel, rosbags, pandas, pxr' 2>/dev/null; then
   python3 -m venv .venv >&2
-  $python -m pip install --quiet -r scripts/python-requirements.txt >&2
+  $python -m pip install --quiet --no-compile -r scripts/python-requirements.txt >&2
 fi
 echo "$PWD/$python"

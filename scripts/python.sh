@@ -8,7 +8,7 @@ python=$1
 export INERTIAL_PROGRAM="$PWD/target/release/inertial"
 # The whole workspace, as the tests build it: one choice of features, one build of each dependency.
 cargo build --release --quiet --workspace
-$python -m pip install --quiet -r crates/inertial-py/tests/requirements.txt
+$python -m pip install --quiet --no-compile -r crates/inertial-py/tests/requirements.txt
 scripts/wheel-program.sh target/release/inertial
 rm -rf target/wheels
 $python -m maturin build --quiet --release --manifest-path crates/inertial-py/Cargo.toml --out target/wheels
