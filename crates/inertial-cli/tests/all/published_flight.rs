@@ -95,7 +95,8 @@ fn combinations_are_chosen() {
     assert!(best["limits"][0]["used"].as_f64().unwrap() < 1.0 + 1e-12, "{}", best["limits"][0]);
     // Twenty intervals in binary order show 39 of 52 unknowns (figure 4 of the paper: 38).
     let call = ["design", "builtin:space-dual-arm-offset", "--rate", "10", "--noise", NOISE];
-    refused(&[&call[..], &FLIGHT, &quick].concat());
+    let line = refused(&[&call[..], &FLIGHT, &quick].concat());
+    assert!(line.contains("the directions of these 20 intervals do not show all unknowns"), "{line}");
 }
 
 /// Table 5: the fewer intervals, the larger the errors, in the order of size that is printed.

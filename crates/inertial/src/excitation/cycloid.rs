@@ -184,6 +184,12 @@ impl<'m> SeededFlight<'m> {
         }
         let options = lbfgs::Options { steps, gain: 1e-4, ..lbfgs::Options::default() };
         let cost = |x: &[f64], g: &mut [f64]| self.cost(x, w, g).map(|c| c.0);
+        if !cost(&x, &mut vec![0.0; 2 * n])?.is_finite() {
+            return Err(Error::Infeasible(format!(
+                "the directions of these {} intervals do not show all unknowns: take more intervals, or other combinations of directions",
+                self.directions().len()
+            )));
+        }
         let found = lbfgs::minimize(&x, &options, cost, |_, value| observe(value))?;
         let seeds = self.seeds(&found.x[..n], &self.ranges(&found.x), w)?;
         Ok((seeds, found.settled))

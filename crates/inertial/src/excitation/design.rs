@@ -1,8 +1,5 @@
 //! Design of the most informative motion within limits.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::certificate::Certificate;
@@ -11,16 +8,19 @@ use super::columns::Columns;
 use super::design_options::{Design, DesignOptions, Family, Progress, Subject};
 use super::greedy::one_movement;
 use super::information::Evaluator;
-use super::limits::{METRES, Usage, checked_start, held_in_place, split};
+use super::limits::{checked_start, held_in_place, split};
 use super::loop_design::{certify_loops, design_loops};
-use super::plan::{Coordinate, Plan};
-use super::search::{FEASIBLE, Limit, Model, Search, Task};
-use super::starts::{BETWEEN_SAMPLES, posture, random_motion, reachable, sequence};
+use super::motion_search::{
+    BETWEEN_SAMPLES, Watched, posture, random_motion, settings, usage, within_limits,
+};
+use super::plan::{Coordinate, Plan, Table};
+use super::search::{Model, Search, Task};
+use super::starts::{reachable, sequence};
 use super::states::States;
 use super::trajectory::Trajectory;
 use crate::dynamics::InverseDynamics;
 use crate::mechanism::Mechanism;
-use crate::optimize::sqp::{SqpOptions, SqpResult, minimize};
+use crate::optimize::sqp::{SqpResult, minimize};
 use crate::{Error, Result};
 
 /// Designs the motion that makes the criterion smallest within all limits.
@@ -57,7 +57,8 @@ pub fn design(
     let plan = Plan::new(&mechanism, free, basis, options.duration, start.as_deref())?;
     let task = Task::new(models, plan, room.clone(), options.criterion, options.robust);
     let table = task.plan.table(options.rate)?;
-    let posture = posture(&task, options.seed)?;
+    let start = Table::posture(&task.plan)?;
+    let posture = posture(&mut Search::new(&task, &start, BETWEEN_SAMPLES), options.seed)?;
     let movement = match options.family {
         Family::PointToPoint { intervals, profile } => {
             let movement = one_movement(&task, options.duration / intervals.max(1) as f64, profile)?;
@@ -66,12 +67,11 @@ pub fn design(
         }
         _ => None,
     };
-    let (steps, found) = (Mutex::new((0usize, f64::INFINITY)), options.starts.max(1));
-    let ended = AtomicBool::new(false);
-    let results: Vec<Result<SqpResult>> = (0..found)
+    let watched = Watched::new(watch);
+    let results: Vec<Result<SqpResult>> = (0..options.starts.max(1))
         .into_par_iter()
         // The first search always has its motion; when the end was called for, the others need none.
-        .filter(|k| *k == 0 || !ended.load(Ordering::Relaxed))
+        .filter(|k| *k == 0 || !watched.is_ended())
         .map(|k| {
             let mut search = Search::new(&task, &table, BETWEEN_SAMPLES);
             let seed = options.seed.wrapping_add(k as u64);
@@ -79,25 +79,9 @@ pub fn design(
                 (Family::PointToPoint { intervals, .. }, Some((movement, table))) => {
                     sequence(&task, movement, table, intervals, &posture, seed)?
                 }
-                _ => random_motion(&task, &mut search, &posture, seed)?,
+                _ => random_motion(&mut search, &posture, seed)?,
             };
-            let settings = SqpOptions {
-                iterations: options.iterations,
-                tolerance: 1e-5,
-                feasibility: FEASIBLE,
-                ..SqpOptions::default()
-            };
-            let mut last = 0;
-            minimize(&mut search, &x, &settings, &mut |p| {
-                // A poisoned lock only holds numbers for display.
-                let mut all = steps.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                all.0 += p.iteration - last;
-                all.1 = all.1.min(p.best);
-                last = p.iteration;
-                let go_on = watch(Progress { steps: all.0, best: all.1 });
-                ended.fetch_or(!go_on, Ordering::Relaxed);
-                go_on
-            })
+            minimize(&mut search, &x, &settings(options.iterations), &mut watched.observer())
         })
         .collect();
     let mut searches = results.into_iter().collect::<Result<Vec<_>>>()?;
@@ -106,7 +90,7 @@ pub fn design(
     let check = task.plan.table(options.check_rate)?;
     let mut checker = Search::new(&task, &check, 0.0);
     let converged = searches[0].status.is_converged();
-    let x = within_limits(&task, &mut checker, &searches[0].x)?;
+    let x = within_limits(&mut checker, &searches[0].x)?;
     let mut search = Search::new(&task, &table, 0.0);
     let criterion = crate::optimize::sqp::Problem::objective(&mut search, &x, None);
     let mut information = search.information(&x)?.swap_remove(0);
@@ -119,7 +103,7 @@ pub fn design(
         criterion,
         searches: reached,
         certificate,
-        usage: usage(&task, &mut checker, &x)?,
+        usage: usage(&mut checker, &x)?,
         held,
         absorbed: task.models[0].columns.absorbed.clone(),
         converged,
@@ -173,27 +157,4 @@ fn model<'m>(subject: &Subject<'m>, like: &Mechanism) -> Result<Model<'m>> {
         columns,
         mechanism,
     })
-}
-
-/// The motion, made smaller about its start until it is within all limits at every sample of the check.
-fn within_limits(task: &Task<'_>, checker: &mut Search<'_>, x: &[f64]) -> Result<Vec<f64>> {
-    let mut spare = 0.0;
-    while spare < 1.0 {
-        let x = task.plan.shrunk(x, 1.0 - spare);
-        if checker.worst(&x)?.0 <= 0.0 {
-            return Ok(x);
-        }
-        spare = if spare == 0.0 { 1e-3 } else { 1.5 * spare };
-    }
-    Err(Error::Infeasible("the motion does not stay within the limits between its samples".into()))
-}
-
-fn usage(task: &Task<'_>, checker: &mut Search<'_>, x: &[f64]) -> Result<Vec<Usage>> {
-    let one = |(limit, value): (Limit, f64)| match limit {
-        Limit::Room(_) => Usage::distance(task.name(limit), -value * METRES),
-        _ => Usage::part(task.name(limit), 1.0 + value),
-    };
-    let mut all: Vec<Usage> = checker.usage(x)?.into_iter().map(one).collect();
-    all.sort_by(|a, b| b.used.total_cmp(&a.used));
-    Ok(all)
 }

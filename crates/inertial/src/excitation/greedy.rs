@@ -134,7 +134,7 @@ impl<'s, 't> Sequence<'s, 't> {
                 drawn.collect()
             };
             let x = plan.through(&[from.to_vec(), to.clone()]);
-            if self.search.worst(&x)?.0 <= 0.0 {
+            if self.search.largest(&x) <= 0.0 {
                 return Ok(Some(Movement { to, information: self.search.information(&x)? }));
             }
         }

@@ -1,7 +1,5 @@
 //! Design of motions for mechanisms with loops.
 
-use std::sync::Mutex;
-
 use nalgebra::DMatrix;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
@@ -9,18 +7,19 @@ use super::certificate::Certificate;
 use super::clearance::Room;
 use super::columns::{Columns, JointColumn};
 use super::design_options::{Design, DesignOptions, Progress, Subject};
-use super::limits::{METRES, Usage, checked_start, split};
+use super::limits::{checked_start, split};
 use super::loop_search::LoopSearch;
-use super::loop_task::{Evaluation, Goal, LimitedJoint, LoopLimit, LoopMemory, LoopTask, place};
+use super::loop_task::{Evaluation, Goal, LimitedJoint, LoopMemory, LoopTask, place};
 use super::motion::{Target, target};
+use super::motion_search::{
+    BETWEEN_SAMPLES, Watched, posture, random_motion, settings, usage, within_limits,
+};
 use super::plan::{Coordinate, Plan, Table};
-use super::search::FEASIBLE;
-use super::starts::{BETWEEN_SAMPLES, TRIES};
 use super::trajectory::Trajectory;
 use crate::dynamics::ClosedMechanism;
 use crate::linalg::{Number, SplitMix};
 use crate::mechanism::Base;
-use crate::optimize::sqp::{Problem as _, SqpOptions, SqpResult, minimize};
+use crate::optimize::sqp::{Problem as _, SqpResult, minimize};
 use crate::{Error, Result};
 
 /// Samples that a search evaluates, at most; each stands for several that will be measured.
@@ -57,28 +56,15 @@ pub(super) fn design_loops(
     let rate = options.rate.min(SEARCH_SAMPLES / options.duration);
     let table = task.plan.table(rate)?;
     let weight = task.plan.table(options.rate)?.count as f64 / table.count as f64;
-    let posture = posture(&task, options.seed)?;
-    let steps = Mutex::new((0usize, f64::INFINITY));
+    let start = Table::posture(&task.plan)?;
+    let posture = posture(&mut LoopSearch::new(&task, &start, BETWEEN_SAMPLES, 1.0), options.seed)?;
+    let watched = Watched::new(watch);
     let results: Vec<Result<SqpResult>> = (0..options.starts.max(1))
         .into_par_iter()
         .map(|k| {
             let mut search = LoopSearch::new(&task, &table, BETWEEN_SAMPLES, weight);
-            let x = random_motion(&task, &mut search, &posture, options.seed.wrapping_add(k as u64))?;
-            let settings = SqpOptions {
-                iterations: options.iterations,
-                tolerance: 1e-5,
-                feasibility: FEASIBLE,
-                ..SqpOptions::default()
-            };
-            let mut last = 0;
-            minimize(&mut search, &x, &settings, &mut |p| {
-                // A poisoned lock only holds numbers for display.
-                let mut all = steps.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                all.0 += p.iteration - last;
-                all.1 = all.1.min(p.best);
-                last = p.iteration;
-                watch(Progress { steps: all.0, best: all.1 })
-            })
+            let x = random_motion(&mut search, &posture, options.seed.wrapping_add(k as u64))?;
+            minimize(&mut search, &x, &settings(options.iterations), &mut watched.observer())
         })
         .collect();
     let mut searches = results.into_iter().collect::<Result<Vec<_>>>()?;
@@ -86,8 +72,8 @@ pub(super) fn design_loops(
     searches.sort_by(|a, b| a.objective.total_cmp(&b.objective));
     let check = task.plan.table(options.check_rate)?;
     let mut checker = LoopSearch::new(&task, &check, 0.0, 1.0);
-    let x = within_limits(&task, &mut checker, &searches[0].x)?;
-    let usage = usage(&task, &mut checker, &x)?;
+    let x = within_limits(&mut checker, &searches[0].x)?;
+    let usage = usage(&mut checker, &x)?;
     let table = task.plan.table(options.rate)?;
     let mut search = LoopSearch::new(&task, &table, 0.0, 1.0);
     let criterion = search.objective(&x, None);
@@ -258,95 +244,6 @@ fn random_information(
     out
 }
 
-/// A posture at which no limit is exceeded, as a point of the plan.
-fn posture(task: &LoopTask<'_>, seed: u64) -> Result<Vec<f64>> {
-    let table = Table::posture(&task.plan)?;
-    let mut search = LoopSearch::new(task, &table, BETWEEN_SAMPLES, 1.0);
-    let mut x = vec![0.0; task.plan.dimension()];
-    let (value, limit) = search.worst(&x)?;
-    if value <= 0.0 {
-        return Ok(x);
-    }
-    let limit = limit.map_or_else(String::new, |l| task.name(l));
-    if task.plan.fixed_start {
-        return Err(Error::Infeasible(format!("the start is outside of the limits: {limit} is exceeded")));
-    }
-    let mut random = SplitMix::new(seed);
-    for _ in 0..TRIES {
-        for j in 0..task.plan.coordinates.len() {
-            let unit = task.plan.unit(j, 0);
-            x[j * task.plan.functions()] =
-                0.9 * task.plan.coordinates[j].reach() / unit * f64::random(&mut random);
-        }
-        if search.violation(&x) <= 0.0 {
-            return Ok(x);
-        }
-    }
-    Err(Error::Infeasible(format!(
-        "the limits allow no posture: none of {TRIES} was found within them; as assembled {limit} is exceeded"
-    )))
-}
-
-/// A random motion about a posture, as large as the limits and the loops allow.
-fn random_motion(
-    task: &LoopTask<'_>,
-    search: &mut LoopSearch<'_>,
-    posture: &[f64],
-    seed: u64,
-) -> Result<Vec<f64>> {
-    let m = task.plan.functions();
-    let mut random = SplitMix::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let mut limit = None;
-    for _ in 0..10 {
-        let direction: Vec<f64> = (0..posture.len())
-            .map(|i| if i % m == 0 { 0.0 } else { f64::random(&mut random) / (1.0 + (i % m) as f64 / 4.0) })
-            .collect();
-        let mut size = 1.0;
-        while size > 1e-4 {
-            let x: Vec<f64> = posture.iter().zip(&direction).map(|(p, d)| p + size * d).collect();
-            match search.worst(&x) {
-                Ok((value, _)) if value <= 0.0 => {
-                    if search.objective(&x, None).is_finite() {
-                        return Ok(x);
-                    }
-                    break;
-                }
-                Ok((_, worst)) => limit = worst,
-                // The loops do not follow.
-                Err(_) => {}
-            }
-            size *= 0.8;
-        }
-    }
-    let limit = limit.map_or_else(|| "too few functions of time".into(), |l| task.name(l));
-    Err(Error::Infeasible(format!(
-        "no motion was found that stays within the limits and shows all unknowns: {limit}"
-    )))
-}
-
-/// The motion, made smaller about its start until it is within all limits at every sample of the check.
-fn within_limits(task: &LoopTask<'_>, checker: &mut LoopSearch<'_>, x: &[f64]) -> Result<Vec<f64>> {
-    let mut spare = 0.0;
-    while spare < 1.0 {
-        let x = task.plan.shrunk(x, 1.0 - spare);
-        if checker.violation(&x) <= 0.0 {
-            return Ok(x);
-        }
-        spare = if spare == 0.0 { 1e-3 } else { 1.5 * spare };
-    }
-    Err(Error::Infeasible("the motion does not stay within the limits between its samples".into()))
-}
-
-fn usage(task: &LoopTask<'_>, checker: &mut LoopSearch<'_>, x: &[f64]) -> Result<Vec<Usage>> {
-    let one = |(limit, value): (LoopLimit, f64)| match limit {
-        LoopLimit::Room(_) => Usage::distance(task.name(limit), -value * METRES),
-        _ => Usage::part(task.name(limit), 1.0 + value),
-    };
-    let mut all: Vec<Usage> = checker.usage(x)?.into_iter().map(one).collect();
-    all.sort_by(|a, b| b.used.total_cmp(&a.used));
-    Ok(all)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -391,7 +288,9 @@ mod tests {
             task.prior = Some(DMatrix::identity(task.columns.len(), task.columns.len()));
             let table = task.plan.table(12.0).unwrap();
             let mut search = LoopSearch::new(&task, &table, 0.0, 1.0);
-            let x = random_motion(&task, &mut search, &posture(&task, 1).unwrap(), 1).unwrap();
+            let start = Table::posture(&task.plan).unwrap();
+            let posture = posture(&mut LoopSearch::new(&task, &start, BETWEEN_SAMPLES, 1.0), 1).unwrap();
+            let x = random_motion(&mut search, &posture, 1).unwrap();
             let mut gradient = vec![0.0; x.len()];
             search.objective(&x, Some(&mut gradient));
             let mut rows = ConstraintRows::default();

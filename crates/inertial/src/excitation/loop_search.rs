@@ -8,8 +8,9 @@ use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::criteria::Value;
 use super::loop_task::{Evaluation, Goal, LoopLimit, LoopMemory, LoopTask};
-use super::plan::Table;
-use super::search::{FEASIBLE, MENDED, NEAR};
+use super::motion_search::{LimitValue, MotionSearch, restored};
+use super::plan::{Plan, Table};
+use super::search::NEAR;
 use crate::Result;
 use crate::optimize::sqp::{ConstraintRows, Problem};
 
@@ -66,22 +67,6 @@ impl<'t> LoopSearch<'t> {
         }
         self.x.extend_from_slice(x);
         Ok(())
-    }
-
-    /// Returns the largest value of any limit at `x`, and which it is.
-    pub fn worst(&mut self, x: &[f64]) -> Result<(f64, Option<LoopLimit>)> {
-        Ok(self
-            .usage(x)?
-            .into_iter()
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-            .map_or((f64::NEG_INFINITY, None), |(limit, value)| (value, Some(limit))))
-    }
-
-    /// Returns the largest value of each limit at `x`.
-    pub fn usage(&mut self, x: &[f64]) -> Result<Vec<(LoopLimit, f64)>> {
-        self.move_to(x)?;
-        let largest = self.here.values.iter().map(|v| v.iter().copied().fold(f64::NEG_INFINITY, f64::max));
-        Ok(self.task.limits.iter().copied().zip(largest).collect())
     }
 
     fn criterion(&self) -> Result<Value> {
@@ -179,6 +164,27 @@ impl<'t> LoopSearch<'t> {
     }
 }
 
+impl MotionSearch for LoopSearch<'_> {
+    fn plan(&self) -> &Plan {
+        &self.task.plan
+    }
+
+    fn limits(&mut self, x: &[f64]) -> Result<Vec<LimitValue>> {
+        self.move_to(x)?;
+        let one = |(&limit, values): (&LoopLimit, &Vec<f64>)| LimitValue {
+            name: self.task.name(limit),
+            value: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            is_distance: matches!(limit, LoopLimit::Room(_)),
+        };
+        Ok(self.task.limits.iter().zip(&self.here.values).map(one).collect())
+    }
+
+    fn largest(&mut self, x: &[f64]) -> f64 {
+        let values = |s: &Self| s.here.values.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+        self.move_to(x).map_or(f64::INFINITY, |()| values(self))
+    }
+}
+
 impl Problem for LoopSearch<'_> {
     fn dimension(&self) -> usize {
         self.task.plan.dimension()
@@ -198,21 +204,11 @@ impl Problem for LoopSearch<'_> {
     }
 
     fn violation(&mut self, x: &[f64]) -> f64 {
-        self.worst(x).map_or(f64::INFINITY, |w| w.0)
+        self.largest(x)
     }
 
     fn restore(&mut self, x: &[f64]) -> Option<Vec<f64>> {
-        let violation = self.worst(x).ok()?.0;
-        if violation > MENDED {
-            return None;
-        }
-        for part in [1.0, 2.0, 4.0] {
-            let smaller = self.task.plan.shrunk(x, 1.0 - part * violation);
-            if self.worst(&smaller).ok()?.0 <= FEASIBLE {
-                return Some(smaller);
-            }
-        }
-        None
+        restored(self, x)
     }
 
     fn constraints(&mut self, x: &[f64], _: f64, rows: &mut ConstraintRows) {

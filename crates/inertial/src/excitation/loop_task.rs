@@ -8,6 +8,7 @@ use super::columns::Columns;
 use super::criteria::Criterion;
 use super::information::{add_chunk, gather, sums, total};
 use super::limits::METRES;
+use super::motion_search::bound_name;
 use super::plan::{Coordinate, Plan};
 use super::states::States;
 use crate::dynamics::simd::row_products::multiply;
@@ -70,7 +71,7 @@ impl<'m> LoopTask<'m> {
         let mut limits = Vec::new();
         for (joint, own) in joints.iter().enumerate() {
             for order in 0..3 {
-                let finite = |sign: &f64| own.bound(order, *sign).0.is_finite();
+                let finite = |sign: &f64| own.limits.bound(order, *sign).0.is_finite();
                 let signs = [1.0, -1.0].into_iter().filter(finite);
                 limits.extend(signs.map(|sign| LoopLimit::Bound { joint, order, sign }));
             }
@@ -107,15 +108,7 @@ impl<'m> LoopTask<'m> {
     /// A limit in words.
     pub fn name(&self, limit: LoopLimit) -> String {
         match limit {
-            LoopLimit::Bound { joint, order, sign } => {
-                let name = &self.joints[joint].limits.name;
-                let which = if sign > 0.0 { "highest" } else { "lowest" };
-                match order {
-                    0 => format!("the {which} position of {name}"),
-                    1 => format!("the speed of {name}"),
-                    _ => format!("the acceleration of {name}"),
-                }
-            }
+            LoopLimit::Bound { joint, order, sign } => bound_name(&self.joints[joint].limits, order, sign),
             LoopLimit::Force { row, .. } => format!("the torque of {}", self.closed.independent_names()[row]),
             LoopLimit::Room(index) => self.room.name(index),
         }
@@ -217,7 +210,7 @@ impl<'m> LoopTask<'m> {
                     values[i] = match *limit {
                         LoopLimit::Bound { joint, order, sign } => {
                             let own = &self.joints[joint];
-                            let (bound, unit) = own.bound(order, sign);
+                            let (bound, unit) = own.limits.bound(order, sign);
                             let x = [states.q[i * nq + own.q], chunk.v(s)[own.v], chunk.a(s)[own.v]][order];
                             (sign * x - bound) / unit
                         }
@@ -259,19 +252,6 @@ impl<'m> LoopTask<'m> {
         let c = &self.plan.coordinates[coordinate];
         let unit = [c.reach(), c.velocity, c.acceleration][order];
         if unit.is_finite() { unit } else { 1.0 }
-    }
-}
-
-impl LimitedJoint {
-    /// Limit and unit of position, velocity or acceleration.
-    fn bound(&self, order: usize, sign: f64) -> (f64, f64) {
-        let c = &self.limits;
-        match order {
-            0 if sign > 0.0 => (c.upper, c.reach()),
-            0 => (-c.lower, c.reach()),
-            1 => (c.velocity, c.velocity),
-            _ => (c.acceleration, c.acceleration),
-        }
     }
 }
 

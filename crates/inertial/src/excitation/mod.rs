@@ -27,6 +27,7 @@ mod loop_design;
 mod loop_search;
 mod loop_task;
 mod motion;
+mod motion_search;
 mod plan;
 pub mod pruning;
 mod random_states;

@@ -49,6 +49,16 @@ impl Coordinate {
         }
     }
 
+    /// Returns limit and unit of the position (0), velocity (1) or acceleration (2), upwards (1) or downwards (−1).
+    pub(super) fn bound(&self, order: usize, sign: f64) -> (f64, f64) {
+        match order {
+            0 if sign > 0.0 => (self.upper, self.reach()),
+            0 => (-self.lower, self.reach()),
+            1 => (self.velocity, self.velocity),
+            _ => (self.acceleration, self.acceleration),
+        }
+    }
+
     /// Returns half the range: half a turn where the range has no end.
     pub(super) fn reach(&self) -> f64 {
         let half = (self.upper - self.middle()).min(self.middle() - self.lower).min(std::f64::consts::PI);

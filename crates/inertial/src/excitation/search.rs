@@ -7,6 +7,7 @@ use super::columns::Columns;
 use super::criteria::{Criterion, Value};
 use super::information::Evaluator;
 use super::limits::METRES;
+use super::motion_search::{LimitValue, MotionSearch, bound_name, restored};
 use super::plan::{Plan, Table};
 use super::states::States;
 use crate::Result;
@@ -16,12 +17,6 @@ use crate::optimize::sqp::{ConstraintRows, Problem};
 
 /// Constraints below this cannot bind after one step, or the next step sees them.
 pub(super) const NEAR: f64 = -0.5;
-
-/// Violations up to this are none: half of what the search keeps free between its samples.
-pub(super) const FEASIBLE: f64 = 1e-3;
-
-/// Violations up to this are mended by a smaller motion, which the search keeps if it is the best so far.
-pub(super) const MENDED: f64 = 0.1;
 
 /// Sharpness of the smooth maximum over several models: differences of a tenth (10 % of a standard error) decide.
 const SHARPNESS: f64 = 30.0;
@@ -115,15 +110,7 @@ impl<'m> Task<'m> {
     /// A limit in words.
     pub fn name(&self, limit: Limit) -> String {
         match limit {
-            Limit::Bound { j, order, sign } => {
-                let c = &self.plan.coordinates[j];
-                let which = if sign > 0.0 { "highest" } else { "lowest" };
-                match order {
-                    0 => format!("the {which} position of {}", c.name),
-                    1 => format!("the speed of {}", c.name),
-                    _ => format!("the acceleration of {}", c.name),
-                }
-            }
+            Limit::Bound { j, order, sign } => bound_name(&self.plan.coordinates[j], order, sign),
             Limit::Force { v, .. } => {
                 format!("the torque of {}", self.models[0].mechanism.velocity_names()[v])
             }
@@ -201,7 +188,7 @@ impl<'t> Search<'t> {
         for (limit, values) in task.limits.iter().zip(&mut self.values).take(rooms) {
             match *limit {
                 Limit::Bound { j, order, sign } => {
-                    let (offset, scale) = bound(task, j, order, sign);
+                    let (offset, scale) = task.plan.coordinates[j].bound(order, sign);
                     for (i, value) in values.iter_mut().enumerate() {
                         *value = (sign * self.followed[i * n + j][order] - offset) / scale + self.tighten;
                     }
@@ -269,21 +256,6 @@ impl<'t> Search<'t> {
         Ok(objective)
     }
 
-    /// The largest value of any limit at `x`, and which it is.
-    pub fn worst(&mut self, x: &[f64]) -> Result<(f64, Option<Limit>)> {
-        self.move_to(x)?;
-        let largest = self.values.iter().map(|v| v.iter().copied().fold(f64::NEG_INFINITY, f64::max));
-        let worst = largest.zip(&self.task.limits).max_by(|a, b| a.0.total_cmp(&b.0));
-        Ok(worst.map_or((f64::NEG_INFINITY, None), |(value, limit)| (value, Some(*limit))))
-    }
-
-    /// The part of each limit that the motion uses at most.
-    pub fn usage(&mut self, x: &[f64]) -> Result<Vec<(Limit, f64)>> {
-        self.move_to(x)?;
-        let largest = self.values.iter().map(|v| v.iter().copied().fold(f64::NEG_INFINITY, f64::max));
-        Ok(self.task.limits.iter().copied().zip(largest).collect())
-    }
-
     /// The information of each model at `x`, without priors.
     pub fn information(&mut self, x: &[f64]) -> Result<Vec<DMatrix<f64>>> {
         self.move_to(x)?;
@@ -296,7 +268,7 @@ impl<'t> Search<'t> {
         self.row.fill([0.0; 3]);
         match limit {
             Limit::Bound { j, order, sign } => {
-                self.row[j][order] = factor * sign / bound(task, j, order, sign).1;
+                self.row[j][order] = factor * sign / task.plan.coordinates[j].bound(order, sign).1;
             }
             Limit::Force { model, v, sign } => {
                 let m = &task.models[model];
@@ -353,14 +325,24 @@ impl<'t> Search<'t> {
     }
 }
 
-/// Limit and unit of a coordinate's position, velocity or acceleration.
-fn bound(task: &Task<'_>, j: usize, order: usize, sign: f64) -> (f64, f64) {
-    let c = &task.plan.coordinates[j];
-    match order {
-        0 if sign > 0.0 => (c.upper, c.reach()),
-        0 => (-c.lower, c.reach()),
-        1 => (c.velocity, c.velocity),
-        _ => (c.acceleration, c.acceleration),
+impl MotionSearch for Search<'_> {
+    fn plan(&self) -> &Plan {
+        &self.task.plan
+    }
+
+    fn limits(&mut self, x: &[f64]) -> Result<Vec<LimitValue>> {
+        self.move_to(x)?;
+        let one = |(&limit, values): (&Limit, &Vec<f64>)| LimitValue {
+            name: self.task.name(limit),
+            value: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            is_distance: matches!(limit, Limit::Room(_)),
+        };
+        Ok(self.task.limits.iter().zip(&self.values).map(one).collect())
+    }
+
+    fn largest(&mut self, x: &[f64]) -> f64 {
+        let values = |s: &Self| s.values.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+        self.move_to(x).map_or(f64::INFINITY, |()| values(self))
     }
 }
 
@@ -375,22 +357,11 @@ impl Problem for Search<'_> {
     }
 
     fn violation(&mut self, x: &[f64]) -> f64 {
-        self.worst(x).map_or(f64::INFINITY, |w| w.0)
+        self.largest(x)
     }
 
     fn restore(&mut self, x: &[f64]) -> Option<Vec<f64>> {
-        let violation = self.worst(x).ok()?.0;
-        if violation > MENDED {
-            return None;
-        }
-        // Bounds shrink with the motion, torques of gravity do not.
-        for part in [1.0, 2.0, 4.0] {
-            let smaller = self.task.plan.shrunk(x, 1.0 - part * violation);
-            if self.worst(&smaller).ok()?.0 <= FEASIBLE {
-                return Some(smaller);
-            }
-        }
-        None
+        restored(self, x)
     }
 
     fn constraints(&mut self, x: &[f64], _: f64, rows: &mut ConstraintRows) {
