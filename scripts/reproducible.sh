@@ -4,16 +4,21 @@
 #   scripts/reproducible.sh             x86-64 without AVX (Nehalem), with AVX2 and FMA (Haswell), and this machine
 #   scripts/reproducible.sh --aarch64   aarch64 too; needs `rustup target add aarch64-unknown-linux-gnu` and gcc-aarch64-linux-gnu
 #
-# 1. Kernels with reproducible arithmetic: digests must be equal on all of them.
-# 2. Results of the program: must be equal where processors have AVX2 and FMA; elsewhere the greatest relative difference is printed.
-# docs/reliability.md says what is equal when.
+# 1. The program takes no mathematical function from the C library that may round differently.
+# 2. Kernels with reproducible arithmetic: digests must be equal on all of them.
+# 3. Results of the program with --arithmetic reproducible: bytes must be equal on all of them.
+# 4. Results with the usual arithmetic: must be equal where processors have AVX2 and FMA; elsewhere the greatest relative
+#    difference is printed.
+# INERTIAL_BUILT=1 takes what is built already. docs/reliability.md says what is equal when.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v qemu-x86_64 >/dev/null || { echo "qemu-user is not installed" >&2; exit 1; }
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-cargo build --release --quiet --package inertial --example kernel_bits
-cargo build --release --quiet --package inertial-cli
+if [ "${INERTIAL_BUILT:-}" != 1 ]; then
+  cargo build --release --quiet --package inertial --example kernel_bits
+  cargo build --release --quiet --package inertial-cli
+fi
 
 declare -A machines=([native]="" [Nehalem]="qemu-x86_64 -cpu Nehalem" [Haswell]="qemu-x86_64 -cpu Haswell")
 declare -A folders=([native]=target/release [Nehalem]=target/release [Haswell]=target/release)
@@ -30,13 +35,23 @@ fi
 native=target/release/inertial
 "$native" simulate builtin:planar-2r fuzz/seeds/trajectory/series.json --rate 200 --ignore-limits \
   --noise tau=0.01 --seed 1 --out "$out/log.csv" >/dev/null 2>&1
+log=$out/log.csv
 commands=(
   "check builtin:arm7"
+  "check builtin:puma560 --fix"
   "analyze builtin:arm7"
   "analyze builtin:four-bar"
-  "identify builtin:planar-2r $out/log.csv"
-  "identify builtin:planar-2r $out/log.csv --estimator wls --friction none"
-  "validate builtin:planar-2r $out/log.csv"
+  "simulate builtin:planar-2r fuzz/seeds/trajectory/series.json --rate 100 --ignore-limits --noise tau=0.01 --seed 1"
+  "design builtin:planar-2r --duration 4 --iterations 3 --starts 2"
+  "identify builtin:planar-2r $log"
+  "identify builtin:planar-2r $log --estimator ols --friction none"
+  "identify builtin:planar-2r $log --estimator wls --friction none"
+  "identify builtin:planar-2r $log --estimator irls"
+  "identify builtin:planar-2r $log --solver manifold"
+  "identify builtin:planar-2r $log --solver log-cholesky"
+  "identify builtin:planar-2r $log --filter savitzky-golay --posterior"
+  "identify builtin:planar-2r $log --payload link2"
+  "validate builtin:planar-2r $log"
 )
 for machine in "${!machines[@]}"; do
   prefix=${machines[$machine]}
@@ -44,12 +59,23 @@ for machine in "${!machines[@]}"; do
   # shellcheck disable=SC2086
   $prefix "${folders[$machine]}/examples/kernel_bits" > "$out/kernels.$machine"
   for k in "${!commands[@]}"; do
-    # shellcheck disable=SC2086
-    $prefix "${folders[$machine]}/inertial" ${commands[$k]} --json > "$out/$k.$machine" 2>/dev/null || [ $? = 1 ]
+    for kind in fast reproducible; do
+      # shellcheck disable=SC2086
+      $prefix "${folders[$machine]}/inertial" ${commands[$k]} --arithmetic $kind --json > "$out/$k.$kind.$machine" 2>"$out/errors" ||
+        [ $? = 1 ] || { echo "${commands[$k]}, $machine: $(cat "$out/errors")" >&2; exit 1; }
+    done
   done
 done
 
 failed=0
+# Exact functions may stay those of the C library.
+inexact=$(nm -D --undefined-only "$native" | sed -nE 's/^ +[Uw] (a?(sin|cos|tan)h?|atan2|sincos|cbrt|exp|exp10|exp2|expm1|hypot|log|log10|log1p|log2|pow|erf|tgamma|lgamma)f?(@.*)?$/\1/p')
+if [ -z "$inexact" ]; then
+  echo "mathematical functions: none of the C library"
+else
+  echo "mathematical functions of the C library:" $inexact
+  failed=1
+fi
 for machine in "${!machines[@]}"; do
   if cmp -s "$out/kernels.native" "$out/kernels.$machine"; then
     echo "kernels with reproducible arithmetic, $machine: equal"
@@ -90,12 +116,19 @@ print(f"{worst[0]:.0e} ({worst[1]})", *(f"and the text {path}" for path in sorte
 END
 for k in "${!commands[@]}"; do
   for machine in "${!machines[@]}"; do
-    name="${commands[$k]/$out\//}, $machine"
-    if cmp -s "$out/$k.native" "$out/$k.$machine"; then
-      echo "$name: equal"
+    [ "$machine" != native ] || continue
+    name="${commands[$k]/$out\//}"
+    if cmp -s "$out/$k.reproducible.native" "$out/$k.reproducible.$machine"; then
+      echo "$name, reproducible, $machine: equal"
     else
-      echo "$name: $(python3 "$out/compare.py" "$out/$k.native" "$out/$k.$machine" 2>&1)"
-      # The program chooses instructions by what the processor has: those with AVX2 and FMA must agree.
+      echo "$name, reproducible, $machine: $(python3 "$out/compare.py" "$out/$k.reproducible.native" "$out/$k.reproducible.$machine" 2>&1)"
+      failed=1
+    fi
+    if cmp -s "$out/$k.fast.native" "$out/$k.fast.$machine"; then
+      echo "$name, $machine: equal"
+    else
+      echo "$name, $machine: $(python3 "$out/compare.py" "$out/$k.fast.native" "$out/$k.fast.$machine" 2>&1)"
+      # The kernels are chosen by what the processor has: those with AVX2 and FMA must agree.
       if [ "$machine" = Haswell ] && grep -q fma /proc/cpuinfo; then failed=1; fi
     fi
   done

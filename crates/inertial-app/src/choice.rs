@@ -1,5 +1,6 @@
 //! Options that are one of a few words: the same words in files, on the command line and in Python.
 
+use inertial::dynamics::Arithmetic;
 use inertial::estimation::momentum_identification::RateRule;
 use inertial::estimation::{ColumnOrder, PriorKind, Quantity};
 use inertial::excitation::Robust;
@@ -371,6 +372,10 @@ choice! {
         Printed "printed" "Those that algorithm 1 of the paper keeps as printed",
         Refreshed "refreshed" "The same, compared with what is kept so far",
         Counted "counted" "The same, by the number of significant singular values alone, as its text says",
+    }
+    Arithmetic {
+        Fastest "fast" "Fused products where the processor has them",
+        Reproducible "reproducible" "The same bits on every processor",
     }
     Robust { Mean "mean" "", Worst "worst" "" }
     JointForcesOf { Model "model" "", None "none" "" }

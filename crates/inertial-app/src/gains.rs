@@ -122,7 +122,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         Some(payload) => Some(PayloadLink::new(&equations, &payload.link).at("known payload")?),
         None => None,
     };
-    let mut data = Data::read(own, &equations, context)?;
+    let mut data = Data::read(own, &own.log, &equations, context)?;
     let summary = loaded(options, &equations, context)?;
     let known = options.known_payload.as_ref().zip(link.as_ref());
     let known = known.map(|(p, link)| KnownPayload { summary: &summary, link, payload: p.inertia });
@@ -150,6 +150,7 @@ fn loaded(options: &Options, equations: &Equations<'_>, context: &Context<'_>) -
     for name in &options.loaded {
         if let Some(saved) = saved_summary(context, name)? {
             saved.check(equations).at(name)?;
+            options.identify.log.check_summary(name, &saved)?;
             summary.merge(&saved)?;
             continue;
         }

@@ -10,6 +10,7 @@ use inertial::mechanism::Mechanism;
 use inertial_data::{ColumnMap, Cutoff, Filter, Need, Options, Prepared, PreparedLog, Reader, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
 use crate::choice::{self, FilterKind};
 use crate::{Context, Error, Located, Note, Result, ensure, ensure_option};
@@ -22,6 +23,10 @@ pub(crate) const TEXT_LIMIT: u64 = 16 << 20;
 
 /// Frequencies (Hz) that options take.
 const FREQUENCIES: RangeInclusive<f64> = 1e-6..=1e9;
+
+/// Options that the content of a summary depends on.
+const PREPARATION: [&str; 9] =
+    ["cutoff", "filter", "filter-order", "filter-window", "resample", "lag", "decimate", "slow", "joints"];
 
 /// Preparation of logs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -152,19 +157,26 @@ impl LogOptions {
         Ok(serde_json::to_string(&numbers)?)
     }
 
-    /// Refuses other joints than those that a summary was made of: its torques cannot be left out afterwards.
+    /// Refuses options that a summary was not made with: they would not count for it.
     pub(crate) fn check_summary(&self, name: &str, summary: &Summary) -> Result<()> {
-        let joints = |source: &LogSource| {
-            serde_json::from_str::<Self>(&source.preparation)
-                .map(|options| options.joints)
-                .unwrap_or_default()
+        let fields = |options: &Self| -> Result<Map<String, Value>> {
+            Ok(serde_json::from_str(&options.preparation()?)?)
         };
-        let others = summary.sources.iter().any(|source| joints(source) != self.joints);
-        ensure_option!(
-            self.joints.is_empty() || (!others && !summary.sources.is_empty()),
-            "joints",
-            "{name} is a summary of other joints: a choice of joints needs the log itself"
-        );
+        let (given, usual) = (fields(self)?, fields(&Self::default())?);
+        let made: Vec<Map<String, Value>> = summary
+            .sources
+            .iter()
+            .map(|LogSource { preparation, .. }| serde_json::from_str(preparation).unwrap_or_default())
+            .collect();
+        for option in PREPARATION {
+            let value = |options: &Map<String, Value>| options.get(&option.replace('-', "_")).cloned();
+            let wanted = value(&given);
+            let same = !made.is_empty() && made.iter().all(|source| value(source) == wanted);
+            if wanted != value(&usual) && !same {
+                let reason = "is a summary of logs that were prepared otherwise: give the logs themselves";
+                return Err(Error::option(option, format!("{name} {reason}")));
+            }
+        }
         Ok(())
     }
 

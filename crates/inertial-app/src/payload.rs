@@ -408,6 +408,7 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
                 "{path} is a summary: a part of a log needs the log itself"
             );
             summary.check(&equations).at(&path)?;
+            own.log.check_summary(&path, &summary)?;
             match role {
                 Role::Loaded => &mut loaded,
                 Role::Unloaded => &mut unloaded,

@@ -25,9 +25,11 @@ mod validate;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use inertial::dynamics::Arithmetic;
+use inertial_app::choice::{Choice as _, words};
 use output::Answer;
 use shell::Shell;
 
@@ -57,6 +59,9 @@ input or the call is wrong.";
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Speed, or the same bits on every processor [default: the environment variable INERTIAL_ARITHMETIC, else fast]
+    #[arg(long, value_name = "KIND", global = true, hide_short_help = true, value_parser = options::choice::<Arithmetic>())]
+    arithmetic: Option<Arithmetic>,
 }
 
 #[derive(Subcommand)]
@@ -90,6 +95,13 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::usage(&shell, &error),
     };
+    match arithmetic(cli.arithmetic) {
+        Ok(arithmetic) => arithmetic.make_default(),
+        Err(error) => {
+            shell.say(&output::words(&error));
+            return ExitCode::from(2);
+        }
+    }
     threads::prepare();
     #[cfg(unix)]
     if !matches!(cli.command, Command::Serve(_)) {
@@ -102,6 +114,17 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             shell.say(&output::words(&error));
             ExitCode::from(2)
         }
+    }
+}
+
+/// Arithmetic of the process: as the command line says, else as the environment does.
+fn arithmetic(given: Option<Arithmetic>) -> Result<Arithmetic> {
+    let variable = "INERTIAL_ARITHMETIC";
+    match (given, std::env::var(variable)) {
+        (Some(given), _) => Ok(given),
+        (None, Ok(word)) if !word.is_empty() => Arithmetic::from_word(&word)
+            .with_context(|| format!("{variable}: '{word}': expected one of {}", words::<Arithmetic>())),
+        _ => Ok(Arithmetic::default()),
     }
 }
 

@@ -1,12 +1,14 @@
 //! Cholesky solver for many symmetric positive definite systems of one size.
 
-use faer::dyn_stack::{MemBuffer, MemStack};
+use bytemuck::cast_slice_mut;
+use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::cholesky::llt::factor::{LltRegularization, cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::cholesky::llt::solve::solve_in_place;
 use faer::{MatMut, Par, Spec};
 use nalgebra::{DMatrix, DVector};
 
-use crate::{Error, Result, view, view_mut};
+use crate::portable::Portable;
+use crate::{Error, Result, indefinite, view, view_mut, with_number};
 
 /// A Cholesky decomposition that keeps its memory from one matrix to the next, of matrices whose rows and columns may
 /// differ in scale by many orders.
@@ -30,7 +32,11 @@ pub struct Definite {
 impl Definite {
     /// Memory for matrices of one size.
     pub fn new(size: usize) -> Self {
-        let need = cholesky_in_place_scratch::<f64>(size.max(1), Par::Seq, Spec::default());
+        // Both number types, whichever is chosen later.
+        let need = StackReq::any_of(&[
+            cholesky_in_place_scratch::<f64>(size.max(1), Par::Seq, Spec::default()),
+            cholesky_in_place_scratch::<Portable>(size.max(1), Par::Seq, Spec::default()),
+        ]);
         Self { factor: DMatrix::zeros(size, size), scale: DVector::zeros(size), memory: MemBuffer::new(need) }
     }
 
@@ -42,7 +48,6 @@ impl Definite {
             let (expected, found) = (n * n, a.len());
             return Err(Error::Dimension { what: "matrix to be factorized", expected, found });
         }
-        let indefinite = || Error::Numeric("the matrix is not positive definite".into());
         for i in 0..n {
             let d = a[(i, i)];
             if !(d > 0.0 && d.is_finite()) {
@@ -61,14 +66,16 @@ impl Definite {
         if n == 0 {
             return Ok(());
         }
-        cholesky_in_place(
-            view_mut(&mut self.factor),
-            LltRegularization::default(),
-            Par::Seq,
-            MemStack::new(&mut self.memory),
-            Spec::default(),
-        )
-        .map_err(|_| indefinite())?;
+        with_number!(T, {
+            cholesky_in_place(
+                view_mut::<T>(&mut self.factor),
+                LltRegularization::default(),
+                Par::Seq,
+                MemStack::new(&mut self.memory),
+                Spec::default(),
+            )
+            .map_err(|_| indefinite())?;
+        });
         // What is not finite passes the factorization unseen.
         if self.factor.diagonal().iter().all(|d| d.is_finite()) { Ok(()) } else { Err(indefinite()) }
     }
@@ -81,8 +88,10 @@ impl Definite {
         }
         if n > 0 {
             b.component_mul_assign(&self.scale);
-            let rhs = MatMut::from_column_major_slice_mut(b.as_mut_slice(), n, 1);
-            solve_in_place(view(&self.factor), rhs, Par::Seq, MemStack::new(&mut self.memory));
+            with_number!(T, {
+                let rhs = MatMut::<T>::from_column_major_slice_mut(cast_slice_mut(b.as_mut_slice()), n, 1);
+                solve_in_place(view::<T>(&self.factor), rhs, Par::Seq, MemStack::new(&mut self.memory));
+            });
             b.component_mul_assign(&self.scale);
         }
         Ok(())

@@ -2,7 +2,12 @@
 //!
 //! A crate of its own, without generics at its boundary, because faer's decompositions take most of a minute to
 //! compile: so they are compiled once and not with every change of the library. Use it as `inertial::linalg`.
+//!
+//! Results have the same bits on every processor where [`set_reproducible`] asks for it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytemuck::{Pod, cast, cast_slice, cast_slice_mut};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::qr::col_pivoting::{factor, solve};
 use faer::linalg::solvers::{Llt, SelfAdjointEigen, Solve, Svd as FaerSvd};
@@ -11,8 +16,12 @@ use faer::{Conj, MatMut, MatRef, Par, Side};
 use nalgebra::{DMatrix, DVector, SMatrix, SVector};
 
 mod definite;
+mod portable;
+mod product;
 mod triangle;
 pub use definite::Definite;
+use portable::Portable;
+pub use product::product;
 pub use triangle::Triangle;
 
 /// Error of a decomposition.
@@ -35,17 +44,48 @@ pub enum Error {
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-fn view(a: &DMatrix<f64>) -> MatRef<'_, f64> {
-    MatRef::from_column_major_slice(a.as_slice(), a.nrows(), a.ncols())
+/// Whether decompositions of this process round alike on every processor.
+static REPRODUCIBLE: AtomicBool = AtomicBool::new(false);
+
+/// Chooses whether decompositions of this process have the same bits on every processor, or the speed of this one.
+pub fn set_reproducible(reproducible: bool) {
+    REPRODUCIBLE.store(reproducible, Ordering::Relaxed);
 }
 
-fn view_mut(a: &mut DMatrix<f64>) -> MatMut<'_, f64> {
+/// Returns whether decompositions of this process have the same bits on every processor.
+pub fn is_reproducible() -> bool {
+    REPRODUCIBLE.load(Ordering::Relaxed)
+}
+
+/// Computes with the number type of the chosen arithmetic.
+macro_rules! with_number {
+    ($T:ident, $body:expr) => {
+        if $crate::is_reproducible() {
+            type $T = $crate::portable::Portable;
+            $body
+        } else {
+            type $T = f64;
+            $body
+        }
+    };
+}
+pub(crate) use with_number;
+
+fn view<T: Pod>(a: &DMatrix<f64>) -> MatRef<'_, T> {
+    MatRef::from_column_major_slice(cast_slice(a.as_slice()), a.nrows(), a.ncols())
+}
+
+fn view_mut<T: Pod>(a: &mut DMatrix<f64>) -> MatMut<'_, T> {
     let (rows, cols) = a.shape();
-    MatMut::from_column_major_slice_mut(a.as_mut_slice(), rows, cols)
+    MatMut::from_column_major_slice_mut(cast_slice_mut(a.as_mut_slice()), rows, cols)
 }
 
-fn matrix(a: MatRef<'_, f64>) -> DMatrix<f64> {
-    DMatrix::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)])
+fn matrix<T: Pod>(a: MatRef<'_, T>) -> DMatrix<f64> {
+    DMatrix::from_fn(a.nrows(), a.ncols(), |i, j| cast(a[(i, j)]))
+}
+
+fn numbers<T: Pod>(values: &[T]) -> Vec<f64> {
+    cast_slice(values).to_vec()
 }
 
 fn finite(values: &[f64]) -> Result<()> {
@@ -54,6 +94,10 @@ fn finite(values: &[f64]) -> Result<()> {
     } else {
         Err(Error::Numeric("a matrix to be factorized holds numbers that are not finite".into()))
     }
+}
+
+fn indefinite() -> Error {
+    Error::Numeric("the matrix is not positive definite".into())
 }
 
 fn no_convergence() -> Error {
@@ -122,12 +166,14 @@ impl Svd {
                 v: DMatrix::identity(a.ncols(), a.ncols()),
             });
         }
-        let svd = FaerSvd::new(view(a)).map_err(|_| no_convergence())?;
-        let values = svd.S().column_vector();
-        Ok(Self {
-            u: matrix(svd.U().subcols(0, size)),
-            values: DVector::from_fn(size, |i, _| values[i]),
-            v: matrix(svd.V()),
+        with_number!(T, {
+            let svd = FaerSvd::<T>::new(view::<T>(a)).map_err(|_| no_convergence())?;
+            let values = svd.S().column_vector();
+            Ok(Self {
+                u: matrix(svd.U().subcols(0, size)),
+                values: DVector::from_fn(size, |i, _| cast(values[i])),
+                v: matrix(svd.V()),
+            })
         })
     }
 
@@ -160,7 +206,7 @@ pub fn singular_values(a: &DMatrix<f64>) -> Result<Vec<f64>> {
     if a.is_empty() {
         return Ok(Vec::new());
     }
-    view(a).singular_values().map_err(|_| no_convergence())
+    with_number!(T, Ok(numbers(&view::<T>(a).singular_values().map_err(|_| no_convergence())?)))
 }
 
 /// The rank of `a`, with singular values up to `tolerance` times the largest taken as zero.
@@ -203,9 +249,11 @@ pub fn symmetric_eigen<const N: usize>(a: &SMatrix<f64, N, N>) -> Result<Symmetr
 
 fn self_adjoint(a: &[f64], n: usize) -> Result<(Vec<f64>, DMatrix<f64>)> {
     finite(a)?;
-    let view = MatRef::from_column_major_slice(a, n, n);
-    let eigen = SelfAdjointEigen::new(view, Side::Lower).map_err(|_| no_convergence())?;
-    Ok((eigen.S().column_vector().iter().copied().collect(), matrix(eigen.U())))
+    with_number!(T, {
+        let view = MatRef::<T>::from_column_major_slice(cast_slice(a), n, n);
+        let eigen = SelfAdjointEigen::new(view, Side::Lower).map_err(|_| no_convergence())?;
+        Ok((eigen.S().column_vector().iter().map(|x| cast(*x)).collect(), matrix(eigen.U())))
+    })
 }
 
 /// Eigenvalues (ascending) of a symmetric matrix, of which the lower triangle is read.
@@ -215,7 +263,9 @@ pub fn symmetric_eigenvalues(a: &DMatrix<f64>) -> Result<Vec<f64>> {
     if a.is_empty() {
         return Ok(Vec::new());
     }
-    view(a).self_adjoint_eigenvalues(Side::Lower).map_err(|_| no_convergence())
+    with_number!(T, {
+        Ok(numbers(&view::<T>(a).self_adjoint_eigenvalues(Side::Lower).map_err(|_| no_convergence())?))
+    })
 }
 
 fn square(a: &DMatrix<f64>) -> Result<()> {
@@ -229,8 +279,14 @@ fn square(a: &DMatrix<f64>) -> Result<()> {
 /// The Cholesky factor of a symmetric positive definite matrix, of which the lower triangle is read.
 #[derive(Debug)]
 pub struct Cholesky {
-    factor: Option<Llt<f64>>,
+    factor: Option<Factor>,
     size: usize,
+}
+
+#[derive(Debug)]
+enum Factor {
+    Fast(Llt<f64>),
+    Portable(Llt<Portable>),
 }
 
 impl Cholesky {
@@ -241,10 +297,10 @@ impl Cholesky {
         let size = a.nrows();
         let factor = match size {
             0 => None,
-            _ => Some(
-                Llt::new(view(a), Side::Lower)
-                    .map_err(|_| Error::Numeric("the matrix is not positive definite".into()))?,
-            ),
+            _ if is_reproducible() => {
+                Some(Factor::Portable(Llt::new(view::<Portable>(a), Side::Lower).map_err(|_| indefinite())?))
+            }
+            _ => Some(Factor::Fast(Llt::new(view::<f64>(a), Side::Lower).map_err(|_| indefinite())?)),
         };
         Ok(Self { factor, size })
     }
@@ -254,8 +310,10 @@ impl Cholesky {
         if b.nrows() != self.size {
             return Err(Error::Dimension { what: "right-hand side", expected: self.size, found: b.nrows() });
         }
-        if let Some(factor) = &self.factor {
-            factor.solve_in_place(view_mut(b));
+        match &self.factor {
+            Some(Factor::Fast(factor)) => factor.solve_in_place(view_mut::<f64>(b)),
+            Some(Factor::Portable(factor)) => factor.solve_in_place(view_mut::<Portable>(b)),
+            None => {}
         }
         Ok(())
     }
@@ -297,9 +355,12 @@ impl PivotedQr {
     pub fn new(rows: usize, cols: usize, right_sides: usize) -> Self {
         let size = rows.min(cols);
         let block = factor::recommended_block_size::<f64>(rows.max(1), cols.max(1));
-        let params = faer::Spec::default();
+        let (params, portable) = (faer::Spec::default(), faer::Spec::default());
+        // Both number types, whichever is chosen later.
         let memory = MemBuffer::new(StackReq::any_of(&[
+            factor::qr_in_place_scratch::<usize, Portable>(rows, cols, block, Par::Seq, portable),
             factor::qr_in_place_scratch::<usize, f64>(rows, cols, block, Par::Seq, params),
+            solve::solve_lstsq_in_place_scratch::<usize, Portable>(rows, cols, block, right_sides, Par::Seq),
             solve::solve_lstsq_in_place_scratch::<usize, f64>(rows, cols, block, right_sides, Par::Seq),
         ]));
         Self {
@@ -322,15 +383,17 @@ impl PivotedQr {
         finite(a.as_slice())?;
         self.qr.copy_from(a);
         if !a.is_empty() {
-            factor::qr_in_place(
-                view_mut(&mut self.qr),
-                view_mut(&mut self.coefficients),
-                &mut self.order,
-                &mut self.position,
-                Par::Seq,
-                MemStack::new(&mut self.memory),
-                faer::Spec::default(),
-            );
+            with_number!(T, {
+                factor::qr_in_place(
+                    view_mut::<T>(&mut self.qr),
+                    view_mut(&mut self.coefficients),
+                    &mut self.order,
+                    &mut self.position,
+                    Par::Seq,
+                    MemStack::new(&mut self.memory),
+                    faer::Spec::default(),
+                );
+            });
         }
         for (i, d) in self.diagonal.iter_mut().enumerate() {
             *d = self.qr[(i, i)].abs();
@@ -363,17 +426,19 @@ impl PivotedQr {
         if self.qr.is_empty() {
             return Ok(());
         }
-        let qr = view(&self.qr);
-        solve::solve_lstsq_in_place_with_conj(
-            qr,
-            view(&self.coefficients),
-            qr.subrows(0, cols),
-            PermRef::new_checked(&self.order, &self.position, cols),
-            Conj::No,
-            view_mut(b),
-            Par::Seq,
-            MemStack::new(&mut self.memory),
-        );
+        with_number!(T, {
+            let qr = view::<T>(&self.qr);
+            solve::solve_lstsq_in_place_with_conj(
+                qr,
+                view(&self.coefficients),
+                qr.subrows(0, cols),
+                PermRef::new_checked(&self.order, &self.position, cols),
+                Conj::No,
+                view_mut(b),
+                Par::Seq,
+                MemStack::new(&mut self.memory),
+            );
+        });
         Ok(())
     }
 }

@@ -22,6 +22,8 @@ mod regressor;
 mod summary;
 mod work;
 
+// Sines and exponentials with the same bits on every processor.
+use inertial_libm as _;
 use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
@@ -50,6 +52,7 @@ fn _inertial(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(jobs::identify_fleet, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::validate, module)?)?;
     module.add_function(wrap_pyfunction!(options::options, module)?)?;
+    module.add_function(wrap_pyfunction!(options::set_arithmetic, module)?)?;
     module.add_function(wrap_pyfunction!(call::write_file, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::prepare, module)?)?;
     module.add_function(wrap_pyfunction!(regressor::identify_regressor, module)?)?;

@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use inertial_app::choice::{Choice as _, Solver};
+use inertial::dynamics::Arithmetic;
+use inertial_app::choice::{Choice as _, Solver, words};
 use inertial_app::estimate::Estimate;
 use inertial_app::{
     ModelOptions, analyze, check, columns, design, export, flight, gains, identify, payload, simulate,
@@ -20,6 +21,15 @@ use serde_json::{Map, Value, json};
 
 use crate::errors::{OptionError, of_job, spelled, wrong};
 use crate::inputs::Held;
+
+/// Sets the arithmetic of this process by its word.
+#[pyfunction]
+pub fn set_arithmetic(kind: &str) -> PyResult<()> {
+    let arithmetic = Arithmetic::from_word(kind)
+        .ok_or_else(|| refused("kind", &format!("'{kind}': expected one of {}", words::<Arithmetic>())))?;
+    arithmetic.make_default();
+    Ok(())
+}
 
 /// The value of a keyword argument; absent where it was not given.
 pub fn taken<T: DeserializeOwned>(given: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<T>> {

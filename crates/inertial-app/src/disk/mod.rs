@@ -37,8 +37,16 @@ impl Disk {
         self.with_places(|places| places.read(name))
     }
 
-    /// Records the outputs of a call before its work begins; refused where one is an input or two are one file.
+    /// Records the outputs of a call before its work begins; refused where one is an input, two are one file, or one cannot be
+    /// written.
     pub fn reserve<'p>(&self, outputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
+        let outputs: Vec<&Path> = outputs.into_iter().collect();
+        self.record(outputs.iter().copied())?;
+        outputs.into_iter().try_for_each(output::check)
+    }
+
+    /// Records outputs that are written now.
+    fn record<'p>(&self, outputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
         self.with_places(|places| places.reserve(outputs))
     }
 

@@ -10,6 +10,17 @@ use super::Disk;
 use super::stage::Staged;
 use crate::{Located, Result};
 
+/// Refuses a file that cannot be written. Nothing is left of the trial.
+pub(super) fn check(path: &Path) -> Result<()> {
+    // Opening a device or a pipe may do something, or wait.
+    if is_device(path) { Ok(()) } else { Staged::new(path).map(drop).at(path.display()) }
+}
+
+/// Whether a path is written to as it is, not replaced.
+fn is_device(path: &Path) -> bool {
+    path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir())
+}
+
 /// Several files that appear together: each waits, whole, in its folder until all of them can take their places.
 pub struct OutputFiles {
     disk: Disk,
@@ -25,7 +36,7 @@ impl OutputFiles {
     /// Adds a file.
     pub fn add(&mut self, path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
         let earlier = self.sinks.iter().map(|sink| Path::new(&sink.label));
-        self.disk.reserve(earlier.chain([path]))?;
+        self.disk.record(earlier.chain([path]))?;
         let mut sink = Sink::open(path)?;
         let written = sink.write_all(content.as_ref()).and_then(|()| sink.flush());
         written.at("cannot be written").at(path.display())?;
@@ -107,13 +118,13 @@ impl Write for Sink {
 impl Sink {
     /// Opens a sink for a file of the call whose inputs `disk` reads.
     pub fn to_file(disk: &Disk, path: &Path) -> Result<Self> {
-        disk.reserve([path])?;
+        disk.record([path])?;
         Self::open(path)
     }
 
     fn open(path: &Path) -> Result<Self> {
         let label = path.display().to_string();
-        let stage = if path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        let stage = if is_device(path) {
             Stage::Device(File::options().write(true).open(path).at("cannot be written").at(&label)?)
         } else {
             Stage::File(Staged::new(path).at(&label)?)

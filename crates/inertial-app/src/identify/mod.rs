@@ -124,8 +124,9 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     }
     let equations = options.unknowns.equations(model, context)?;
     let wanted = options.estimate.options(model, Subject::Robot, context)?;
+    let given = &options.log;
     let estimate = |options: &Options, context: &Context<'_>| -> Result<(Data, Identification)> {
-        let mut data = Data::read(options, &equations, context)?;
+        let mut data = Data::read(options, given, &equations, context)?;
         let mut result = data.estimate(&equations, &wanted, context).at(options.logs.join(", "))?;
         diagnose(&equations.chosen(&result)?, &mut result, &data.excerpt, lengths::others(model), &wanted)?;
         Ok((data, result))
@@ -169,7 +170,7 @@ fn correctable_lag<'r>(options: &Options, result: &'r Identification) -> Option<
 pub fn summarize(model: &Model, options: &Options, context: &Context<'_>) -> Result<Summary> {
     options.check()?;
     let equations = options.unknowns.equations(model, context)?;
-    Ok(Data::read(options, &equations, context)?.fit)
+    Ok(Data::read(options, &options.log, &equations, context)?.fit)
 }
 
 /// The outcome of an estimate: with the written model and the curves where they were asked for.
@@ -214,8 +215,13 @@ struct Passed {
 }
 
 impl Data {
-    /// Reads the logs to fit and those to validate with.
-    pub fn read(options: &Options, equations: &Equations<'_>, context: &Context<'_>) -> Result<Self> {
+    /// Reads the logs to fit and those to validate with. Summaries must have been made with the options that were `given`.
+    pub fn read(
+        options: &Options,
+        given: &LogOptions,
+        equations: &Equations<'_>,
+        context: &Context<'_>,
+    ) -> Result<Self> {
         let robust = options.estimate.is_robust();
         let again = robust || options.draw || (options.write && !options.force);
         let _work = context.work_on(options.logs.iter().chain(&options.validate));
@@ -238,7 +244,7 @@ impl Data {
                     "{name} is a summary: irls weighs every sample and needs the log itself"
                 );
                 summary.check(equations).at(name)?;
-                options.log.check_summary(name, &summary)?;
+                given.check_summary(name, &summary)?;
                 fit.merge(&summary)?;
                 continue;
             }

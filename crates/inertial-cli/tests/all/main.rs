@@ -32,6 +32,7 @@ mod published_flight;
 mod real_robots;
 mod regressor;
 mod report;
+mod reproducible;
 mod serve;
 mod simulate;
 mod standard_errors;

@@ -35,6 +35,33 @@ fn a_report_does_not_replace_the_log_it_is_of() {
     );
 }
 
+/// The model is absent: outputs are looked at before anything is read.
+#[test]
+fn an_output_that_cannot_be_written_is_refused_before_the_work_begins() {
+    let folder = Folder::new();
+    let lost = folder.path("none").join("x").display().to_string();
+    let own = folder.path("").display().to_string();
+    for (command, out) in [
+        (&["identify", "absent.urdf", "absent.csv"][..], "--out"),
+        (&["identify", "absent.urdf", "absent.csv"], "--report"),
+        (&["identify", "absent.urdf", "absent.csv"], "--summary-out"),
+        (&["check", "absent.urdf", "--fix"], "--out"),
+        (&["analyze", "absent.urdf"], "--out"),
+        (&["design", "absent.urdf"], "--out"),
+        (&["simulate", "absent.urdf", "absent.csv"], "--out"),
+        (&["validate", "absent.urdf", "absent.csv"], "--report"),
+        (&["export", "absent.urdf", "--to", "c"], "--out"),
+        (&["columns", "absent.csv"], "--out"),
+    ] {
+        let line = refused(&[command, &[out, &lost]].concat());
+        let reason = "cannot be written: there is no folder";
+        assert!(line.starts_with(&format!("{lost}: {reason}")), "{command:?}: {line}");
+        let line = refused(&[command, &[out, &own]].concat());
+        assert_eq!(line, format!("{own}: is a folder: give the name of a file"), "{command:?}");
+    }
+    assert_eq!(folder.names(), [""; 0]);
+}
+
 #[test]
 fn an_output_does_not_replace_a_model_or_a_side_file() {
     let folder = Folder::new();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::common::{Folder, run};
+use crate::common::{Folder, refused, run};
 use crate::identify::log;
 
 const MODEL: &str = "builtin:planar-2r";
@@ -58,6 +58,25 @@ fn flips_of_bits_and_digits_are_refused() {
         }
     }
     assert!(silent <= 3, "{silent} of 60 changes were not seen");
+}
+
+/// A filter, a lag or a choice of joints does not count for logs that are in a summary already.
+#[test]
+fn options_of_preparation_are_not_ignored_with_a_summary() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(400));
+    let summary = summarized(&folder, "s.summary", &log, &["--cutoff", "5"]);
+    for (option, value) in
+        [("--cutoff", "7"), ("--lag", "0.01"), ("--decimate", "3"), ("--slow", "0.3"), ("--joints", "joint1")]
+    {
+        let line = refused(&["identify", MODEL, &summary, option, value]);
+        let reason = "is a summary of logs that were prepared otherwise: give the logs themselves";
+        assert_eq!(line, format!("{option}: {summary} {reason}"));
+    }
+    // The same options as those of the summary, or none, are no contradiction.
+    for options in [&["--cutoff", "5"][..], &[]] {
+        assert_eq!(run(&[&["identify", MODEL, &summary], options].concat()).status, 0);
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ from __future__ import annotations
 from . import errors, pga
 from ._inertial import Error, __version__
 from ._result import Result
+from .arithmetic import set_arithmetic
 from .commands import analyze, check, columns, design, export, identify, simulate, validate
 from .errors import LogError, ModelError, OptionError
 from .fitted import FittedModel, load
@@ -79,6 +80,7 @@ __all__ = [
     "load",
     "pga",
     "prepare",
+    "set_arithmetic",
     "simulate",
     "validate",
 ]

@@ -19,6 +19,14 @@ pub enum Arithmetic {
     Reproducible,
 }
 
+impl Arithmetic {
+    /// Makes this the choice of this process: of all kernels that are prepared from now on and do not choose themselves, and of
+    /// the decompositions of matrices.
+    pub fn make_default(self) {
+        inertial_dense::set_reproducible(self == Self::Reproducible);
+    }
+}
+
 /// Inverse dynamics and torque regressor of one mechanism, prepared for speed.
 ///
 /// The force of coordinate $j$ is what its mode $\Phi_j$ meets of the wrenches on all bodies $i$ that it moves,

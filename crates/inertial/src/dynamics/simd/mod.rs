@@ -53,11 +53,13 @@ pub(crate) trait Lane:
     fn within(self, bound: f64) -> bool;
 }
 
-/// Returns whether the processor has the instructions of the fused kernels.
+/// Returns whether the processor has the instructions of the fused kernels, and the process may use them.
 pub(crate) fn has_fused() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+        !inertial_dense::is_reproducible()
+            && std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("fma")
     }
     #[cfg(not(target_arch = "x86_64"))]
     {

@@ -1,0 +1,21 @@
+"""Speed, or the same bits on every processor."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from . import _inertial
+
+
+def set_arithmetic(kind: Literal["fast", "reproducible"]) -> None:
+    """Chooses the arithmetic of this process, from now on.
+
+    ``"fast"`` uses fused products where the processor has them; ``"reproducible"`` gives the same bits on every processor. The environment
+    variable ``INERTIAL_ARITHMETIC`` chooses it from the start, in workers too.
+    """
+    _inertial.set_arithmetic(kind)
+
+
+if "INERTIAL_ARITHMETIC" in os.environ:
+    _inertial.set_arithmetic(os.environ["INERTIAL_ARITHMETIC"])
