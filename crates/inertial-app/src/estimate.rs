@@ -77,6 +77,12 @@ impl Default for Estimate {
     }
 }
 
+/// Refuses weights of a prior that floating-point numbers cannot tell from none, or from no data.
+pub(crate) fn check_prior_weight(weight: f64) -> Result<()> {
+    ensure_option!((1e-12..=1e12).contains(&weight), "prior-weight", "expected a number from 1e-12 to 1e12");
+    Ok(())
+}
+
 /// What is estimated: a whole robot, or one body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
@@ -121,12 +127,7 @@ impl Estimate {
 
     /// Checks the options.
     pub fn check(&self) -> Result<()> {
-        let positive = |x: f64| x > 0.0 && x.is_finite();
-        ensure_option!(
-            self.prior_weight.is_none_or(positive),
-            "prior-weight",
-            "expected a number above zero"
-        );
+        self.prior_weight.map_or(Ok(()), check_prior_weight)?;
         ensure_option!(
             self.bounds_on.is_empty() || !self.noise_bound.is_empty(),
             "noise-bound",

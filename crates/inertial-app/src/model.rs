@@ -46,10 +46,17 @@ pub struct ModelOptions {
     pub strict: bool,
 }
 
+/// Largest component of gravity (m/s²): a thousand times that of the Earth.
+const STRONGEST_GRAVITY: f64 = 1e4;
+
 impl ModelOptions {
     fn build_options(&self) -> Result<BuildOptions> {
-        let finite = |g: [f64; 3]| g.iter().all(|x| x.is_finite());
-        ensure_option!(self.gravity.is_none_or(finite), "gravity", "expected three finite numbers");
+        let small = |g: [f64; 3]| g.iter().all(|x| x.abs() <= STRONGEST_GRAVITY);
+        ensure_option!(
+            self.gravity.is_none_or(small),
+            "gravity",
+            "expected three numbers up to {STRONGEST_GRAVITY} m/s²"
+        );
         Ok(BuildOptions { base: self.base, gravity: self.gravity.map(Vector3::from), rotors: self.rotors })
     }
 }

@@ -10,6 +10,7 @@ use nalgebra::{Matrix3, Vector3};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::estimate::check_prior_weight;
 use crate::{Context, Located, Model, Result, ensure, ensure_option};
 
 const SCHEMA: &str = "inertial/regressor-identification/1";
@@ -128,8 +129,7 @@ impl Subject {
 
     /// Estimates from rows; a mechanism gives names and prior of the bodies.
     pub fn identify(&self, rows: RegressorRows, mechanism: Option<&Mechanism>) -> Result<Outcome> {
-        let positive = self.prior_weight > 0.0 && self.prior_weight.is_finite();
-        ensure_option!(positive, "prior-weight", "expected a number above zero");
+        check_prior_weight(self.prior_weight)?;
         let (names, prior, note) = if let Some(mechanism) = mechanism {
             let prior = Prior::new(mechanism)?;
             let of = |block: &ParameterBlock| {

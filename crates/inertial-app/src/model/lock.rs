@@ -82,6 +82,9 @@ impl Model {
     }
 }
 
+/// Farthest position (rad or m) at which a joint is held.
+const FARTHEST: f64 = 1e6;
+
 /// Holds joints, and those that follow them, at positions (rad or m).
 pub(super) fn lock(builder: &mut MechanismBuilder, locks: &[Setting]) -> Result<()> {
     let mut held: Vec<(String, f64)> = Vec::new();
@@ -93,6 +96,10 @@ pub(super) fn lock(builder: &mut MechanismBuilder, locks: &[Setting]) -> Result<
         }
         if held.iter().any(|(name, _)| *name == lock.column) {
             return Err(Error::option("lock", format!("{} is given two positions", lock.column)));
+        }
+        if !(lock.value.abs() <= FARTHEST) {
+            let range = format!("{}: expected a position up to {FARTHEST} rad or m", lock.column);
+            return Err(Error::option("lock", range));
         }
         held.push((lock.column.clone(), lock.value));
     }

@@ -51,6 +51,41 @@ fn filter_windows_beyond_the_most_are_refused() {
 }
 
 #[test]
+fn filters_and_decimations_that_leave_nothing_of_a_log_are_refused() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(1000));
+    // The log lasts 5 s: two periods at each end need more than 0.8 Hz.
+    let line = refusal(&["identify", MODEL, &log, "--cutoff", "0.79"]);
+    assert!(line.contains("cut-off 0.79 Hz: the log lasts 5 s"), "{line}");
+    let args = ["identify", MODEL, &log, "--filter", "savitzky-golay", "--filter-window", "20001"];
+    let line = refusal(&args);
+    assert!(line.contains("choose a higher cut-off"), "{line}");
+    for every in ["101", "99999999999"] {
+        let line = refusal(&["identify", MODEL, &log, "--decimate", every]);
+        assert!(line.contains("leaves fewer than 10 of the 1000 samples"), "{line}");
+    }
+}
+
+#[test]
+fn numbers_beyond_all_reason_are_refused() {
+    let folder = Folder::new();
+    let log = folder.file("l.csv", log(200));
+    for (option, value, reason) in [
+        ("--prior-weight", "1e300", "expected a number from 1e-12 to 1e12"),
+        ("--prior-weight", "1e-300", "expected a number from 1e-12 to 1e12"),
+        ("--gravity", "0,0,1e300", "expected three numbers up to 10000 m/s²"),
+        ("--gravity", "0,0,-10001", "expected three numbers up to 10000 m/s²"),
+        ("--lock", "joint2=1e300", "expected a position up to 1000000 rad or m"),
+    ] {
+        let line = refusal(&["identify", MODEL, &log, option, value]);
+        assert!(line.contains(reason), "{line}");
+    }
+    for weight in ["1e-12", "1e12"] {
+        assert!(run(&["identify", MODEL, &log, "--prior-weight", weight]).status < 2);
+    }
+}
+
+#[test]
 fn streams_with_windows_beyond_all_reason_are_refused() {
     let folder = Folder::new();
     let log = folder.file("l.csv", log(200));

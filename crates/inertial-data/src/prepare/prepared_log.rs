@@ -18,7 +18,7 @@ use crate::filter::zero_phase::Kernel;
 use crate::formats::log_reader::LogReader;
 use crate::formats::reader::Reader;
 use crate::prepare::record::{Record, Recorder};
-use crate::{Columns, Error, Log, Options, Result, count};
+use crate::{Columns, Cutoff, Error, Filter, Log, Options, Result, count};
 
 /// Periods of the cut-off after which a disturbance at one sample is forgotten (it decays as exp(−2.4 f₀ t)).
 const SMEAR: f64 = 2.0;
@@ -28,6 +28,8 @@ const RATE_PER_CUTOFF: f64 = 8.0;
 const ROWS_PER_CUTOFF: f64 = 0.5;
 /// Share of the work on a log that reading it is; the rest is filtering.
 const READ: f64 = 0.6;
+/// Fewest samples that a chosen decimation leaves.
+const FEWEST: usize = 10;
 /// Samples looked at in one go for whether enough are usable.
 const COUNTED: usize = 1 << 13;
 
@@ -215,13 +217,14 @@ impl PreparedLog {
             let left = rate / every as f64;
             notes.push(format!("downsampled to {} Hz (one sample of {every})", significant(left, 6)));
         }
+        // A disturbance decays to a hundredth within two periods of the cut-off; the stencils of two derivatives reach four
+        // samples.
+        let smear = cutoff.map_or(4, |f| count((SMEAR * rate / f).ceil())).max(4);
+        check_length(options, grid.count, rate, (cutoff, smear), every)?;
         let filtered = kernel.as_ref().zip(cutoff);
         let row_filter =
             filtered.map(|filter| row_filter(filter, rate, rate / every as f64)).transpose()?.flatten();
         let row_filter = if grid.is_direct() { row_filter.map(|f| f.sampled(every)) } else { row_filter };
-        // A disturbance decays to a hundredth within two periods of the cut-off; the stencils of two derivatives reach four
-        // samples.
-        let smear = cutoff.map_or(4, |f| count((SMEAR * rate / f).ceil())).max(4);
         let mut recorder = Recorder::new(&layout, &record, &grid, every, smear);
         let delay = Delay::new(&layout, options.lag / grid.step);
         if delay.is_some() {
@@ -435,6 +438,34 @@ pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Pr
 /// ```
 pub fn prepare_columns(log: &Log, motion: &[&str], options: &Options) -> Result<Prepared> {
     PreparedLog::of_columns(&mut LogReader::new(log), motion, options)?.whole()
+}
+
+/// Refuses options that leave nothing of a log of `samples`: a filter whose transients at both ends, of `smear` samples each, are the
+/// whole log, or too few samples after decimation.
+fn check_length(
+    options: &Options,
+    samples: usize,
+    rate: f64,
+    (cutoff, smear): (Option<f64>, usize),
+    every: usize,
+) -> Result<()> {
+    let given = match options.filter {
+        Filter::SavitzkyGolay { window, .. } if window.is_some() => true,
+        _ => matches!(options.cutoff, Cutoff::Hz(_)),
+    };
+    if let (Some(hz), true) = (cutoff, given && 2 * smear >= samples) {
+        return Err(Error::Option(format!(
+            "cut-off {} Hz: the log lasts {} s, and {SMEAR} periods at each of its ends are transients of the filter; choose a higher cut-off",
+            significant(hz, 4),
+            significant(samples as f64 / rate, 4)
+        )));
+    }
+    if options.decimate > 0 && samples / every < FEWEST {
+        return Err(Error::Option(format!(
+            "one sample of {every} leaves fewer than {FEWEST} of the {samples} samples of the log"
+        )));
+    }
+    Ok(())
 }
 
 /// Returns the row filter for samples that passed a filter at the rate of the log.
