@@ -197,7 +197,7 @@ impl ModelFiles for Surroundings<'_> {
         let refused = |reason: String| format!("cannot read the mesh \"{name}\": {reason}");
         let most = MESH_LIMIT.min(self.left_for_meshes.get());
         let bytes = match self.inputs.mesh(self.model, name, most) {
-            None => return Err(refused("there is no such STL, OBJ or MSH file".to_owned())),
+            None => return Err(refused("there is no such STL, OBJ, MSH, COLLADA or glTF file".to_owned())),
             Some((_, bytes)) => bytes.map_err(|e| refused(e.to_string()))?,
         };
         self.left_for_meshes.set(self.left_for_meshes.get().saturating_sub(bytes.len() as u64));

@@ -1,8 +1,11 @@
-//! Triangle meshes: files of STL, OBJ and MuJoCo's MSH, convex hulls, and inertias of solids and shells.
+//! Triangle meshes: files of STL, OBJ, COLLADA, glTF and MuJoCo's MSH, convex hulls, and inertias of solids and shells.
 
+mod collada;
 mod filling;
+mod gltf;
 mod hull;
 mod parse;
+mod scene;
 
 pub use filling::Filling;
 

@@ -2,26 +2,29 @@
 
 use nalgebra::Vector3;
 
-use super::Mesh;
+use super::{Mesh, collada, gltf};
 use crate::{Error, Place, Result};
 
 /// Larger coordinates are damage, and their products would leave the range of `f64`.
 const LARGEST: f64 = 1e30;
 
-fn refused<T>(reason: impl Into<String>) -> Result<T> {
+pub(super) fn refused<T>(reason: impl Into<String>) -> Result<T> {
     Err(Error::syntax(Place::default(), reason))
 }
 
 impl Mesh {
-    /// Reads a file, whose content tells its format: STL (binary or text), OBJ or MSH.
+    /// Reads a file, whose content tells its format: STL (binary or text), OBJ, MSH, COLLADA or binary glTF.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let out = if let Some(count) = binary_count(bytes) {
+        let out = if bytes.starts_with(gltf::MAGIC) {
+            gltf::parse(bytes)?
+        } else if let Some(count) = binary_count(bytes) {
             binary_stl(&bytes[84..84 + 50 * count])
         } else if let Some(sizes) = msh_sizes(bytes) {
             msh(bytes, sizes)
         } else {
-            let text = std::str::from_utf8(bytes).or_else(|_| refused("is not an STL, OBJ or MSH file"))?;
-            text_mesh(text)?
+            let text = std::str::from_utf8(bytes).or_else(|_| refused("is not an STL, OBJ, MSH, COLLADA or glTF file"))?;
+            let text = text.trim_start_matches('\u{feff}');
+            if text.trim_start().starts_with('<') { collada::parse(text)? } else { text_mesh(text)? }
         };
         out.checked()
     }
@@ -48,7 +51,7 @@ fn binary_count(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Three numbers from the `k`-th on.
-fn triple(bytes: &[u8], k: usize) -> Vector3<f64> {
+pub(super) fn triple(bytes: &[u8], k: usize) -> Vector3<f64> {
     let number = |k: usize| f32::from_le_bytes(std::array::from_fn(|b| bytes[4 * k + b]));
     Vector3::from_fn(|i, _| f64::from(number(k + i)))
 }
