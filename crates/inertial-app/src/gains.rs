@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use inertial::consistency::{DEFAULT_TOLERANCE, judge};
+use inertial::consistency::{DEFAULT_TOLERANCE, judge, significant};
 use inertial::estimation::{Equations, Gains, KnownPayload, PayloadLink, Summary, identify};
 use inertial::spatial::Inertia;
 use nalgebra::{Matrix3, Vector3};
@@ -13,7 +13,7 @@ use crate::estimate::Subject;
 use crate::identify::{Data, Outcome};
 use crate::logs::saved_summary;
 use crate::recording::Recording;
-use crate::{Context, Located, Model, Result, ensure_option};
+use crate::{Context, Located, Model, Note, Result, ensure_option};
 
 /// Options of the identification of drive gains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,6 +59,8 @@ impl Options {
 pub struct Payload {
     link: String,
     inertia: Inertia<f64>,
+    /// Whether only the mass was given.
+    is_free: bool,
     text: String,
 }
 
@@ -82,19 +84,19 @@ impl FromStr for Payload {
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || {
             format!(
-                "expected LINK=MASS,X,Y,Z, and if known IXX,IYY,IZZ or IXX,IYY,IZZ,IXY,IXZ,IYZ, like tool=2.5,0,0,0.1, not '{text}'"
+                "expected LINK=MASS or LINK=MASS,X,Y,Z, and if known IXX,IYY,IZZ or IXX,IYY,IZZ,IXY,IXZ,IYZ, like tool=2.5,0,0,0.1, not '{text}'"
             )
         };
         let (link, numbers) = text.split_once('=').ok_or_else(expected)?;
         let numbers: Vec<f64> =
             numbers.split(',').map(|x| x.trim().parse()).collect::<Result<_, _>>().map_err(|_| expected())?;
-        if !matches!(numbers.len(), 4 | 7 | 10) || numbers.iter().any(|x| !x.is_finite()) {
+        if !matches!(numbers.len(), 1 | 4 | 7 | 10) || numbers.iter().any(|x| !x.is_finite()) {
             return Err(expected());
         }
-        let moment = |k: usize| numbers.get(k).copied().unwrap_or(0.0);
-        let [xx, yy, zz, xy, xz, yz] = [4, 5, 6, 7, 8, 9].map(moment);
+        let number = |k: usize| numbers.get(k).copied().unwrap_or(0.0);
+        let [xx, yy, zz, xy, xz, yz] = [4, 5, 6, 7, 8, 9].map(number);
         let tensor = Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
-        let com = Vector3::new(numbers[1], numbers[2], numbers[3]);
+        let com = Vector3::new(number(1), number(2), number(3));
         let inertia = Inertia::from_com(numbers[0], com, tensor);
         let central = Inertia::from_com(numbers[0], Vector3::zeros(), tensor);
         let exists = judge(&central, DEFAULT_TOLERANCE).is_ok_and(|verdict| verdict.is_consistent());
@@ -103,7 +105,7 @@ impl FromStr for Payload {
                 "'{text}' is no body: expected a mass above zero, and principal moments of inertia none of which exceeds the sum of the others"
             ));
         }
-        Ok(Self { link: link.to_owned(), inertia, text: text.to_owned() })
+        Ok(Self { link: link.to_owned(), inertia, is_free: numbers.len() == 1, text: text.to_owned() })
     }
 }
 
@@ -125,7 +127,12 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     let mut data = Data::read(own, &own.log, &equations, context)?;
     let summary = loaded(options, &equations, context)?;
     let known = options.known_payload.as_ref().zip(link.as_ref());
-    let known = known.map(|(p, link)| KnownPayload { summary: &summary, link, payload: p.inertia });
+    let known = known.map(|(p, link)| KnownPayload {
+        summary: &summary,
+        link,
+        payload: p.inertia,
+        is_free: p.is_free,
+    });
     let found = || {
         let gains = Gains::new(&equations, &data.fit, known, options.spread)?;
         data.fit = gains.apply(&equations, &data.fit, false)?;
@@ -135,6 +142,15 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
         }
         let mut result = identify(&equations, &data.fit, data.validation.as_ref(), &wanted)?;
         gains.note(&equations, &mut result);
+        if let (Some((parameters, errors)), true) = (&gains.payload, known.is_some_and(|k| k.is_free)) {
+            let centre = |k: usize| {
+                let [x, error] = [parameters[k], errors[k]].map(|h| significant(h / parameters[0], 3));
+                format!("{x} ± {error}")
+            };
+            let centre = [1, 2, 3].map(centre).join(", ");
+            let text = format!("the centre of mass of the payload was found at {centre} m");
+            context.note(&Note::Log { log: options.loaded.join(", "), text });
+        }
         Ok::<_, inertial::Error>(result)
     };
     let result = { found }().at(own.logs.join(", "))?;

@@ -61,6 +61,9 @@ pub struct LogOptions {
     pub joints: Vec<String>,
     /// Accept the units of the log even where they look wrong.
     pub trust_units: bool,
+    /// Whether logs may be of poses at rest.
+    #[serde(skip)]
+    pub(crate) poses: bool,
 }
 
 impl Default for LogOptions {
@@ -78,6 +81,7 @@ impl Default for LogOptions {
             slow: Options::default().slow,
             joints: Vec::new(),
             trust_units: false,
+            poses: false,
         }
     }
 }
@@ -205,6 +209,7 @@ impl LogOptions {
             torque_joints: self.joints.clone(),
             trust_units: self.trust_units,
             extra: extra.to_vec(),
+            poses: self.poses,
             ..Options::default()
         }
     }

@@ -7,7 +7,7 @@ use inertial::estimation::{
 };
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism, write};
 use inertial::spatial::{Inertia, Parameters};
-use inertial_data::{Log, Need, Options as DataOptions, Prepared, Source, prepare, prepare_columns};
+use inertial_data::{Log, Need, Options as DataOptions, Prepared, prepare, prepare_columns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +118,7 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     ensure!(exists, "{}: has no link {link}{known}", model.label);
     let sensed = match options.logs.first() {
         Some(name) if options.unloaded.is_empty() && saved_summary(context, name)?.is_none() => {
-            has_sensor(context, name)?
+            has_sensor(model, options, context, name)?
         }
         _ => false,
     };
@@ -135,13 +135,13 @@ pub fn run(model: &Model, options: &Options, context: &Context<'_>) -> Result<Ou
     Ok(out)
 }
 
-fn read(context: &Context<'_>, name: &str) -> Result<Log> {
-    Ok(Log::collect(context.inputs.log(name, &Source::default())?)?)
+fn read(model: &Model, own: &Options, context: &Context<'_>, name: &str) -> Result<Log> {
+    Ok(Log::collect(own.log.reader(context, Some(&model.mechanism), name)?)?)
 }
 
 /// Whether the log is one of a force/torque sensor; refused where it has no forces at all.
-fn has_sensor(context: &Context<'_>, name: &str) -> Result<bool> {
-    let log = read(context, name)?;
+fn has_sensor(model: &Model, own: &Options, context: &Context<'_>, name: &str) -> Result<bool> {
+    let log = read(model, own, context, name)?;
     let has = |prefix: &str| log.names().iter().any(|n| n.starts_with(prefix));
     ensure!(has("ft.") || has("tau"), "{name}: has neither ft.fx … ft.tz nor torques of joints (tau.JOINT)");
     Ok(has("ft."))
@@ -177,7 +177,7 @@ fn behind_sensor(model: &Model, own: &Options, context: &Context<'_>) -> Result<
     let work = context.work_on(own.logs.iter().chain(&own.validate));
     for (path, share) in logs.chain(own.validate.iter().map(|path| (path, 1.0))) {
         context.file(path);
-        let log = read(context, path)?;
+        let log = read(model, own, context, path)?;
         let options = own.log.options(&[]);
         let (prepared, motion, noise) = if log.column("acc.x").is_some() {
             let (prepared, motion) = from_imu(&log, options)?;
@@ -326,11 +326,18 @@ fn from_joints(
     link: &str,
 ) -> Result<(Prepared, SensorMotion)> {
     options.extra = WRENCH_NAMES.iter().map(|&n| n.to_owned()).collect();
-    options.torques = Need::Optional;
+    (options.torques, options.poses) = (Need::Optional, true);
     let prepared = prepare(mechanism, log, &options)?;
     held_beyond(mechanism, link, &prepared)?;
     let motion = SensorMotion::from_joints(mechanism, link, &prepared.q, &prepared.v, &prepared.a)?;
     Ok((prepared, motion))
+}
+
+/// The greatest change of a coordinate from sample to sample, by which poses at rest differ.
+fn change(log: &Prepared, nq: usize, coordinates: std::ops::Range<usize>) -> f64 {
+    let samples: Vec<&[f64]> = log.q.chunks_exact(nq.max(1)).collect();
+    let changes = samples.windows(2).flat_map(|w| coordinates.clone().map(|k| (w[1][k] - w[0][k]).abs()));
+    changes.fold(0.0, f64::max)
 }
 
 /// Refuses joints that move parts of what the sensor carries.
@@ -350,7 +357,7 @@ fn held_beyond(mechanism: &Mechanism, link: &str, log: &Prepared) -> Result<()> 
         for v in bodies[body].v_range() {
             let speeds = log.v.iter().skip(v).step_by(mechanism.nv().max(1));
             let path: f64 = speeds.map(|x| x.abs()).sum::<f64>() / log.rate_hz;
-            if path > HELD {
+            if path > HELD || (path == 0.0 && change(log, mechanism.nq(), mechanism.joints()[bodies[body].joint].q_range()) > HELD) {
                 let name = &mechanism.joints()[bodies[body].joint].name;
                 bail!("the joint {name} moves what the sensor on {link} carries: hold it still");
             }
@@ -400,6 +407,7 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
     let logs =
         [all(&own.logs, Role::Loaded), all(&own.unloaded, Role::Unloaded), all(&own.validate, Role::Kept)];
     let work = context.work_on(own.logs.iter().chain(&own.unloaded).chain(&own.validate));
+    let options_of_logs = LogOptions { poses: true, ..own.log.clone() };
     for (path, role) in logs.into_iter().flatten() {
         if let Some(summary) = saved_summary(context, &path)? {
             ensure_option!(
@@ -417,7 +425,7 @@ fn from_torques(model: &Model, own: &Options, context: &Context<'_>) -> Result<(
             .merge(&summary)?;
             continue;
         }
-        let mut log = Recording::open(context, &own.log, &equations, None, &path)?;
+        let mut log = Recording::open(context, &options_of_logs, &equations, None, &path)?;
         let (first, last) = match (role, own.holdout) {
             (Role::Loaded, Some(fraction)) => log.hold_out(fraction)?,
             (Role::Kept, _) => (0..0, 0..log.len()),

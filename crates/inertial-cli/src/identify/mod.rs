@@ -113,7 +113,7 @@ model with the payload added to LINK. See docs/payload.md.
 
 --gains 0.2 takes the logged torques as currents times gains that are known to 20 % and
 estimates each joint's factor with all else. Logs with a known payload (--loaded LOG
---known-payload LINK=2.5,0,0,0.1) or a measured base wrench determine the common factor; without
+--known-payload LINK=2.5) or a measured base wrench determine the common factor; without
 them the result is as uncertain as the gains are together.
 
 --regressor Y.npy --rhs tau.npy --bodies N gives consistent bodies for dynamics that were computed
@@ -135,7 +135,7 @@ Examples:
   inertial identify robot.urdf loaded.csv --payload flange --unloaded empty.csv --offset
   inertial identify robot.urdf ft.csv --payload sensor_link --holdout 0.3
   inertial identify robot.urdf empty.csv --gains 0.5 --loaded loaded.csv \
-    --known-payload flange=2.5,0,0,0.1
+    --known-payload flange=2.5
   inertial identify --regressor Y.npy --rhs tau.npy --bodies 7 --column-order pinocchio
   stream | inertial identify robot.urdf --follow - --forget 30"#;
 
@@ -254,8 +254,8 @@ pub struct Args {
     #[arg(long, value_name = "LOG", num_args = 1.., requires_all = ["gains", "known_payload"], help_heading = GAINS,
           hide_short_help = true)]
     loaded: Vec<String>,
-    /// The payload of these logs: mass, centre of mass in the link's frame and, if known, inertia about it
-    #[arg(long, value_name = "LINK=M,X,Y,Z[,IXX,IYY,IZZ[,IXY,IXZ,IYZ]]", requires = "loaded", help_heading = GAINS,
+    /// The payload of these logs: mass and, if known, centre of mass in the link's frame and inertia about it
+    #[arg(long, value_name = "LINK=M[,X,Y,Z[,IXX,IYY,IZZ[,IXY,IXZ,IYZ]]]", requires = "loaded", help_heading = GAINS,
           hide_short_help = true)]
     known_payload: Option<Payload>,
     /// Standard deviations of measured rates and momenta, by column or group of columns

@@ -139,6 +139,13 @@ fn gains_of_drives_are_found_with_a_known_payload() {
         assert!((joint["viscous"].as_f64().unwrap() - 0.5).abs() < 2e-3, "{joint}");
     }
     assert!(found["validation_relative_rms"].as_f64().unwrap() < 1e-3);
+    // The mass alone will do.
+    let weighed = ["--loaded", &loaded, "--known-payload", &format!("{link}=1.5"), "--json"];
+    let found = run(&[&call[..], &weighed[..]].concat());
+    assert!(found.stderr.contains("the centre of mass of the payload was found at 0.3 ±"), "{}", found.stderr);
+    for (joint, gain) in found.json()["joints"].as_array().unwrap().iter().zip(gains) {
+        assert!((joint["gain"].as_f64().unwrap() / gain - 1.0).abs() < 2e-3, "{joint}");
+    }
     // Without the payload the scale is that of the prior, and a note says so.
     let alone = run(&call);
     assert!(alone.status == 0 && alone.stdout.contains("known payload"), "{}{}", alone.stdout, alone.stderr);

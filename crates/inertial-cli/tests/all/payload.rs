@@ -133,6 +133,69 @@ fn noise_of_an_imu_does_not_bias_the_payload() {
     }
 }
 
+/// Poses at rest with readings of the sensor: `rows` of each, with or without times; noise as of a sensor.
+fn pose_log(rows: usize, timed: bool, seed: u64) -> String {
+    let arm = arm();
+    let mut workspace = Workspace::new(&arm);
+    let link = arm.links().iter().find(|l| l.name == "sensor").unwrap();
+    let body = link.body.unwrap();
+    let mut source = inertial::linalg::SplitMix::new(seed);
+    let mut uniform = || ((source.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    let mut text = String::from(if timed { "t," } else { "" });
+    text += "q.a,q.b,q.c,ft.fx,ft.fy,ft.fz,ft.tx,ft.ty,ft.tz\n";
+    for pose in 0..24 {
+        let q: [f64; 3] = std::array::from_fn(|_| 5.0 * (uniform() - 0.5));
+        body_accelerations(&arm, &mut workspace, &q, &[0.0; 3], &[0.0; 3]).unwrap();
+        let gravity = workspace.poses()[body].rotation.tr_mul(&arm.gravity());
+        let proper = link.pose.pull_motion(&Motion::new(Vector3::zeros(), -gravity));
+        let wrench = tool().wrench(&Motion::zero(), &proper);
+        for row in 0..rows {
+            if timed {
+                text += &format!("{},", 0.01 * f64::from(pose * i32::try_from(rows + 40).unwrap() + i32::try_from(row).unwrap()));
+            }
+            let mut noise = |size: f64| size * 3.46 * (uniform() - 0.5);
+            let q = q.map(|q| q + noise(1e-5));
+            let forces = wrench.linear.iter().map(|x| x + 1.0 + noise(0.05)).collect::<Vec<_>>();
+            let moments = wrench.angular.iter().map(|x| x - 0.2 + noise(0.005)).collect::<Vec<_>>();
+            text += &numbers(q.into_iter().chain(forces).chain(moments))[1..];
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[test]
+fn poses_at_rest_give_mass_and_centre() {
+    let folder = Folder::new();
+    let model = folder.file("arm.urdf", ARM);
+    for (name, rows, timed) in [("table.csv", 1, false), ("repeated.csv", 30, false), ("held.csv", 100, true)] {
+        let mut squares = [0.0; 2];
+        const DRAWS: u64 = 6;
+        for seed in 0..DRAWS {
+            let log = folder.file(name, pose_log(rows, timed, seed));
+            let found = run(&["identify", &model, &log, "--payload", "sensor", "--json"]);
+            assert_eq!(found.status, 0, "{}", found.stderr);
+            assert!(found.stderr.contains("24 poses at rest"), "{}", found.stderr);
+            let body = found.json()["bodies"][0].clone();
+            let pull = |value: &Value, error: &Value, truth: f64| {
+                ((value.as_f64().unwrap() - truth) / error.as_f64().unwrap()).powi(2)
+            };
+            squares[0] += pull(&body["mass"], &body["mass_std_error"], tool().mass);
+            squares[1] += pull(&body["com"][2], &body["com_std_error"][2], tool().com().unwrap().z);
+        }
+        // A chi-square with six degrees of freedom over six exceeds 3.7 once in a thousand.
+        assert!(squares.iter().all(|sum| sum / (DRAWS as f64) < 3.7), "{name}: {squares:?}");
+    }
+    // A motion without times is no table of poses.
+    let moving: Vec<String> = sensor_log(1000, false, false)
+        .lines()
+        .map(|line| line.split_once(',').unwrap().1.to_owned())
+        .collect();
+    let log = folder.file("moving.csv", moving.join("\n"));
+    let line = refused(&["identify", &model, &log, "--payload", "sensor"]);
+    assert!(line.contains("there is no column t"), "{line}");
+}
+
 /// A log of the joints' torques, with a tool on the sensor link where asked, friction, and an offset on the last joint.
 fn torque_log(rows: usize, with_tool: bool, start: f64) -> String {
     let arm = arm();

@@ -2,6 +2,8 @@
 
 use std::f64::consts::PI;
 
+use inertial::consistency::significant;
+
 use crate::clean::first_pass::Survey;
 use crate::clean::resample::Grid;
 use crate::clean::spool::Spool;
@@ -24,6 +26,10 @@ const RIGID_HZ: f64 = 100.0;
 const RIGID_BANDWIDTHS: f64 = 5.0;
 /// The highest cut-off, in rates: beyond it the filter has nothing left to remove.
 const HIGHEST: f64 = 0.4;
+/// Periods of the cut-off after which a disturbance at one sample is forgotten (it decays as exp(−2.4 f₀ t)).
+pub(crate) const SMEAR: f64 = 2.0;
+/// Fewest samples that a chosen decimation leaves.
+const FEWEST: usize = 10;
 /// Joints with less than this share of the energy of the fastest of their kind are ignored.
 const IDLE: f64 = 1e-4;
 
@@ -189,4 +195,32 @@ pub(crate) fn kernel(
         notes.push(format!("Savitzky–Golay window of {samples} samples: gain one half at {cutoff:.3} Hz"));
     }
     Ok((Some(kernel), Some(cutoff)))
+}
+
+/// Refuses options that leave nothing of a log of `samples`: a filter whose transients at both ends, of `smear` samples each, are the
+/// whole log, or too few samples after decimation.
+pub(crate) fn check_length(
+    options: &Options,
+    samples: usize,
+    rate: f64,
+    (cutoff, smear): (Option<f64>, usize),
+    every: usize,
+) -> Result<()> {
+    let given = match options.filter {
+        Filter::SavitzkyGolay { window, .. } if window.is_some() => true,
+        _ => matches!(options.cutoff, Cutoff::Hz(_)),
+    };
+    if let (Some(hz), true) = (cutoff, given && 2 * smear >= samples) {
+        return Err(Error::Option(format!(
+            "cut-off {} Hz: the log lasts {} s, and {SMEAR} periods at each of its ends are transients of the filter; choose a higher cut-off",
+            significant(hz, 4),
+            significant(samples as f64 / rate, 4)
+        )));
+    }
+    if options.decimate > 0 && samples / every < FEWEST {
+        return Err(Error::Option(format!(
+            "one sample of {every} leaves fewer than {FEWEST} of the {samples} samples of the log"
+        )));
+    }
+    Ok(())
 }

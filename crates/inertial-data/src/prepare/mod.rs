@@ -2,6 +2,7 @@
 
 pub(crate) mod fixed_lag;
 pub(crate) mod options;
+mod poses;
 pub(crate) mod prepared_log;
 pub(crate) mod record;
 pub(crate) mod window;

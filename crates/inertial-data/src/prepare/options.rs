@@ -73,6 +73,8 @@ pub struct Options {
     pub trust_units: bool,
     /// Further columns by name, such as `ft.fx` or `momentum.px`: they must be there and are filtered like all others.
     pub extra: Vec<String>,
+    /// Take a log that holds one pose after the other as poses at rest, each with its mean values; rows of poses need no time.
+    pub poses: bool,
     /// Torques of the joints.
     pub torques: Need,
     /// Pose of a floating base. Where it need not be known and is not there, it stays neutral and the twist must be measured.
@@ -94,6 +96,7 @@ impl Default for Options {
             torque_joints: Vec::new(),
             trust_units: false,
             extra: Vec::new(),
+            poses: false,
             torques: Need::Required,
             base_pose: Need::Required,
         }

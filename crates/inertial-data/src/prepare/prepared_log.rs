@@ -9,27 +9,24 @@ use inertial::mechanism::{JointType, Mechanism};
 use crate::clean::checks;
 use crate::clean::checks::Derivative;
 use crate::clean::delay::Delay;
-use crate::clean::first_pass::survey;
+use crate::clean::first_pass::{Survey, survey};
 use crate::clean::resample::Grid;
 use crate::clean::spool::Spool;
 use crate::columns::layout::Layout;
-use crate::filter::cutoff;
+use crate::filter::cutoff::{self, SMEAR};
 use crate::filter::zero_phase::Kernel;
 use crate::formats::log_reader::LogReader;
 use crate::formats::reader::Reader;
+use crate::prepare::poses::{self, NumberedRows};
 use crate::prepare::record::{Record, Recorder};
-use crate::{Columns, Cutoff, Error, Filter, Log, Options, Result, count};
+use crate::{Columns, Error, Log, Options, Result, count};
 
-/// Periods of the cut-off after which a disturbance at one sample is forgotten (it decays as exp(−2.4 f₀ t)).
-const SMEAR: f64 = 2.0;
 /// Rate after decimation, in cut-offs: four are Nyquist's for what lies below 2 f₀ (−48 dB there), twice that is a margin.
 const RATE_PER_CUTOFF: f64 = 8.0;
 /// Cut-off of the rows of equations, in cut-offs: the states are still intact there (gain 0.996).
 const ROWS_PER_CUTOFF: f64 = 0.5;
 /// Share of the work on a log that reading it is; the rest is filtering.
 const READ: f64 = 0.6;
-/// Fewest samples that a chosen decimation leaves.
-const FEWEST: usize = 10;
 /// Samples looked at in one go for whether enough are usable.
 const COUNTED: usize = 1 << 13;
 
@@ -159,10 +156,18 @@ impl PreparedLog {
         options: &Options,
         watch: &mut dyn FnMut(f64),
     ) -> Result<Self> {
+        let is_timed = !options.poses || reader.names().iter().any(|name| name == "t");
+        let mut numbered;
+        let reader: &mut dyn Reader = if is_timed {
+            reader
+        } else {
+            numbered = NumberedRows::new(reader);
+            &mut numbered
+        };
         let columns = Columns::matching(mechanism, reader.file(), reader.names(), options)
             .map_err(|error| error.advised(reader.advice()))?;
         let layout = Layout::new(Some(mechanism), &columns, reader.file(), reader.names());
-        Self::of_layout(layout, reader, &[], options, columns.notes, watch)
+        Self::of_layout(layout, reader, (&[], is_timed), options, columns.notes, watch)
     }
 
     /// Prepares columns that belong to no mechanism: [`Options::extra`], the automatic cut-off taken from the spectra of
@@ -174,13 +179,13 @@ impl PreparedLog {
         let moving =
             options.extra.iter().zip(&layout.extra).filter(|(name, _)| motion.contains(&name.as_str()));
         let moving: Vec<usize> = moving.map(|(_, place)| *place).collect();
-        Self::of_layout(layout, reader, &moving, options, columns.notes, &mut |_| ())
+        Self::of_layout(layout, reader, (&moving, true), options, columns.notes, &mut |_| ())
     }
 
     fn of_layout(
         layout: Layout,
         reader: &mut dyn Reader,
-        moving: &[usize],
+        (moving, is_timed): (&[usize], bool),
         options: &Options,
         mut notes: Vec<String>,
         watch: &mut dyn FnMut(f64),
@@ -188,6 +193,13 @@ impl PreparedLog {
         options.check()?;
         let (survey, mut rows) = survey(reader, &layout, &mut |share| watch(READ * share))?;
         notes.splice(0..0, reader.notes());
+        if options.poses {
+            if let Some(found) = poses::find(&layout, &survey, &mut rows, is_timed)? {
+                return Self::of_poses(layout, survey, &mut rows, &found, options, notes);
+            } else if !is_timed {
+                return Err(poses::no_times(&layout));
+            }
+        }
         notes.extend(survey.notes.iter().cloned());
         if !options.trust_units {
             checks::angle_units(&layout, &survey)?;
@@ -220,7 +232,7 @@ impl PreparedLog {
         // A disturbance decays to a hundredth within two periods of the cut-off; the stencils of two derivatives reach four
         // samples.
         let smear = cutoff.map_or(4, |f| count((SMEAR * rate / f).ceil())).max(4);
-        check_length(options, grid.count, rate, (cutoff, smear), every)?;
+        cutoff::check_length(options, grid.count, rate, (cutoff, smear), every)?;
         let filtered = kernel.as_ref().zip(cutoff);
         let row_filter =
             filtered.map(|filter| row_filter(filter, rate, rate / every as f64)).transpose()?.flatten();
@@ -267,6 +279,37 @@ impl PreparedLog {
         };
         out.check_usable()?;
         Ok(out)
+    }
+
+    /// Takes rows as poses at rest, one sample each.
+    fn of_poses(
+        layout: Layout,
+        survey: Survey,
+        rows: &mut Spool,
+        poses: &[Range<usize>],
+        options: &Options,
+        mut notes: Vec<String>,
+    ) -> Result<Self> {
+        if !options.trust_units {
+            checks::angle_units(&layout, &survey)?;
+        }
+        notes.push(format!("{} poses at rest: each counts with its mean values, without motion", poses.len()));
+        let record = Record::new(&layout, &survey, Vec::new());
+        let step = (survey.stamps.end - survey.stamps.start) / poses.len() as f64;
+        Ok(Self {
+            records: poses::records(&layout, &record, rows, poses)?,
+            record,
+            start: survey.stamps.start,
+            step,
+            log_rate_hz: 1.0 / step,
+            cutoff_hz: None,
+            row_filter: None,
+            slowest: vec![0.0; layout.nv()],
+            mixed: 0..0,
+            notes,
+            source: survey.source,
+            layout,
+        })
     }
 
     /// Number of samples.
@@ -438,34 +481,6 @@ pub fn prepare(mechanism: &Mechanism, log: &Log, options: &Options) -> Result<Pr
 /// ```
 pub fn prepare_columns(log: &Log, motion: &[&str], options: &Options) -> Result<Prepared> {
     PreparedLog::of_columns(&mut LogReader::new(log), motion, options)?.whole()
-}
-
-/// Refuses options that leave nothing of a log of `samples`: a filter whose transients at both ends, of `smear` samples each, are the
-/// whole log, or too few samples after decimation.
-fn check_length(
-    options: &Options,
-    samples: usize,
-    rate: f64,
-    (cutoff, smear): (Option<f64>, usize),
-    every: usize,
-) -> Result<()> {
-    let given = match options.filter {
-        Filter::SavitzkyGolay { window, .. } if window.is_some() => true,
-        _ => matches!(options.cutoff, Cutoff::Hz(_)),
-    };
-    if let (Some(hz), true) = (cutoff, given && 2 * smear >= samples) {
-        return Err(Error::Option(format!(
-            "cut-off {} Hz: the log lasts {} s, and {SMEAR} periods at each of its ends are transients of the filter; choose a higher cut-off",
-            significant(hz, 4),
-            significant(samples as f64 / rate, 4)
-        )));
-    }
-    if options.decimate > 0 && samples / every < FEWEST {
-        return Err(Error::Option(format!(
-            "one sample of {every} leaves fewer than {FEWEST} of the {samples} samples of the log"
-        )));
-    }
-    Ok(())
 }
 
 /// Returns the row filter for samples that passed a filter at the rate of the log.

@@ -15,7 +15,7 @@ use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
 use crate::mechanism::JointType;
 use crate::optimize::SolverStatus;
-use crate::spatial::Inertia;
+use crate::spatial::{Inertia, Parameters};
 use crate::{Error, Result};
 
 /// Steps of Gauss and Newton, and the change of `ln g` that ends them.
@@ -23,6 +23,8 @@ const STEPS: usize = 200;
 const SETTLED: f64 = 1e-10;
 /// Noise is taken as at least so much of a joint's own force: beside larger numbers the prior would count as not seen.
 const LEAST_OF_OWN: f64 = 1e-6;
+/// Distance (m) from a link within which the centre of a payload is expected, as a standard deviation.
+const PAYLOAD_REACH: f64 = 0.3;
 /// Times that a step is halved.
 const HALVINGS: usize = 30;
 
@@ -33,8 +35,27 @@ pub struct KnownPayload<'a> {
     pub summary: &'a Summary,
     /// Link that carries it.
     pub link: &'a PayloadLink,
-    /// Inertia of the payload in the link frame.
+    /// Inertia of the payload in the link frame; only its mass counts where the rest is free.
     pub payload: Inertia<f64>,
+    /// Whether centre of mass and inertia are unknown.
+    pub is_free: bool,
+}
+
+impl KnownPayload<'_> {
+    /// Standard deviations of first moments and inertia where they are free.
+    fn spreads(&self) -> Vec<f64> {
+        let (first, second) = (self.payload.mass * PAYLOAD_REACH, self.payload.mass * PAYLOAD_REACH.powi(2));
+        if self.is_free { [[first; 3].as_slice(), &[second; 6]].concat() } else { Vec::new() }
+    }
+
+    /// Parameters that are known; the others are zero.
+    fn known(&self) -> DVector<f64> {
+        let mut out = DVector::from_column_slice(self.payload.parameters().as_slice());
+        if self.is_free {
+            out.rows_mut(1, 9).fill(0.0);
+        }
+        out
+    }
 }
 
 /// Gains of all drives.
@@ -47,7 +68,9 @@ pub struct Gains {
     pub std_errors: Vec<f64>,
     /// Reason why the iteration ended.
     pub status: SolverStatus,
-    /// Variance that the errors of the gains add to each unknown.
+    /// Parameters of the known payload with what was found of it, and their standard errors; none without one.
+    pub payload: Option<(Parameters, Parameters)>,
+    /// Variance that the errors of gains and payload add to each unknown.
     variance: Vec<f64>,
     /// Change of the unknowns by the known payload.
     shift: Option<DVector<f64>>,
@@ -78,10 +101,13 @@ impl Gains {
                 "the gains are known to a share of {spread}, expected a number above 0"
             )));
         }
-        let shift = loaded.map(|l| l.link.shift(equations, &l.payload));
-        let mut blocks = blocks(equations, summary, &DVector::zeros(equations.len()))?;
-        if let (Some(loaded), Some(shift)) = (loaded, &shift) {
-            blocks.extend(self::blocks(equations, loaded.summary, shift)?);
+        let spreads = loaded.map_or(Vec::new(), |l| l.spreads());
+        let without = DMatrix::zeros(equations.len(), spreads.len());
+        let mut blocks = blocks(equations, summary, &DVector::zeros(equations.len()), &without)?;
+        if let Some(loaded) = loaded {
+            let effect = loaded.link.effect.clone().resize_vertically(equations.len(), 0.0);
+            let free = effect.columns(10 - spreads.len(), spreads.len()).into_owned();
+            blocks.extend(self::blocks(equations, loaded.summary, &(&effect * loaded.known()), &free)?);
         }
         let found: f64 = blocks.iter().map(|b| b.count).sum();
         let drives = drives(equations);
@@ -89,11 +115,12 @@ impl Gains {
         if found < wanted as f64 {
             return Err(Error::TooFewForces { found, unknowns: wanted });
         }
-        let mut fit = Fit::new(equations, blocks, drives, spread)?;
+        let mut fit = Fit::new(equations.len(), blocks, drives, spread, spreads)?;
         let settled = fit.run(1.0 - wanted as f64 / found.max(1.0 + wanted as f64))?;
         let status = if settled { SolverStatus::Converged } else { SolverStatus::StepLimit };
         let (n, inverse) = (equations.len(), fit.system()?.inverse);
-        let places: Vec<usize> = fit.places.iter().flatten().copied().collect();
+        let payload_places = n..n + fit.spreads.len();
+        let places: Vec<usize> = fit.places.iter().flatten().copied().chain(payload_places.clone()).collect();
         let own = DMatrix::from_fn(places.len(), places.len(), |i, j| inverse[(places[i], places[j])]);
         let cross = DMatrix::from_fn(n, places.len(), |i, j| inverse[(i, places[j])]);
         let regression = own
@@ -106,7 +133,17 @@ impl Gains {
         let error =
             |(place, g): (&Option<usize>, &f64)| place.map_or(0.0, |p| g * inverse[(p, p)].max(0.0).sqrt());
         let std_errors = fit.places.iter().zip(&values).map(error).collect();
-        Ok(Self { values, std_errors, status, variance, shift })
+        let (mut shift, mut payload) = (None, None);
+        if let Some(loaded) = loaded {
+            let (mut parameters, mut errors) = (loaded.known(), DVector::zeros(10));
+            for (k, place) in (10 - fit.spreads.len()..).zip(payload_places) {
+                (parameters[k], errors[k]) = (fit.x[place], inverse[(place, place)].max(0.0).sqrt());
+            }
+            shift = Some((&loaded.link.effect * &parameters).resize_vertically(n, 0.0));
+            let fixed = |v: &DVector<f64>| Parameters::from_column_slice(v.as_slice());
+            payload = Some((fixed(&parameters), fixed(&errors)));
+        }
+        Ok(Self { values, std_errors, status, payload, variance, shift })
     }
 
     /// Applies the gains to a summary, and removes the payload where the logs are `loaded` with it.
@@ -183,7 +220,13 @@ fn drives(equations: &Equations<'_>) -> Vec<bool> {
     (0..equations.channels.len()).map(|row| row < equations.coordinates() && driven(row)).collect()
 }
 
-fn blocks(equations: &Equations<'_>, summary: &Summary, shift: &DVector<f64>) -> Result<Vec<Block>> {
+/// The equations of a summary of logs. The unknowns of the robot differ by `shift` there, and by unknowns that `further` has a column for.
+fn blocks(
+    equations: &Equations<'_>,
+    summary: &Summary,
+    shift: &DVector<f64>,
+    further: &DMatrix<f64>,
+) -> Result<Vec<Block>> {
     summary.check(equations)?;
     let mut out = Vec::new();
     let channels = equations.channels.iter().zip(&summary.factors).enumerate();
@@ -191,8 +234,10 @@ fn blocks(equations: &Equations<'_>, summary: &Summary, shift: &DVector<f64>) ->
         let n = factor.unknowns();
         let own = DMatrix::from_fn(n + 1, n, |i, j| factor.triangle.at(i, j));
         let known = &own * shift.select_rows(&channel.unknowns);
-        let mut y = DMatrix::zeros(n + 1, equations.len());
+        let mut y = DMatrix::zeros(n + 1, equations.len() + further.ncols());
         channel.unknowns.iter().enumerate().for_each(|(k, &x)| y.set_column(x, &own.column(k)));
+        y.columns_mut(equations.len(), further.ncols())
+            .copy_from(&(&own * further.select_rows(&channel.unknowns)));
         let tau = DVector::from_fn(n + 1, |i, _| factor.triangle.at(i, n));
         out.push(Block { row, y, tau, known, count: factor.count as f64, independent: factor.independent });
     }
@@ -201,7 +246,10 @@ fn blocks(equations: &Equations<'_>, summary: &Summary, shift: &DVector<f64>) ->
 
 struct Fit {
     blocks: Vec<Block>,
+    /// Unknowns of the robot, then of the payload.
     x: DVector<f64>,
+    /// Standard deviations of those of the payload.
+    spreads: Vec<f64>,
     /// `ln g` of each coordinate, and its place among the unknowns.
     logs: Vec<f64>,
     places: Vec<Option<usize>>,
@@ -210,13 +258,20 @@ struct Fit {
 }
 
 impl Fit {
-    fn new(equations: &Equations<'_>, blocks: Vec<Block>, drives: Vec<bool>, spread: f64) -> Result<Self> {
-        let (n, rows) = (equations.len(), equations.channels.len());
+    fn new(
+        unknowns: usize,
+        blocks: Vec<Block>,
+        drives: Vec<bool>,
+        spread: f64,
+        spreads: Vec<f64>,
+    ) -> Result<Self> {
+        let (n, rows) = (unknowns + spreads.len(), drives.len());
         let mut place = n..;
         let places = drives.into_iter().map(|drive| drive.then(|| place.next()).flatten()).collect();
         let mut out = Self {
             blocks,
             x: DVector::zeros(n),
+            spreads,
             logs: vec![0.0; rows],
             places,
             spread,
@@ -244,7 +299,14 @@ impl Fit {
     fn cost(&self) -> f64 {
         let data: f64 =
             self.blocks.iter().map(|b| self.residual(b).0.norm_squared() * self.weight(b).powi(2)).sum();
-        data + self.logs.iter().map(|k| (k / self.spread).powi(2)).sum::<f64>()
+        let payload: f64 = self.payload().map(|(_, x, spread)| (x / spread).powi(2)).sum();
+        data + payload + self.logs.iter().map(|k| (k / self.spread).powi(2)).sum::<f64>()
+    }
+
+    /// Places, values and standard deviations of the payload's unknowns.
+    fn payload(&self) -> impl Iterator<Item = (usize, f64, f64)> + '_ {
+        let first = self.x.len() - self.spreads.len();
+        self.spreads.iter().enumerate().map(move |(k, spread)| (first + k, self.x[first + k], *spread))
     }
 
     /// Noise of each coordinate; `free` is the share of the equations that the unknowns leave.
@@ -278,12 +340,11 @@ impl Fit {
             rows.set_column(width - 1, &(residual * weight));
             all.absorb(rows.as_mut_slice(), block.tau.len())?;
         }
-        for (place, log) in self.places.iter().zip(&self.logs) {
-            if let Some(place) = place {
-                let mut row = vec![0.0; width];
-                (row[*place], row[width - 1]) = (1.0 / self.spread, -log / self.spread);
-                all.absorb(&mut row, 1)?;
-            }
+        let gains = self.places.iter().zip(&self.logs).filter_map(|(place, log)| Some(((*place)?, *log, self.spread)));
+        for (place, value, spread) in gains.chain(self.payload()) {
+            let mut row = vec![0.0; width];
+            (row[place], row[width - 1]) = (1.0 / spread, -value / spread);
+            all.absorb(&mut row, 1)?;
         }
         Solution::of_factor(&all.matrix(), None)
     }

@@ -406,7 +406,14 @@ fn gains_of_drives_follow_from_a_known_payload() {
     let carrier = PayloadLink::new(&equations, &link.name).unwrap();
     let logs = with_gains(&mechanism, &payload, &truth, &mut Rng(21));
     let [empty, loaded] = logs.each_ref().map(|log| log.summary(&equations));
-    let known = KnownPayload { summary: &loaded, link: &carrier, payload };
+    let known = KnownPayload { summary: &loaded, link: &carrier, payload, is_free: false };
+    // Of a payload that was only weighed, the rest is found.
+    let weighed = Gains::new(&equations, &empty, Some(KnownPayload { is_free: true, ..known }), 0.5).unwrap();
+    for (g, t) in weighed.values.iter().zip(truth) {
+        assert!((g / t - 1.0).abs() < 1e-5, "{:?}", weighed.values);
+    }
+    let (found, _) = weighed.payload.unwrap();
+    assert!((found - payload.parameters()).amax() < 1e-4, "{found}");
     let gains = Gains::new(&equations, &empty, Some(known), 0.5).unwrap();
     assert!(gains.status.is_converged());
     for (g, t) in gains.values.iter().zip(truth) {
@@ -464,10 +471,11 @@ fn errors_of_gains_are_as_stated() {
     let mut rng = Rng(23);
     let mut squares = [0.0; 3];
     let exact = plain(&equations, &simulate_again(&mechanism, &equations));
-    for _ in 0..DRAWS {
+    for draw in 0..DRAWS {
         let logs = with_gains(&mechanism, &payload, &truth, &mut rng).map(|log| log.noisy(0.3, &mut rng));
         let [empty, loaded] = logs.each_ref().map(|log| log.summary(&equations));
-        let known = KnownPayload { summary: &loaded, link: &carrier, payload };
+        // The centre is free in every second draw.
+        let known = KnownPayload { summary: &loaded, link: &carrier, payload, is_free: draw % 2 == 1 };
         // So wide that it does not matter beside the data.
         let gains = Gains::new(&equations, &empty, Some(known), 10.0).unwrap();
         for k in 0..2 {

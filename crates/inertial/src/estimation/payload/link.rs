@@ -47,12 +47,6 @@ impl PayloadLink {
         Ok(Self { name: link.to_owned(), effect, regrouping })
     }
 
-    /// Returns the change of the unknowns by a payload (in the link frame).
-    pub(crate) fn shift(&self, equations: &Equations<'_>, payload: &Inertia<f64>) -> DVector<f64> {
-        let base = &self.effect * DVector::from_column_slice(payload.parameters().as_slice());
-        base.resize_vertically(equations.len(), 0.0)
-    }
-
     /// The model's parameters with a payload (in the link's frame) added.
     pub fn add(&self, mechanism: &Mechanism, payload: &Inertia<f64>) -> Result<Vec<f64>> {
         let (body, pose) = moving_link(mechanism, &self.name)?;

@@ -1,0 +1,230 @@
+//! Poses at rest: logs of a robot that was held still at one place after the other.
+
+use std::ops::Range;
+
+use crate::clean::first_pass::{STILL, Survey};
+use crate::clean::spool::Spool;
+use crate::columns::layout::Layout;
+use crate::formats::reader::{LogRows, Reader};
+use crate::prepare::record::Record;
+use crate::{Error, Result};
+
+/// Change of a joint between two rows, in ranges of its motion, that leads to another pose.
+const JUMP: f64 = 0.05;
+/// Changes before and after a jump, in units of it: the robot stood still.
+const BESIDE: f64 = 0.1;
+/// Share of the changes that must be jumps between rows at rest, and share of the poses at rest.
+const MOST: f64 = 0.9;
+/// Range of a joint within a pose, in ranges of its motion: noise.
+const REST: f64 = 0.02;
+/// Fewest rows of a pose of a log with times: shorter ones may be on the way from one to another.
+const SHORTEST: usize = 3;
+/// Correlation of consecutive changes from which on rows are of a motion.
+const SMOOTH: f64 = 0.5;
+/// Fewest poses.
+const FEWEST: usize = 4;
+/// Rows read at once.
+const BLOCK: usize = 1 << 13;
+
+/// Reader whose rows have numbers in a column of time, which they lack.
+pub(super) struct NumberedRows<'r> {
+    inner: &'r mut dyn Reader,
+    names: Vec<String>,
+    columns: Vec<usize>,
+    next: usize,
+}
+
+impl<'r> NumberedRows<'r> {
+    pub fn new(inner: &'r mut dyn Reader) -> Self {
+        let mut names = inner.names().to_vec();
+        names.push("t".to_owned());
+        Self { inner, columns: (0..names.len()).collect(), names, next: 0 }
+    }
+}
+
+impl Reader for NumberedRows<'_> {
+    fn file(&self) -> &str {
+        self.inner.file()
+    }
+
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.inner.notes()
+    }
+
+    fn select(&mut self, columns: &[usize]) {
+        let own = self.names.len() - 1;
+        self.columns = columns.to_vec();
+        self.inner.select(&columns.iter().copied().filter(|c| *c != own).collect::<Vec<_>>());
+    }
+
+    fn next_rows(&mut self) -> Result<Option<LogRows>> {
+        let own = self.names.len() - 1;
+        let Some(rows) = self.inner.next_rows()? else { return Ok(None) };
+        let mut values = Vec::with_capacity(rows.len() * self.columns.len());
+        let mut taken = rows.values.iter();
+        for _ in 0..rows.len() {
+            let number = self.next as f64;
+            self.next += 1;
+            let value = |column: &usize| if *column == own { Some(number) } else { taken.next().copied() };
+            values.extend(self.columns.iter().map_while(value));
+        }
+        Ok(Some(LogRows { width: self.columns.len(), values, lines: rows.lines }))
+    }
+
+    fn share(&self) -> Option<f64> {
+        self.inner.share()
+    }
+}
+
+/// Finds the rows of each pose; none where the rows are of a motion. `is_timed` tells whether the rows have times.
+pub(super) fn find(
+    layout: &Layout,
+    survey: &Survey,
+    rows: &mut Spool,
+    is_timed: bool,
+) -> Result<Option<Vec<Range<usize>>>> {
+    // Places and ranges of the joints that move.
+    let mut joints = Vec::new();
+    for joint in &layout.joints {
+        let place = if joint.joint_type.nq() == 1 { layout.q[joint.q] } else { None };
+        let Some(place) = place else { return Ok(None) };
+        let (low, high) = survey.channels[place].range;
+        if high - low > STILL {
+            joints.push((1 + place, high - low, survey.channels[place].jump));
+        }
+    }
+    let may_jump = joints.iter().any(|(_, range, jump)| *jump > JUMP * range);
+    let count = rows.len();
+    if !may_jump || count < FEWEST {
+        return Ok(None);
+    }
+    let (mut changes, mut products, mut squares) = (Vec::with_capacity(count), 0.0, 0.0);
+    let (mut last, mut before) = (Vec::new(), vec![0.0; joints.len()]);
+    each(rows, layout, &mut |_, row| {
+        let now: Vec<f64> = joints.iter().map(|(place, range, _)| row[*place] / range).collect();
+        if !last.is_empty() {
+            let change: Vec<f64> = now.iter().zip(&last).map(|(a, b)| a - b).collect();
+            products += change.iter().zip(&before).map(|(a, b)| a * b).sum::<f64>();
+            squares += change.iter().map(|a| a * a).sum::<f64>();
+            changes.push(change.iter().fold(0.0, |most: f64, a| most.max(a.abs())));
+            before = change;
+        }
+        last = now;
+        Ok(())
+    })?;
+    let jumps: Vec<usize> = (0..changes.len()).filter(|&k| changes[k] > JUMP).collect();
+    let beside = |k: usize| {
+        let neighbours = [k.checked_sub(1), Some(k + 1)].into_iter().flatten();
+        neighbours.filter_map(|n| changes.get(n)).all(|change| *change < BESIDE * changes[k])
+    };
+    let alone = jumps.iter().filter(|&&k| beside(k)).count();
+    let ends = jumps.iter().map(|k| k + 1).chain([count]);
+    let mut start = 0;
+    let parts: Vec<Range<usize>> = ends.map(|end| std::mem::replace(&mut start, end)..end).collect();
+    let shortest = if is_timed { SHORTEST } else { 1 };
+    let held: Vec<Range<usize>> = parts.into_iter().filter(|part| part.len() >= shortest).collect();
+    if jumps.len() + 1 >= FEWEST && alone as f64 >= MOST * jumps.len() as f64 {
+        let resting = at_rest(&held, &joints, layout, rows)?;
+        let enough = resting.len() >= FEWEST && resting.len() as f64 >= MOST * held.len() as f64;
+        if enough {
+            return Ok(Some(resting));
+        }
+    }
+    // Without times every row may be a pose; those of a motion go on as they went before.
+    let is_table = !is_timed && products < SMOOTH * squares;
+    Ok(is_table.then(|| (0..count).map(|k| k..k + 1).collect()))
+}
+
+/// The parts during which no joint moves.
+fn at_rest(
+    parts: &[Range<usize>],
+    joints: &[(usize, f64, f64)],
+    layout: &Layout,
+    rows: &mut Spool,
+) -> Result<Vec<Range<usize>>> {
+    let mut ranges = vec![(f64::INFINITY, f64::NEG_INFINITY); joints.len()];
+    let (mut out, mut next) = (Vec::new(), 0);
+    each(rows, layout, &mut |k, row| {
+        let Some(part) = parts.get(next).filter(|part| part.contains(&k)) else { return Ok(()) };
+        for ((low, high), (place, ..)) in ranges.iter_mut().zip(joints) {
+            (*low, *high) = (low.min(row[*place]), high.max(row[*place]));
+        }
+        if k + 1 == part.end {
+            if ranges.iter().zip(joints).all(|((low, high), (_, range, _))| high - low <= REST * range) {
+                out.push(part.clone());
+            }
+            ranges.fill((f64::INFINITY, f64::NEG_INFINITY));
+            next += 1;
+        }
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// One record for each pose: means, at rest.
+pub(super) fn records(
+    layout: &Layout,
+    record: &Record,
+    rows: &mut Spool,
+    poses: &[Range<usize>],
+) -> Result<Spool> {
+    let mut out = Spool::new(record.width);
+    let (mut sums, mut counts) = (vec![0.0; layout.width()], vec![0usize; layout.width()]);
+    let (mut q, mut next) = (vec![0.0; layout.nq()], 0);
+    each(rows, layout, &mut |k, row| {
+        let Some(pose) = poses.get(next).filter(|pose| pose.contains(&k)) else { return Ok(()) };
+        for ((sum, count), x) in sums.iter_mut().zip(&mut counts).zip(&row[1..]) {
+            if !x.is_nan() {
+                *sum += x;
+                *count += 1;
+            }
+        }
+        if k + 1 < pose.end {
+            return Ok(());
+        }
+        next += 1;
+        let missing = (0..layout.width()).filter(|&place| counts[place] == 0);
+        let doubt = missing.fold(0, |doubt, place| doubt | layout.doubt(place));
+        let means: Vec<f64> =
+            sums.iter().zip(&counts).map(|(sum, count)| sum / (*count).max(1) as f64).collect();
+        layout.positions(&means, &mut q);
+        let mut line = q.clone();
+        line.resize(layout.nq() + 2 * layout.nv(), 0.0);
+        for _ in ["filtered", "raw"] {
+            line.extend(record.measured.iter().filter_map(|&v| layout.tau[v]).map(|place| means[place]));
+        }
+        for _ in ["filtered", "raw"] {
+            line.extend(layout.extra.iter().map(|&place| means[place]));
+        }
+        line.push(doubt as f64);
+        sums.fill(0.0);
+        counts.fill(0);
+        out.push(&line)
+    })?;
+    Ok(out)
+}
+
+/// Refuses a motion without times.
+pub(super) fn no_times(layout: &Layout) -> Error {
+    let message = "there is no column t (time in seconds), and the positions change too little from row to row to be poses at rest";
+    Error::columns(layout.place(), message)
+}
+
+/// Hands on each row, time first, with its number.
+fn each(rows: &mut Spool, layout: &Layout, take: &mut dyn FnMut(usize, &[f64]) -> Result<()>) -> Result<()> {
+    let (mut first, mut block) = (0, Vec::new());
+    while first < rows.len() {
+        let end = (first + BLOCK).min(rows.len());
+        block.clear();
+        rows.read(first..end, &mut block)?;
+        for (i, row) in block.chunks_exact(layout.width() + 1).enumerate() {
+            take(first + i, row)?;
+        }
+        first = end;
+    }
+    Ok(())
+}
