@@ -61,9 +61,9 @@ pub struct LogOptions {
     pub joints: Vec<String>,
     /// Accept the units of the log even where they look wrong.
     pub trust_units: bool,
-    /// Whether logs may be of poses at rest.
+    /// Whether logs may be of poses at rest; identifications of payloads set it.
     #[serde(skip)]
-    pub(crate) poses: bool,
+    pub poses: bool,
 }
 
 impl Default for LogOptions {

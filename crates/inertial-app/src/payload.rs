@@ -357,7 +357,10 @@ fn held_beyond(mechanism: &Mechanism, link: &str, log: &Prepared) -> Result<()> 
         for v in bodies[body].v_range() {
             let speeds = log.v.iter().skip(v).step_by(mechanism.nv().max(1));
             let path: f64 = speeds.map(|x| x.abs()).sum::<f64>() / log.rate_hz;
-            if path > HELD || (path == 0.0 && change(log, mechanism.nq(), mechanism.joints()[bodies[body].joint].q_range()) > HELD) {
+            if path > HELD
+                || (path == 0.0
+                    && change(log, mechanism.nq(), mechanism.joints()[bodies[body].joint].q_range()) > HELD)
+            {
                 let name = &mechanism.joints()[bodies[body].joint].name;
                 bail!("the joint {name} moves what the sensor on {link} carries: hold it still");
             }

@@ -132,6 +132,7 @@ impl LogArgs {
             slow: self.slow,
             joints: self.joints.clone(),
             trust_units: self.trust_units,
+            poses: false,
         }
     }
 }

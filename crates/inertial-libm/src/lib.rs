@@ -77,7 +77,8 @@ mod tests {
 
     #[test]
     fn the_standard_library_calls_the_portable_functions() {
-        let of_one: [(fn(f64) -> f64, fn(f64) -> f64); 17] = [
+        type Function = fn(f64) -> f64;
+        let of_one: [(Function, Function); 17] = [
             (f64::acos, libm::acos),
             (f64::asin, libm::asin),
             (f64::atan, libm::atan),

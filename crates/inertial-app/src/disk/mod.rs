@@ -173,7 +173,8 @@ fn mesh_file(name: &str, model: &Path) -> Option<PathBuf> {
     };
     let known = |path: &PathBuf| {
         let end = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
-        end.is_some_and(|e| ["stl", "obj", "msh", "dae", "glb"].iter().any(|known| e == *known)) && path.is_file()
+        end.is_some_and(|e| ["stl", "obj", "msh", "dae", "glb"].iter().any(|known| e == *known))
+            && path.is_file()
     };
     candidates.into_iter().find(known)
 }

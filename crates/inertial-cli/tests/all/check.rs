@@ -289,7 +289,9 @@ fn models_with_meshes_are_corrected() {
     std::fs::remove_file(folder.path("part.obj")).unwrap();
     let line = refused(&["check", &model]);
     assert!(
-        line.ends_with("cannot read the mesh \"part.obj\": there is no such STL, OBJ, MSH, COLLADA or glTF file"),
+        line.ends_with(
+            "cannot read the mesh \"part.obj\": there is no such STL, OBJ, MSH, COLLADA or glTF file"
+        ),
         "{line}"
     );
 }

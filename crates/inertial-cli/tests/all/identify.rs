@@ -142,7 +142,11 @@ fn gains_of_drives_are_found_with_a_known_payload() {
     // The mass alone will do.
     let weighed = ["--loaded", &loaded, "--known-payload", &format!("{link}=1.5"), "--json"];
     let found = run(&[&call[..], &weighed[..]].concat());
-    assert!(found.stderr.contains("the centre of mass of the payload was found at 0.3 ±"), "{}", found.stderr);
+    assert!(
+        found.stderr.contains("the centre of mass of the payload was found at 0.3 ±"),
+        "{}",
+        found.stderr
+    );
     for (joint, gain) in found.json()["joints"].as_array().unwrap().iter().zip(gains) {
         assert!((joint["gain"].as_f64().unwrap() / gain - 1.0).abs() < 2e-3, "{joint}");
     }

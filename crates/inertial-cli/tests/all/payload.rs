@@ -151,7 +151,8 @@ fn pose_log(rows: usize, timed: bool, seed: u64) -> String {
         let wrench = tool().wrench(&Motion::zero(), &proper);
         for row in 0..rows {
             if timed {
-                text += &format!("{},", 0.01 * f64::from(pose * i32::try_from(rows + 40).unwrap() + i32::try_from(row).unwrap()));
+                let t = 0.01 * (pose * (rows + 40) + row) as f64;
+                write!(text, "{t},").unwrap();
             }
             let mut noise = |size: f64| size * 3.46 * (uniform() - 0.5);
             let q = q.map(|q| q + noise(1e-5));
@@ -166,11 +167,12 @@ fn pose_log(rows: usize, timed: bool, seed: u64) -> String {
 
 #[test]
 fn poses_at_rest_give_mass_and_centre() {
+    const DRAWS: u64 = 6;
     let folder = Folder::new();
     let model = folder.file("arm.urdf", ARM);
-    for (name, rows, timed) in [("table.csv", 1, false), ("repeated.csv", 30, false), ("held.csv", 100, true)] {
+    for (name, rows, timed) in [("table.csv", 1, false), ("repeated.csv", 30, false), ("held.csv", 100, true)]
+    {
         let mut squares = [0.0; 2];
-        const DRAWS: u64 = 6;
         for seed in 0..DRAWS {
             let log = folder.file(name, pose_log(rows, timed, seed));
             let found = run(&["identify", &model, &log, "--payload", "sensor", "--json"]);

@@ -293,7 +293,8 @@ impl PreparedLog {
         if !options.trust_units {
             checks::angle_units(&layout, &survey)?;
         }
-        notes.push(format!("{} poses at rest: each counts with its mean values, without motion", poses.len()));
+        notes
+            .push(format!("{} poses at rest: each counts with its mean values, without motion", poses.len()));
         let record = Record::new(&layout, &survey, Vec::new());
         let step = (survey.stamps.end - survey.stamps.start) / poses.len() as f64;
         Ok(Self {

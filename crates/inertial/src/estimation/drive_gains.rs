@@ -340,7 +340,11 @@ impl Fit {
             rows.set_column(width - 1, &(residual * weight));
             all.absorb(rows.as_mut_slice(), block.tau.len())?;
         }
-        let gains = self.places.iter().zip(&self.logs).filter_map(|(place, log)| Some(((*place)?, *log, self.spread)));
+        let gains = self
+            .places
+            .iter()
+            .zip(&self.logs)
+            .filter_map(|(place, log)| Some(((*place)?, *log, self.spread)));
         for (place, value, spread) in gains.chain(self.payload()) {
             let mut row = vec![0.0; width];
             (row[place], row[width - 1]) = (1.0 / spread, -value / spread);

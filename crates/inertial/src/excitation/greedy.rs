@@ -7,6 +7,7 @@
 use nalgebra::DMatrix;
 
 use super::basis::{Basis, Profile};
+use super::motion_search::MotionSearch as _;
 use super::plan::Plan;
 use super::search::{Search, Task};
 use crate::Result;

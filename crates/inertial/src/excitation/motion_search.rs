@@ -148,9 +148,12 @@ pub(super) fn within_limits(checker: &mut impl MotionSearch, x: &[f64]) -> Resul
 
 /// Lists the limits that a motion uses, the fullest first.
 pub(super) fn usage(checker: &mut impl MotionSearch, x: &[f64]) -> Result<Vec<Usage>> {
-    let one = |limit: LimitValue| match limit.is_distance {
-        true => Usage::distance(limit.name, -limit.value * METRES),
-        false => Usage::part(limit.name, 1.0 + limit.value),
+    let one = |limit: LimitValue| {
+        if limit.is_distance {
+            Usage::distance(limit.name, -limit.value * METRES)
+        } else {
+            Usage::part(limit.name, 1.0 + limit.value)
+        }
     };
     let mut all: Vec<Usage> = checker.limits(x)?.into_iter().map(one).collect();
     all.sort_by(|a, b| b.used.total_cmp(&a.used));

@@ -29,16 +29,14 @@ pub(super) fn parse(text: &str) -> Result<Mesh> {
     };
     let mut scene = Scene::default();
     let instance = child(document.root_element(), "scene").and_then(|s| child(s, "instance_visual_scene"));
-    let shown = match instance.and_then(|i| i.attribute("url")) {
-        Some(url) => file.find("visual_scene", url)?,
+    let Some(url) = instance.and_then(|i| i.attribute("url")) else {
         // A file of geometries alone.
-        None => {
-            for geometry in document.descendants().filter(|n| n.has_tag_name_of("geometry")) {
-                file.geometry(geometry, &mut scene, &Matrix4::new_scaling(metres))?;
-            }
-            return Ok(scene.mesh());
+        for geometry in document.descendants().filter(|n| n.has_tag_name_of("geometry")) {
+            file.geometry(geometry, &mut scene, &Matrix4::new_scaling(metres))?;
         }
+        return Ok(scene.mesh());
     };
+    let shown = file.find("visual_scene", url)?;
     for node in shown.children().filter(|n| n.has_tag_name_of("node")) {
         file.node(node, &mut scene, &Matrix4::new_scaling(metres), 1)?;
     }
@@ -65,7 +63,8 @@ fn numbers<T: FromStr>(node: Node<'_, '_>, scene: &mut Scene) -> Result<Vec<T>> 
     let text = node.text().unwrap_or_default();
     scene.read(text.len())?;
     let numbers: Option<Vec<T>> = text.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
-    numbers.map_or_else(|| refused(format!("has a {} that is no list of numbers", node.tag_name().name())), Ok)
+    numbers
+        .map_or_else(|| refused(format!("has a {} that is no list of numbers", node.tag_name().name())), Ok)
 }
 
 /// One of the transformations of a node.
@@ -178,10 +177,13 @@ fn triangles(
         let corners: Vec<usize> = all.chunks_exact(width).map(|corner| corner[first]).collect();
         let count = corners.len();
         out.extend(match kind {
-            "triangles" => indexed((0..count / 3).map(|k| [3 * k, 3 * k + 1, 3 * k + 2]), &corners, points, name)?,
+            "triangles" => {
+                indexed((0..count / 3).map(|k| [3 * k, 3 * k + 1, 3 * k + 2]), &corners, points, name)?
+            }
             "tristrips" => indexed(strip(count), &corners, points, name)?,
             "polylist" => {
-                let sizes: Vec<usize> = child(part, "vcount").map_or(Ok(Vec::new()), |n| numbers(n, scene))?;
+                let sizes: Vec<usize> =
+                    child(part, "vcount").map_or(Ok(Vec::new()), |n| numbers(n, scene))?;
                 let ends = sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(*size));
                 if ends.is_none_or(|end| end > count) {
                     return refused(format!("{name} has polygons of more corners than it lists"));
@@ -259,9 +261,11 @@ mod tests {
         let error = Mesh::parse(text.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("levels of nodes"), "{error}");
         let twice = r##"<instance_node url="#again"/>"##.repeat(2);
-        let text = cube(&format!(r##"<node id="again">{twice}</node>"##));
+        let text = cube(&format!(r#"<node id="again">{twice}</node>"#));
         assert!(Mesh::parse(text.as_bytes()).is_err());
-        for (from, to) in [("4 4 4 4 4 4", "4 4 4 4 4 9"), ("meter=\"0.001\"", "meter=\"0\""), ("<p>0 0", "<p>99 0")] {
+        for (from, to) in
+            [("4 4 4 4 4 4", "4 4 4 4 4 9"), ("meter=\"0.001\"", "meter=\"0\""), ("<p>0 0", "<p>99 0")]
+        {
             let text = cube(r##"<node><instance_geometry url="#cube"/></node>"##).replace(from, to);
             let error = Mesh::parse(text.as_bytes()).unwrap_err().to_string();
             assert_eq!(error.lines().count(), 1, "{error}");

@@ -130,20 +130,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Mesh> {
     }
     let mut scene = Scene::default();
     let file = File { document, data };
-    let roots: Vec<usize> = match file.document.scenes.get(file.document.scene) {
-        Some(roots) => roots.nodes.clone(),
-        // Nodes that are nobody's children.
-        None => {
-            let mut is_root = vec![true; file.document.nodes.len()];
-            for child in file.document.nodes.iter().flat_map(|n| &n.children) {
-                if let Some(is_root) = is_root.get_mut(*child) {
-                    *is_root = false;
-                }
-            }
-            (0..is_root.len()).filter(|k| is_root[*k]).collect()
-        }
-    };
-    for root in roots {
+    for root in file.roots() {
         file.node(root, &mut scene, &Matrix4::identity(), 1)?;
     }
     Ok(scene.mesh())
@@ -159,6 +146,20 @@ struct File<'d> {
 }
 
 impl File<'_> {
+    /// The roots of the scene; where there is none, the nodes that are nobody's children.
+    fn roots(&self) -> Vec<usize> {
+        if let Some(roots) = self.document.scenes.get(self.document.scene) {
+            return roots.nodes.clone();
+        }
+        let mut is_root = vec![true; self.document.nodes.len()];
+        for child in self.document.nodes.iter().flat_map(|n| &n.children) {
+            if let Some(is_root) = is_root.get_mut(*child) {
+                *is_root = false;
+            }
+        }
+        (0..is_root.len()).filter(|k| is_root[*k]).collect()
+    }
+
     fn node(&self, index: usize, scene: &mut Scene, place: &Matrix4<f64>, level: usize) -> Result<()> {
         scene.enter(level)?;
         let Some(node) = self.document.nodes.get(index) else {
@@ -171,7 +172,8 @@ impl File<'_> {
             };
             for primitive in &mesh.primitives {
                 scene.enter(level)?;
-                scene.add(&self.primitive(primitive, scene)?, &place);
+                let part = self.primitive(primitive, scene)?;
+                scene.add(&part, &place);
             }
         }
         node.children.iter().try_for_each(|child| self.node(*child, scene, &place, level + 1))
@@ -189,7 +191,12 @@ impl File<'_> {
         };
         let count = corners.len();
         let triangles = match primitive.mode {
-            4 => indexed((0..count / 3).map(|k| [3 * k, 3 * k + 1, 3 * k + 2]), &corners, points.len(), "a mesh")?,
+            4 => indexed(
+                (0..count / 3).map(|k| [3 * k, 3 * k + 1, 3 * k + 2]),
+                &corners,
+                points.len(),
+                "a mesh",
+            )?,
             5 => indexed(strip(count), &corners, points.len(), "a mesh")?,
             _ => indexed(fan(0, count), &corners, points.len(), "a mesh")?,
         };
@@ -208,7 +215,10 @@ impl File<'_> {
             let view_end = view.byte_offset.checked_add(view.byte_length)?;
             let bytes = self.data.get(view.byte_offset..view_end)?.get(accessor.byte_offset..)?;
             let stride = view.byte_stride.unwrap_or(size).max(size);
-            let end = accessor.count.checked_sub(1).map_or(Some(0), |last| last.checked_mul(stride)?.checked_add(size))?;
+            let end = accessor
+                .count
+                .checked_sub(1)
+                .map_or(Some(0), |last| last.checked_mul(stride)?.checked_add(size))?;
             (end <= bytes.len()).then_some((bytes, stride, accessor.count))
         });
         let Some((bytes, stride, count)) = found else {

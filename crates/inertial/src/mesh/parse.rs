@@ -22,7 +22,8 @@ impl Mesh {
         } else if let Some(sizes) = msh_sizes(bytes) {
             msh(bytes, sizes)
         } else {
-            let text = std::str::from_utf8(bytes).or_else(|_| refused("is not an STL, OBJ, MSH, COLLADA or glTF file"))?;
+            let text = std::str::from_utf8(bytes)
+                .or_else(|_| refused("is not an STL, OBJ, MSH, COLLADA or glTF file"))?;
             let text = text.trim_start_matches('\u{feff}');
             if text.trim_start().starts_with('<') { collada::parse(text)? } else { text_mesh(text)? }
         };

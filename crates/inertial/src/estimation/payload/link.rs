@@ -1,6 +1,6 @@
 //! Link that carries a payload, and the payload parameters that the robot can identify.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 
 use crate::estimation::equations::Equations;
 use crate::estimation::payload::force_sensor::moving_link;
