@@ -5,6 +5,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+// The functions that the program has, so that both round alike.
+use inertial_libm as _;
+
 mod common;
 
 mod analyze;

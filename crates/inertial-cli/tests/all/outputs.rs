@@ -53,9 +53,14 @@ fn an_output_that_cannot_be_written_is_refused_before_the_work_begins() {
         (&["export", "absent.urdf", "--to", "c"], "--out"),
         (&["columns", "absent.csv"], "--out"),
     ] {
+        // Motions have formats by their names.
+        let lost = if command[0] == "design" { format!("{lost}.csv") } else { lost.clone() };
         let line = refused(&[command, &[out, &lost]].concat());
         let reason = "cannot be written: there is no folder";
         assert!(line.starts_with(&format!("{lost}: {reason}")), "{command:?}: {line}");
+        if command[0] == "design" {
+            continue;
+        }
         let line = refused(&[command, &[out, &own]].concat());
         assert_eq!(line, format!("{own}: is a folder: give the name of a file"), "{command:?}");
     }

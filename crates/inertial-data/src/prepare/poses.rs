@@ -10,13 +10,13 @@ use crate::prepare::record::Record;
 use crate::{Error, Result};
 
 /// Change of a joint between two rows, in ranges of its motion, that leads to another pose.
-const JUMP: f64 = 0.05;
+const JUMP: f64 = 0.02;
 /// Changes before and after a jump, in units of it: the robot stood still.
 const BESIDE: f64 = 0.1;
 /// Share of the changes that must be jumps between rows at rest, and share of the poses at rest.
 const MOST: f64 = 0.9;
 /// Range of a joint within a pose, in ranges of its motion: noise.
-const REST: f64 = 0.02;
+const REST: f64 = 0.01;
 /// Fewest rows of a pose of a log with times: shorter ones may be on the way from one to another.
 const SHORTEST: usize = 3;
 /// Correlation of consecutive changes from which on rows are of a motion.
@@ -92,12 +92,16 @@ pub(super) fn find(
     for joint in &layout.joints {
         let place = if joint.joint_type.nq() == 1 { layout.q[joint.q] } else { None };
         let Some(place) = place else { return Ok(None) };
-        let (low, high) = survey.channels[place].range;
-        if high - low > STILL {
-            joints.push((1 + place, high - low, survey.channels[place].jump));
+        let channel = &survey.channels[place];
+        let [range, logged] = [channel.range, channel.logged].map(|(low, high)| high - low);
+        // Turns that were unwrapped between poses are no motion.
+        let range = if logged > 0.0 { range.min(logged) } else { range };
+        if range > STILL {
+            joints.push((1 + place, range, channel.jump));
         }
     }
-    let may_jump = joints.iter().any(|(_, range, jump)| *jump > JUMP * range);
+    // The greatest change is known of angles only.
+    let may_jump = joints.iter().any(|(_, range, jump)| *jump > JUMP * range || *jump == 0.0);
     let count = rows.len();
     if !may_jump || count < FEWEST {
         return Ok(None);

@@ -185,13 +185,16 @@ impl Candidates<'_> {
     }
 
     /// Whether nature forbids a term's value. Stribeck friction is part of a curve: it goes where Coulomb or viscous friction would be
-    /// negative with it, before the other does.
+    /// negative with it, before the other does, or where the joint would be pushed near rest (a lag of the torques looks like that).
     fn is_impossible(&self, i: usize) -> bool {
         let (row, term) = self.terms[i];
         let negative = |k: usize| self.keep[k] && self.value(k) < 0.0;
         match term {
             Term::Stribeck => {
-                [Term::Coulomb, Term::Viscous].iter().any(|&t| self.place(row, t).is_some_and(negative))
+                let coulomb = self.place(row, Term::Coulomb).filter(|&k| self.keep[k]);
+                let at_rest = self.value(i) + coulomb.map_or(0.0, |k| self.value(k));
+                at_rest < -2.0 * self.fit.variance(self.rank + i).max(0.0).sqrt()
+                    || [Term::Coulomb, Term::Viscous].iter().any(|&t| self.place(row, t).is_some_and(negative))
             }
             Term::Coulomb | Term::Viscous if self.has_open_stribeck(row) => false,
             _ => term.is_nonnegative() && self.value(i) < 0.0,
