@@ -16,6 +16,7 @@ use nalgebra::{Cholesky, Const, DMatrix, DVector, Matrix4};
 use super::pseudo;
 use super::rows::FactoredRows;
 use super::status::SolverStatus;
+use crate::linalg::product;
 use crate::{Error, Result};
 
 /// A pseudo-inertia of ten consecutive variables.
@@ -171,9 +172,9 @@ impl ConicLeastSquares {
     /// `½‖R K x − b‖²` without constraints yet, kept in its factors: what `K` does not show is then left to priors alone,
     /// whatever the data weigh, and bodies with a prior are found to rounding.
     pub fn of_rows(factor: DMatrix<f64>, map: DMatrix<f64>, right: DVector<f64>) -> Self {
-        let a = &factor * &map;
+        let a = product(&factor, &map);
         Self {
-            gram: a.tr_mul(&a),
+            gram: product(&a.transpose(), &a),
             rhs: a.tr_mul(&right),
             constant: 0.5 * right.norm_squared(),
             rows: Some(FactoredRows::new(factor, map, right)),

@@ -7,6 +7,8 @@
 
 use nalgebra::{DMatrix, DVector};
 
+use crate::linalg::product;
+
 /// See the module.
 #[derive(Debug, Clone)]
 pub struct FactoredRows {
@@ -57,7 +59,7 @@ impl FactoredRows {
 
     /// Stacks all rows in the variables, with `more` empty ones at the end.
     pub(super) fn stacked(&self, more: usize) -> DMatrix<f64> {
-        let data = &self.factor * &self.map;
+        let data = product(&self.factor, &self.map);
         let pulled: usize = self.pulls.iter().map(|p| p.value.len()).sum();
         let mut at = data.nrows();
         let mut out = data.insert_rows(at, pulled + more, 0.0);

@@ -35,7 +35,7 @@ use crate::estimation::least_squares::fit::{LeastSquares, stacked};
 use crate::estimation::least_squares::jackknife::{BlockScore, Jackknife, information};
 use crate::estimation::reduction::summary::Summary;
 use crate::identifiability::Regrouping;
-use crate::linalg::{Cholesky, Svd};
+use crate::linalg::{Cholesky, Svd, product};
 use crate::mechanism::{BodyKind, Mechanism};
 use crate::optimize::log_cholesky::LogCholesky;
 use crate::optimize::manifold::Principal;
@@ -356,12 +356,13 @@ impl ConsistentProblem {
         let cross = both.view((n, 0), (count, n)).into_owned();
         let root = Root::new(&unknowns)?;
         if let Some(jackknife) = Jackknife::new(scores, &root.factor) {
-            let back = &cross * &root.inverse;
-            let seen = root.factor.tr_mul(&(information(scores, n) * &root.factor));
+            let back = product(&cross, &root.inverse);
+            let seen = product(&root.factor.transpose(), &product(&information(scores, n), &root.factor));
             let growth = jackknife.growth(&root.factor, &seen);
             for (covariance, map) in [(&mut unknowns, &root.factor), (&mut parameters, &back)] {
                 // The rest is the prior's.
-                *covariance += jackknife.covariance(map, &seen, growth) - map * &seen * map.transpose();
+                let shown = product(&product(map, &seen), &map.transpose());
+                *covariance += jackknife.covariance(map, &seen, growth) - shown;
             }
         }
         Ok([unknowns, parameters])

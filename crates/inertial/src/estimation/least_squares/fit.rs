@@ -6,7 +6,7 @@ use crate::estimation::equations::Equations;
 use crate::estimation::least_squares::jackknife::Jackknife;
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
-use crate::linalg::Triangle;
+use crate::linalg::{Triangle, product};
 use crate::{Error, Result};
 
 /// The noise of a joint is taken as at least so much of the largest joint's force: weights stay finite on data without
@@ -109,13 +109,13 @@ impl LeastSquares {
             .map(|(w, i)| if i > 0.0 { w * w / i } else { 0.0 })
             .collect();
         let factor = information(equations, summary, &spread)?.matrix();
-        let middle = &factor * &solution.inverse;
-        let mut covariance = middle.transpose() * middle;
+        let middle = product(&factor, &solution.inverse);
+        let mut covariance = product(&middle.transpose(), &middle);
         let scores = summary.scores(equations, weights, &solution.values);
         if let Some(jackknife) = Jackknife::new(&scores, &solution.root) {
             let root = &solution.root;
-            let middle = &factor * root;
-            let independent = middle.tr_mul(&middle);
+            let middle = product(&factor, root);
+            let independent = product(&middle.transpose(), &middle);
             covariance = jackknife.covariance(root, &independent, jackknife.growth(root, &independent));
         }
         Ok(Self {
@@ -196,7 +196,7 @@ pub fn information_matrix(
         return Err(Error::Dimension { what: "noise", expected, found });
     }
     let factor = information(equations, summary, &information_weights(summary, noise))?.matrix();
-    Ok(factor.transpose() * factor)
+    Ok(product(&factor.transpose(), &factor))
 }
 
 /// The factor of all equations together, in the columns of all unknowns (without forces), each coordinate's rows times
@@ -255,7 +255,7 @@ impl Solution {
                 let r = DMatrix::from_fn(n, n, |i, j| factor.triangle.at(i, j));
                 let own =
                     DMatrix::from_fn(n, n, |i, j| self.inverse[(channel.unknowns[i], channel.unknowns[j])]);
-                let taken = (&r * own).component_mul(&r).sum() * weight * weight;
+                let taken = product(&r, &own).component_mul(&r).sum() * weight * weight;
                 let sums = factor.sums(|k| self.values[channel.unknowns[k]]);
                 // Of rows that are not all independent each unknown takes as many as make one that is.
                 let rows_each = factor.count as f64 / factor.independent;

@@ -17,7 +17,7 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::estimation::equations::Equations;
 use crate::estimation::reduction::summary::Summary;
-use crate::linalg::Cholesky;
+use crate::linalg::{Cholesky, product};
 
 /// Fewest blocks that give a spread.
 const FEWEST: usize = 8;
@@ -74,7 +74,7 @@ impl Spread {
             // The gradient of block `B` at the estimate has the covariance B − B (2 − Σ B) B; `left` times it on both sides, with
             // `left B = (1 + LEFT) left − 1`.
             let share = (1.0 + LEFT) * &left - &identity;
-            let common = &share * &rest;
+            let common = product(&share, &rest);
             for i in 0..n {
                 let own = share.row(i).dot(&(left.row(i) - common.row(i)));
                 expected[i] += own;
@@ -116,8 +116,7 @@ impl Jackknife {
             return None;
         }
         let n = root.ncols();
-        let normal = |s: &BlockScore| (root.tr_mul(&(&s.information * root)), root.tr_mul(&s.gradient));
-        let mut blocks: Vec<_> = scores.iter().map(normal).collect();
+        let mut blocks = normalized(scores, root);
         let all = blocks.iter().fold(DMatrix::zeros(n, n), |sum, block| sum + &block.0);
         let spread = Spread::new(&blocks, &all)?;
         let (own, _) = spread.growth(&all);
@@ -148,7 +147,7 @@ impl Jackknife {
         for (i, variance) in self.variances.iter().enumerate() {
             middle[(i, i)] += weights[i] * variance;
         }
-        let out = map * middle * map.transpose();
+        let out = product(&product(map, &middle), &map.transpose());
         // Symmetric to the last bit.
         0.5 * (&out + out.transpose())
     }
@@ -157,7 +156,7 @@ impl Jackknife {
     pub fn growth(&self, map: &DMatrix<f64>, noise: &DMatrix<f64>) -> f64 {
         let own = |i: usize, _| map.row(i).iter().zip(&self.variances).map(|(x, v)| x * x * v).sum();
         let spread = DVector::from_fn(map.nrows(), own);
-        let independent = (map * noise).component_mul(map).column_sum();
+        let independent = product(map, noise).component_mul(map).column_sum();
         growth(&spread, &independent) / median_of_variances(self.changes.ncols() as f64 - 1.0)
     }
 }
@@ -191,6 +190,13 @@ pub(crate) fn growth(variances: &DVector<f64>, independent: &DVector<f64>) -> f6
     all.get(all.len() / 2).copied().unwrap_or(1.0)
 }
 
+/// Information and gradient of each block, in coordinates in which the information `(root rootᵀ)⁻¹` is the unit matrix.
+fn normalized(scores: &[BlockScore], root: &DMatrix<f64>) -> Vec<(DMatrix<f64>, DVector<f64>)> {
+    let across = root.transpose();
+    let block = |s: &BlockScore| (product(&across, &product(&s.information, root)), root.tr_mul(&s.gradient));
+    scores.iter().map(block).collect()
+}
+
 /// Comparison of parts of a log by estimates of their own.
 pub(crate) struct Contrast {
     /// Information and gradient of each block, in coordinates in which the information of all is the unit matrix.
@@ -200,8 +206,7 @@ pub(crate) struct Contrast {
 impl Contrast {
     /// Creates the comparison for the estimate whose information is `(root rootᵀ)⁻¹`; none where there are too few blocks.
     pub fn new(scores: &[BlockScore], root: &DMatrix<f64>) -> Option<Self> {
-        let block = |s: &BlockScore| (root.tr_mul(&(&s.information * root)), root.tr_mul(&s.gradient));
-        (scores.len() >= FEWEST).then(|| Self { blocks: scores.iter().map(block).collect() })
+        (scores.len() >= FEWEST).then(|| Self { blocks: normalized(scores, root) })
     }
 
     /// Returns by how much the squared residual falls if some blocks and the others have an estimate of their own each.

@@ -2,7 +2,7 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use crate::linalg::Svd;
+use crate::linalg::{Svd, product};
 use crate::{Error, Result};
 
 /// Singular values of unit columns below this, relative to the largest, are directions that the motion did not show:
@@ -56,7 +56,7 @@ impl Solution {
         for (mut row, s) in root.row_iter_mut().zip(scale.iter()) {
             row *= *s;
         }
-        let inverse = &root * root.transpose();
+        let inverse = product(&root, &root.transpose());
         Ok(Self { values, root, inverse, seen, unseen: svd.null_space(seen), scale })
     }
 }

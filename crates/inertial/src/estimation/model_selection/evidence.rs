@@ -29,6 +29,7 @@ use crate::estimation::least_squares::fit::{LeastSquares, Weighting, stacked};
 use crate::estimation::least_squares::jackknife::{Jackknife, growth, variances};
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
+use crate::linalg::product;
 
 /// Evidence that is enough for a term of a kind that another joint needs: three standard errors.
 const LIKE_OTHERS: f64 = 9.0;
@@ -92,7 +93,7 @@ impl Elimination {
         let scores = summary.scores(equations, &weights, &solution.values);
         let (changes, longer) = Jackknife::new(&scores, &solution.root).map_or_else(
             || (DMatrix::zeros(equations.len(), 0), 1.0),
-            |j| (&solution.root * j.changes, j.longer),
+            |j| (product(&solution.root, &j.changes), j.longer),
         );
         let mut out =
             Self { values: solution.values, inverse: solution.inverse, changes, growth: 1.0, longer };
@@ -194,7 +195,9 @@ impl Candidates<'_> {
                 let coulomb = self.place(row, Term::Coulomb).filter(|&k| self.keep[k]);
                 let at_rest = self.value(i) + coulomb.map_or(0.0, |k| self.value(k));
                 at_rest < -2.0 * self.fit.variance(self.rank + i).max(0.0).sqrt()
-                    || [Term::Coulomb, Term::Viscous].iter().any(|&t| self.place(row, t).is_some_and(negative))
+                    || [Term::Coulomb, Term::Viscous]
+                        .iter()
+                        .any(|&t| self.place(row, t).is_some_and(negative))
             }
             Term::Coulomb | Term::Viscous if self.has_open_stribeck(row) => false,
             _ => term.is_nonnegative() && self.value(i) < 0.0,
