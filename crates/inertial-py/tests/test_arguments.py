@@ -94,7 +94,7 @@ def test_words_of_options_are_those_of_the_types(arm):
         inertial.Mechanism.builtin("arm7", gravity=(0.0, 1.0))
     with pytest.raises(inertial.OptionError, match="friction= has no meaning together with the other options"):
         inertial.identify("builtin:space-dual-arm", {"t": [0.0]}, measured="momentum", friction="viscous")
-    with pytest.raises(inertial.OptionError, match="prior_weight=: expected a number above zero"):
+    with pytest.raises(inertial.OptionError, match="prior_weight=: expected a number from 1e-12 to 1e12"):
         inertial.identify(arm, {"t": [0.0]}, prior_weight=-1)
     with pytest.raises(inertial.OptionError, match="solver=: only the estimator consistent has solvers"):
         inertial.identify(arm, {"t": [0.0]}, estimator="ols", solver="manifold")
@@ -254,3 +254,12 @@ def test_regressors_of_one_configuration_and_of_quantities(arm):
     assert base.shape == (plain.nv, 36) and len(names) == 36
     assert plain.joint_names == [f"joint{k}" for k in range(1, 7)]
     assert plain.gravity.tolist() == [0, 0, -9.81] and plain.limits["joint1"]["lower"] < 0
+
+
+def test_arithmetic_is_chosen_for_the_process(arm):
+    with pytest.raises(inertial.OptionError, match="expected one of fast, reproducible"):
+        inertial.set_arithmetic("exact")
+    with pytest.raises(TypeError, match="inertial.set_arithmetic"):
+        inertial.check(arm, arithmetic="fast")
+    inertial.set_arithmetic("reproducible")
+    inertial.set_arithmetic("fast")

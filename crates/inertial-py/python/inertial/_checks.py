@@ -19,6 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Options of the program that have no meaning here, and what does their work.
 PROGRAM_ONLY = {
+    "arithmetic": "inertial.set_arithmetic chooses it for the process",
     "help": "help() tells the options",
     "json": "results are objects: to_json() gives the program's text",
     "plot": "plots= writes the curves, report= a page with them, and results have plot()",

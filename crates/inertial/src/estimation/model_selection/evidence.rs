@@ -31,6 +31,9 @@ use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::product;
 
+/// Largest negative Stribeck friction, in units of Coulomb friction. Curves of real joints pass through less than zero at rest, which no
+/// sample shows; beyond this they would push as strongly as Coulomb friction brakes.
+const MOST_AT_REST: f64 = 2.0;
 /// Evidence that is enough for a term of a kind that another joint needs: three standard errors.
 const LIKE_OTHERS: f64 = 9.0;
 /// Independent samples of a joint, at least.
@@ -186,15 +189,15 @@ impl Candidates<'_> {
     }
 
     /// Whether nature forbids a term's value. Stribeck friction is part of a curve: it goes where Coulomb or viscous friction would be
-    /// negative with it, before the other does, or where the joint would be pushed near rest (a lag of the torques looks like that).
+    /// negative with it, before the other does, or where it would push the joint near rest (a lag of the torques looks like that).
     fn is_impossible(&self, i: usize) -> bool {
         let (row, term) = self.terms[i];
         let negative = |k: usize| self.keep[k] && self.value(k) < 0.0;
         match term {
             Term::Stribeck => {
                 let coulomb = self.place(row, Term::Coulomb).filter(|&k| self.keep[k]);
-                let at_rest = self.value(i) + coulomb.map_or(0.0, |k| self.value(k));
-                at_rest < -2.0 * self.fit.variance(self.rank + i).max(0.0).sqrt()
+                let coulomb = coulomb.map_or(0.0, |k| self.value(k));
+                self.value(i) < -MOST_AT_REST * coulomb
                     || [Term::Coulomb, Term::Viscous]
                         .iter()
                         .any(|&t| self.place(row, t).is_some_and(negative))
