@@ -43,7 +43,7 @@ CASES = {
 }
 RATE, SECONDS, LAG = 250.0, 20.0, 0.02
 # Standard deviation of the noise, in units of the rms torque.
-NOISE = 0.01
+NOISE = 0.005
 
 
 def folder():
@@ -58,12 +58,15 @@ def motion(model, rng, extra=0.0):
     """Times, positions, velocities and accelerations of a sum of sines within the limits, all joints at once."""
     t = np.arange(0.0, SECONDS + extra, 1.0 / RATE)
     q, v, a = (np.zeros((len(t), model.nv)) for _ in range(3))
-    for j in range(model.nv):
-        low, high = model.lowerPositionLimit[j], model.upperPositionLimit[j]
-        if not (np.isfinite(low) and np.isfinite(high) and high - low < 6.28 and high > low):
+    for joint in [joint for joint in list(model.joints)[1:] if joint.nv == 1]:
+        j = joint.idx_v
+        low, high = model.lowerPositionLimit[joint.idx_q], model.upperPositionLimit[joint.idx_q]
+        # Angles without limits are two numbers.
+        if joint.nq == 2 or not (np.isfinite(low) and np.isfinite(high) and high - low < 6.28 and high > low):
             low, high = -2.5, 2.5
         speed = model.velocityLimit[j]
-        speed = speed if 0 < speed < 10 else 3.0
+        # Slower ones would hardly move: an offset is then like a part of gravity.
+        speed = speed if 2 < speed < 10 else 3.0
         w = 2 * np.pi * rng.uniform(0.08, 0.7, 5)
         phase = rng.uniform(0, 2 * np.pi, 5)
         size = rng.uniform(0.4, 1.0, 5)

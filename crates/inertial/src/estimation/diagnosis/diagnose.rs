@@ -48,10 +48,8 @@ pub fn diagnose(
     options: &IdentifyOptions,
 ) -> Result<()> {
     let mechanism = equations.mechanism();
-    let simple = equations.closed().is_none()
-        && !equations.has_base_wrench()
-        && mechanism.nq() == mechanism.nv()
-        && mechanism.joints().iter().all(|j| j.follows.is_none());
+    let simple =
+        equations.closed().is_none() && !equations.has_base_wrench() && mechanism.nq() == mechanism.nv();
     if !simple || excerpt.len() < FEWEST {
         return Ok(());
     }
