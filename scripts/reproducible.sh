@@ -38,7 +38,7 @@ native=target/release/inertial
 log=$out/log.csv
 commands=(
   "check builtin:arm7"
-  "check builtin:puma560 --fix"
+  "check builtin:puma560"
   "analyze builtin:arm7"
   "analyze builtin:four-bar"
   "simulate builtin:planar-2r fuzz/seeds/trajectory/series.json --rate 100 --ignore-limits --noise tau=0.01 --seed 1"
