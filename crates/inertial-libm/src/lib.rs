@@ -10,10 +10,10 @@
 /// Defines functions of C by those of [`libm`].
 #[cfg(target_os = "linux")]
 macro_rules! functions {
-    ($($name:ident($($argument:ident),+);)*) => { $(
+    ($number:ty: $($name:ident($($argument:ident),+);)*) => { $(
         // The name is unsafe because it replaces that of the C library: arguments, result and meaning are the same.
         #[unsafe(no_mangle)]
-        extern "C" fn $name($($argument: f64),+) -> f64 {
+        extern "C" fn $name($($argument: $number),+) -> $number {
             libm::$name($($argument),+)
         }
     )* };
@@ -22,6 +22,7 @@ macro_rules! functions {
 // All that the standard library calls, or that the compiler puts in its place (`exp10`), and that is not exact anyway.
 #[cfg(target_os = "linux")]
 functions! {
+    f64:
     acos(x);
     asin(x);
     atan(x);
@@ -43,6 +44,13 @@ functions! {
     sinh(x);
     tan(x);
     tanh(x);
+}
+
+// The one function of single precision that a dependency refers to.
+#[cfg(target_os = "linux")]
+functions! {
+    f32:
+    hypotf(x, y);
 }
 
 /// What the compiler makes of a sine and a cosine of one number.
