@@ -30,6 +30,8 @@ pub(crate) struct Derive<'l> {
     every: usize,
     /// Whether accelerations are wanted.
     accelerations: bool,
+    /// Position and velocity coordinates of joints with one of each.
+    single: Vec<(usize, usize)>,
     /// Numbers that wait: rows, rows before filtering, positions, velocities derived, velocities.
     rows: Queue,
     raw: Queue,
@@ -80,6 +82,7 @@ impl<'l> Derive<'l> {
             count,
             every,
             accelerations: true,
+            single: layout.joints.iter().filter(|j| j.joint_type.nq() == 1).map(|j| (j.q, j.v)).collect(),
             rows: Queue::new(layout.width()),
             raw: Queue::new(layout.width()),
             q: Queue::new(layout.nq()),
@@ -173,32 +176,30 @@ impl<'l> Derive<'l> {
     fn velocity(&mut self, i: usize, start: usize) {
         let (before, after, inner) = self.stencil(i);
         let out = &mut self.derived.data[start..];
-        for joint in &self.layout.joints {
+        let [far_before, far_after] = if inner { [i - 2, i + 2] } else { [before, after] };
+        let [before_q, after_q, far_before_q, far_after_q] =
+            [before, after, far_before, far_after].map(|i| self.q.row(i));
+        let span = self.step * (after - before) as f64;
+        for &(q, v) in &self.single {
+            let near = after_q[q] - before_q[q];
+            let far = far_after_q[q] - far_before_q[q];
+            out[v] = if inner { (8.0 * near - far) / (12.0 * self.step) } else { near / span };
+        }
+        for joint in self.layout.joints.iter().filter(|joint| joint.joint_type.nq() > 1) {
             let (places, range) = (joint.positions(), joint.velocities());
             let nv = range.len();
-            if places.len() == 1 {
-                let q = |i: usize| self.q.row(i)[places.start];
-                let near = q(after) - q(before);
-                out[range.start] = if inner {
-                    (8.0 * near - (q(i + 2) - q(i - 2))) / (12.0 * self.step)
-                } else {
-                    near / (self.step * (after - before) as f64)
-                };
-                continue;
-            }
-            let difference = |from: usize, to: usize| {
+            let difference = |from: &[f64], to: &[f64]| {
                 let mut v = [0.0; 6];
-                let [from, to] = [from, to].map(|i| &self.q.row(i)[places.clone()]);
-                joint.joint_type.difference(from, to, &mut v[..nv]);
+                joint.joint_type.difference(&from[places.clone()], &to[places.clone()], &mut v[..nv]);
                 v
             };
-            let near = difference(before, after);
+            let near = difference(before_q, after_q);
             let out = &mut out[range];
             if inner {
-                let far = difference(i - 2, i + 2);
+                let far = difference(far_before_q, far_after_q);
                 (0..nv).for_each(|c| out[c] = (8.0 * near[c] - far[c]) / (12.0 * self.step));
             } else {
-                (0..nv).for_each(|c| out[c] = near[c] / (self.step * (after - before) as f64));
+                (0..nv).for_each(|c| out[c] = near[c] / span);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::mpsc::{channel, sync_channel};
 
 use crate::Result;
 use crate::clean::checks::Slip;
@@ -110,34 +111,58 @@ impl<'l> Recorder<'l> {
         kernel: Option<Kernel>,
         watch: &mut dyn FnMut(f64),
     ) -> Result<()> {
-        let (layout, record) = (self.layout, self.record);
-        let mut smoother = Smoother::new(kernel, layout.width(), grid.count);
-        let mut seen = 0;
-        let mut take = |rows: &[f64], bridged: &[u64]| {
-            for (i, (row, &bridged)) in rows.chunks_exact(layout.width()).zip(bridged).enumerate() {
-                let mut doubt = bridged;
-                for (v, limits) in &record.saturated {
-                    if let Some(place) = layout.tau[*v].filter(|&place| limits.contains(&row[place])) {
-                        doubt |= layout.doubt(place);
-                    }
-                }
-                while doubt != 0 {
-                    self.marks[doubt.trailing_zeros() as usize].mark(seen + i);
-                    doubt &= doubt - 1;
-                }
-            }
-            seen += bridged.len();
-            watch(seen as f64 / grid.count.max(1) as f64);
-            smoother.push(rows, &mut |smooth, raw| self.derive(smooth, raw))
-        };
-        match &mut delay {
-            Some(delay) => {
-                grid.each(layout, rows, &mut |rows, bridged| delay.push(rows, bridged, &mut take))?;
-                delay.finish(&mut take)?;
-            }
-            None => grid.each(layout, rows, &mut take)?,
+        let source = SmoothedRows { layout: self.layout, record: self.record, grid };
+        if rayon::current_num_threads() > 1
+            && let Some(done) = std::thread::scope(|scope| {
+                let (sender, received) = sync_channel::<Smoothed>(1);
+                let (back, used) = channel();
+                let recorder = &mut *self;
+                let follow = move || {
+                    received.into_iter().try_for_each(|smoothed| {
+                        recorder.take(&smoothed.rows, &smoothed.raw, &smoothed.doubts)?;
+                        // After the last rows nobody needs the memory again.
+                        let _ = back.send(smoothed);
+                        Ok(())
+                    })
+                };
+                // Filtering takes about as long as what follows it.
+                let follower = std::thread::Builder::new().spawn_scoped(scope, follow).ok()?;
+                let done =
+                    source.each(delay.as_mut(), rows, kernel.clone(), watch, &mut |rows, raw, doubts| {
+                        let mut smoothed: Smoothed = used.try_recv().unwrap_or_default();
+                        smoothed.rows.clear();
+                        smoothed.rows.extend_from_slice(rows);
+                        smoothed.raw.clear();
+                        smoothed.raw.extend_from_slice(raw);
+                        smoothed.doubts.clear();
+                        std::mem::swap(&mut smoothed.doubts, doubts);
+                        // Where nobody listens any more, the other thread has failed and says why.
+                        let _ = sender.send(smoothed);
+                        Ok(())
+                    });
+                drop(sender);
+                let followed = follower.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                Some(followed.and(done))
+            })
+        {
+            return done;
         }
-        smoother.finish(&mut |smooth, raw| self.derive(smooth, raw))
+        source.each(delay.as_mut(), rows, kernel, watch, &mut |rows, raw, doubts| {
+            self.take(rows, raw, doubts)?;
+            doubts.clear();
+            Ok(())
+        })
+    }
+
+    /// Takes smoothed rows, and the doubts that were met until their end.
+    fn take(&mut self, rows: &[f64], raw: &[f64], doubts: &[(usize, u64)]) -> Result<()> {
+        for &(i, mut doubt) in doubts {
+            while doubt != 0 {
+                self.marks[doubt.trailing_zeros() as usize].mark(i);
+                doubt &= doubt - 1;
+            }
+        }
+        self.derive(rows, raw)
     }
 
     fn derive(&mut self, smooth: &[f64], raw: &[f64]) -> Result<()> {
@@ -166,6 +191,64 @@ impl<'l> Recorder<'l> {
             row.push(marks.iter_mut().enumerate().map(doubt).sum::<u64>() as f64);
             records.push(row)
         })
+    }
+}
+
+/// Rows on their way from one thread to another.
+#[derive(Default)]
+struct Smoothed {
+    rows: Vec<f64>,
+    raw: Vec<f64>,
+    doubts: Vec<(usize, u64)>,
+}
+
+/// Takes rows smoothed and as they came, and the numbers of doubtful ones with their marks.
+type SmoothedSink<'s> = &'s mut dyn FnMut(&[f64], &[f64], &mut Vec<(usize, u64)>) -> Result<()>;
+
+/// Rows of the grid, filtered.
+struct SmoothedRows<'l> {
+    layout: &'l Layout,
+    record: &'l Record,
+    grid: &'l Grid,
+}
+
+impl SmoothedRows<'_> {
+    /// Hands all rows on; `watch` is told the share that was taken.
+    fn each(
+        &self,
+        delay: Option<&mut Delay>,
+        rows: &mut Spool,
+        kernel: Option<Kernel>,
+        watch: &mut dyn FnMut(f64),
+        sink: SmoothedSink<'_>,
+    ) -> Result<()> {
+        let Self { layout, record, grid } = *self;
+        let mut smoother = Smoother::new(kernel, layout.width(), grid.count);
+        let (mut seen, mut doubts) = (0, Vec::new());
+        let mut take = |rows: &[f64], bridged: &[u64]| {
+            for (i, (row, &bridged)) in rows.chunks_exact(layout.width()).zip(bridged).enumerate() {
+                let mut doubt = bridged;
+                for (v, limits) in &record.saturated {
+                    if let Some(place) = layout.tau[*v].filter(|&place| limits.contains(&row[place])) {
+                        doubt |= layout.doubt(place);
+                    }
+                }
+                if doubt != 0 {
+                    doubts.push((seen + i, doubt));
+                }
+            }
+            seen += bridged.len();
+            watch(seen as f64 / grid.count.max(1) as f64);
+            smoother.push(rows, &mut |smooth, raw| sink(smooth, raw, &mut doubts))
+        };
+        match delay {
+            Some(delay) => {
+                grid.each(layout, rows, &mut |rows, bridged| delay.push(rows, bridged, &mut take))?;
+                delay.finish(&mut take)?;
+            }
+            None => grid.each(layout, rows, &mut take)?,
+        }
+        smoother.finish(&mut |smooth, raw| sink(smooth, raw, &mut doubts))
     }
 }
 
