@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use crate::common::{Folder, one_line, page, refused, run, run_with_input};
 use inertial::dynamics::{InverseDynamics, Workspace, body_accelerations};
-use inertial::mechanism::{BuildOptions, Mechanism, read};
+use inertial::mechanism::{BuildOptions, Mechanism, builtin, read};
 use inertial::spatial::{Inertia, Motion, PARAMETER_NAMES, Parameters};
 use nalgebra::{Matrix3, Vector3, vector};
 use serde_json::Value;
@@ -223,6 +223,74 @@ fn torque_log(rows: usize, with_tool: bool, start: f64) -> String {
         let _ = writeln!(text, "{t}{}", numbers(q.into_iter().chain(v).chain(a).chain(tau)));
     }
     text
+}
+
+/// Torques at 40 poses at rest, with noise of 0.02 N m.
+fn torques_at_rest(arm: &Mechanism, names: &str, seed: u64) -> String {
+    let dynamics = InverseDynamics::new(arm);
+    let mut scratch = dynamics.scratch();
+    let mut source = inertial::linalg::SplitMix::new(seed);
+    let mut uniform = || ((source.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    let n = arm.nv();
+    let mut text = format!("{names}\n");
+    for _ in 0..40 {
+        let q: Vec<f64> = (0..n).map(|_| 5.0 * (uniform() - 0.5)).collect();
+        let (rest, mut tau) = (vec![0.0; n], vec![0.0; n]);
+        dynamics.rnea(&mut scratch, &q, &rest, &rest, &mut tau).unwrap();
+        tau.iter_mut().for_each(|x| *x += 0.02 * 3.46 * (uniform() - 0.5));
+        text += &(numbers(q.into_iter().chain(tau))[1..].to_owned() + "\n");
+    }
+    text
+}
+
+#[test]
+fn poses_at_rest_give_a_payload_from_torques() {
+    const DRAWS: u64 = 6;
+    let folder = Folder::new();
+    let arm = builtin::get("puma560").unwrap().build(&BuildOptions::default()).unwrap();
+    let mut parameters = arm.parameters();
+    let last = parameters.len() - 10;
+    parameters[last..].iter_mut().zip(tool().parameters().iter()).for_each(|(x, y)| *x += y);
+    let loaded = arm.with_parameters(&parameters).unwrap();
+    let mut sum = 0.0;
+    for seed in 0..DRAWS {
+        let names = "q1,q2,q3,q4,q5,q6,tau1,tau2,tau3,tau4,tau5,tau6";
+        let log = folder.file("poses.csv", torques_at_rest(&loaded, names, seed));
+        let found = run(&["identify", "builtin:puma560", &log, "--payload", "link6", "--json"]);
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        assert!(found.stderr.contains("40 poses at rest"), "{}", found.stderr);
+        let found = found.json();
+        assert!(found["warnings"][0].as_str().unwrap().contains("its inertia stays open"), "{found}");
+        let body = &found["bodies"][0];
+        let [mass, error] = ["mass", "mass_std_error"].map(|key| body[key].as_f64().unwrap());
+        assert!((mass / tool().mass - 1.0).abs() < 0.05, "{body}");
+        sum += ((mass - tool().mass) / error).powi(2);
+    }
+    // A chi-square with six degrees of freedom over six exceeds 3.7 once in a thousand.
+    assert!(sum / (DRAWS as f64) < 3.7, "{sum}");
+}
+
+#[test]
+fn what_poses_leave_open_has_no_standard_error() {
+    let folder = Folder::new();
+    let model = folder.file("arm.urdf", ARM);
+    let arm = arm();
+    let mut parameters = arm.parameters();
+    let pose = arm.links().iter().find(|l| l.name == "sensor").unwrap().pose;
+    let added = tool().transformed(&pose).parameters();
+    parameters[20..].iter_mut().zip(added.iter()).for_each(|(x, y)| *x += y);
+    let loaded = arm.with_parameters(&parameters).unwrap();
+    let log = folder.file("poses.csv", torques_at_rest(&loaded, "q.a,q.b,q.c,tau.a,tau.b,tau.c", 1));
+    let found = run(&["identify", &model, &log, "--payload", "sensor", "--json"]);
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let found = found.json();
+    // This wrist feels the mass only times its distance from the second axis.
+    assert_eq!(found["excited"], 3);
+    let warning = found["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("its mass, centre of mass and inertia stay open"), "{warning}");
+    let body = &found["bodies"][0];
+    assert!(body.get("mass_std_error").is_none() && body.get("com_std_error").is_none(), "{body}");
+    assert!(found["base_parameters"].as_array().unwrap().len() <= 3, "{found}");
 }
 
 /// A log of a sensor that tells the wrench on itself.

@@ -185,7 +185,7 @@ impl Loaded {
             }
         };
         let body = BodyEstimate::new("payload", &Inertia::from_parameters(&parameters))?;
-        let base_parameters = combinations(link, &parameters, &covariance)?;
+        let base_parameters = combinations(link, &parameters, &covariance, &effect.open())?;
         Ok((parameters, FleetPayload { body, base_parameters, excited: effect.seen }))
     }
 }

@@ -36,6 +36,9 @@ const LEAST_NOISE: f64 = 1e-9;
 const REPEATS: usize = 20;
 const SETTLED: f64 = 1e-6;
 
+/// Change of a combination along an open direction, relative to its largest part, that is more than rounding.
+const OPEN: f64 = 1e-5;
+
 /// Weight of a prior that is as good as none.
 pub const TRACE_OF_PRIOR: f64 = 1e-6;
 
@@ -76,8 +79,13 @@ pub fn identify_payload(
     let mut warnings = equations.mechanism().warnings().to_vec();
     let rank = link.regrouping.rank();
     if fit.seen < rank {
+        let open = match &fit.undetermined()[..] {
+            [] => String::new(),
+            [one] => format!(": its {one} stays open"),
+            [others @ .., last] => format!(": its {} and {last} stay open", others.join(", ")),
+        };
         warnings.push(format!(
-            "this motion shows {} of the {rank} combinations of the payload's parameters",
+            "this motion shows {} of the {rank} combinations of the payload's parameters{open}",
             fit.seen
         ));
     }
@@ -99,8 +107,15 @@ pub fn identify_payload(
     let mut body = BodyEstimate::new("payload", &inertia)?;
     if let Some((_, covariance)) = &proven {
         body = body.with_errors(|i, j| covariance[(i, j)]);
+        // What the data leave open comes from the prior, which here is no knowledge.
+        if fit.is_open(0) {
+            body.mass_std_error = None;
+        }
+        if (0..4).any(|i| fit.is_open(i)) {
+            body.com_std_error = None;
+        }
     }
-    let base_parameters = combinations(link, &parameters, &fit.covariance)?;
+    let base_parameters = combinations(link, &parameters, &fit.covariance, &fit.open)?;
     let mechanism = equations.mechanism();
     let mut joint_estimates = joints(equations, mechanism, &unknowns, None, &[]);
     if let Unloaded::Model { free } = unloaded {
@@ -183,8 +198,23 @@ struct Fit {
     payload: DVector<f64>,
     covariance: DMatrix<f64>,
     seen: usize,
-    /// Combinations of its parameters that add to no force.
+    /// Combinations of its parameters that add to no force: directions that the data leave open, and the same by name.
+    open: Vec<Parameters<f64>>,
     not_shown: Vec<BTreeMap<String, f64>>,
+}
+
+impl Fit {
+    /// Whether the data leave a parameter open.
+    fn is_open(&self, parameter: usize) -> bool {
+        self.open.iter().any(|direction| direction[parameter] != 0.0)
+    }
+
+    /// Names of the quantities that stay open.
+    fn undetermined(&self) -> Vec<&'static str> {
+        let quantities = [("mass", 0..1), ("centre of mass", 0..4), ("inertia", 4..10)];
+        let open = quantities.into_iter().filter(|(_, range)| range.clone().any(|i| self.is_open(i)));
+        open.map(|(name, _)| name).collect()
+    }
 }
 
 impl Problem {
@@ -333,17 +363,17 @@ impl Problem {
         let payload = Scaled::with_norms(&a, &norms)?;
         let values = payload.solve(&b);
         let rest = all.column(self.common + 10) - all.columns(self.common, 10) * &values;
+        let open = payload.open();
+        let named = |direction: &Parameters<f64>| {
+            let parts = direction.iter().enumerate().filter(|(_, x)| **x != 0.0);
+            parts.map(|(i, x)| (format!("payload.{}", PARAMETER_NAMES[i]), *x)).collect()
+        };
         Ok(Fit {
+            not_shown: open.iter().map(named).collect(),
+            open,
             common: common.map_or_else(|| DVector::zeros(0), |c| c.solve(&rest)),
             covariance: &payload.root * payload.root.transpose(),
             seen: payload.seen,
-            not_shown: named_directions(&payload.svd.null_space(payload.seen), &payload.scale)
-                .into_iter()
-                .map(|(_, parts)| {
-                    let named = |(i, x): (usize, f64)| (format!("payload.{}", PARAMETER_NAMES[i]), x);
-                    parts.into_iter().map(named).collect()
-                })
-                .collect(),
             payload: values,
         })
     }
@@ -376,21 +406,29 @@ impl Problem {
     }
 }
 
-/// Returns the identifiable combinations of payload parameters, with standard errors.
+/// Returns the combinations of payload parameters that the data show, with standard errors.
 pub(crate) fn combinations(
     link: &PayloadLink,
     payload: &Parameters<f64>,
     covariance: &DMatrix<f64>,
+    open: &[Parameters<f64>],
 ) -> Result<Vec<ParameterEstimate>> {
     let base = link.regrouping.regroup(payload.as_slice())?;
     let estimate = |(combination, &value): (&Vec<(usize, f64)>, &f64)| {
         let mut row = DVector::zeros(10);
         combination.iter().for_each(|&(c, x)| row[c] = x);
+        // A combination is shown where no direction that the data leave open changes it.
+        let changes = |direction: &Parameters<f64>| {
+            let parts = row.iter().zip(direction.iter()).map(|(a, b)| a * b);
+            let size = parts.clone().map(f64::abs).fold(0.0, f64::max);
+            parts.sum::<f64>().abs() > OPEN * size
+        };
         let variance = row.dot(&(covariance * &row));
         let name = format!("payload.{}", PARAMETER_NAMES[combination[0].0]);
-        ParameterEstimate::new(name, value, variance.max(0.0).sqrt())
+        let estimate = ParameterEstimate::new(name, value, variance.max(0.0).sqrt());
+        (!open.iter().any(changes)).then_some(estimate)
     };
-    Ok(link.regrouping.combinations.iter().zip(&base).map(estimate).collect())
+    Ok(link.regrouping.combinations.iter().zip(&base).filter_map(estimate).collect())
 }
 
 /// A weighted problem with its common unknowns eliminated.
@@ -436,6 +474,16 @@ impl Scaled {
             row *= *s;
         }
         Ok(Self { svd, scale, seen, root })
+    }
+
+    /// Directions of a payload's parameters that the rows leave open.
+    pub fn open(&self) -> Vec<Parameters<f64>> {
+        let direction = |(_, parts): (_, Vec<(usize, f64)>)| {
+            let mut out = Parameters::zeros();
+            parts.into_iter().for_each(|(i, x)| out[i] = x);
+            out
+        };
+        named_directions(&self.svd.null_space(self.seen), &self.scale).into_iter().map(direction).collect()
     }
 
     pub fn solve(&self, b: &DVector<f64>) -> DVector<f64> {
