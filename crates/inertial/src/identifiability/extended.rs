@@ -6,7 +6,10 @@
 //! grows until the last pivot that counts stands clear of rounding. Constraints that contradict each other a little (rounded
 //! overconstrained machines) are met in the least-squares sense; what they leave open sets the tolerance.
 
+use std::collections::VecDeque;
+
 use num_traits::{One, Zero};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::base_parameters::Written;
 use super::certificate::Question;
@@ -16,7 +19,7 @@ use super::probe::Probe;
 use super::walk::Walk;
 use crate::Result;
 use crate::linalg::{Double, Echelon, FullPivots, Number, Pivot, Rank, SplitMix, Wide};
-use crate::spatial::Field;
+use crate::spatial::{Field, Motion};
 
 /// A rank is clear where its last pivot stands this far above the tolerance.
 const CLEAR: f64 = 1e12;
@@ -38,6 +41,20 @@ const SPARE_ROWS: usize = 8;
 /// Where the rank is known, rows are taken from about so many configurations, along at most so many directions of motion in each.
 const CONFIGURATIONS: usize = 12;
 const MOST_DIRECTIONS: usize = 16;
+
+/// Parameters of large mechanisms, and configurations of them that threads share.
+const LARGE: usize = 200;
+const TOGETHER: usize = 4;
+
+/// What one configuration gives.
+struct Sample<const N: usize> {
+    /// Rows of the regressor, each with a largest entry of one.
+    rows: Vec<Vec<Wide<N>>>,
+    /// Velocities that bodies attain.
+    velocities: Vec<(usize, Motion<Wide<N>>)>,
+    /// What the loops leave open.
+    open: f64,
+}
 
 /// Rows of the regressor at random closed configurations, eliminated, in units of the mechanism's size.
 #[derive(Debug)]
@@ -88,42 +105,70 @@ impl<const N: usize> Extended<N> {
         let mut spans = vec![Echelon::<Wide<N>>::new(6, Pivot::Largest); bodies];
         let mut rounded_spans = vec![Echelon::<f64>::new(6, Pivot::Largest); bodies];
         let (mut open, mut quiet) = (0.0f64, 0);
-        // More rows than columns, so that no pivot is small by accident.
-        for _ in 0..expected.map_or(width, |r| 4 * r) + 30 {
-            walk.step()?;
-            let (assembled, left) = site.refine(&walk.q)?;
+        let sample = |q: &[f64], source: &mut SplitMix| -> Result<Sample<N>> {
+            let (assembled, left) = site.refine(q)?;
             let assembled = site.in_own_units(&assembled);
             let start = Start::new(&assembled, &site.dependent).map_err(|_| dead_point())?;
-            let mut probe = Probe::random(&start, inquiry, directions, &mut source);
-            let before = (span.rank(), rough.rank());
+            let mut probe = Probe::random(&start, inquiry, directions, source);
+            let (mut rows, mut velocities) = (Vec::new(), Vec::new());
             for _ in 0..orders {
-                let advanced = probe.advance(&mut source, |row| {
+                let advanced = probe.advance(source, |row| {
                     let size = row.iter().map(|x| x.weight()).fold(0.0, f64::max);
                     // A row of rounding alone is no row.
                     if size > Wide::<N>::TOLERANCE {
                         let scale = Wide::from(size.recip());
-                        let row: Vec<Wide<N>> = row.iter().map(|&x| x * scale).collect();
-                        if expected.is_none() {
-                            span.insert(&row);
-                        } else {
-                            let rounded: Vec<Double> = row.iter().map(|&x| x.rounded()).collect();
-                            if !rough.insert(&rounded) {
-                                if spare == 0 {
-                                    return;
-                                }
-                                spare -= 1;
-                            }
-                        }
-                        matrix.extend(row);
+                        rows.push(row.iter().map(|&x| x * scale).collect());
                     }
                 });
                 advanced.map_err(|_| dead_point())?;
             }
-            probe.velocities(|body, v| {
+            probe.velocities(|body, v| velocities.push((body, *v)));
+            Ok(Sample { rows, velocities, open: left.max(probe.slack()) })
+        };
+        // Threads share the configurations of large mechanisms. How many are drawn at once does not depend on the threads.
+        let together = if width > LARGE { TOGETHER } else { 1 };
+        // More rows than columns, so that no pivot is small by accident.
+        let mut left = expected.map_or(width, |r| 4 * r) + 30;
+        let mut samples: VecDeque<Result<Sample<N>>> = VecDeque::new();
+        while left > 0 {
+            left -= 1;
+            if samples.is_empty() {
+                let mut draws = Vec::new();
+                for k in 0..together {
+                    match walk.step() {
+                        Ok(()) => draws.push((walk.q.clone(), SplitMix::new(source.next_u64()))),
+                        Err(error) if k == 0 => return Err(error),
+                        Err(_) => break,
+                    }
+                }
+                let of = |(q, mut source): (Vec<f64>, SplitMix)| sample(&q, &mut source);
+                samples = if together == 1 {
+                    draws.into_iter().map(of).collect()
+                } else {
+                    draws.into_par_iter().map(of).collect::<Vec<_>>().into()
+                };
+            }
+            let Some(sample) = samples.pop_front().transpose()? else { break };
+            let before = (span.rank(), rough.rank());
+            for row in sample.rows {
+                if expected.is_none() {
+                    span.insert(&row);
+                } else {
+                    let rounded: Vec<Double> = row.iter().map(|&x| x.rounded()).collect();
+                    if !rough.insert(&rounded) {
+                        if spare == 0 {
+                            continue;
+                        }
+                        spare -= 1;
+                    }
+                }
+                matrix.extend(row);
+            }
+            for (body, v) in sample.velocities {
                 spans[body].insert(v.to_vector().as_slice());
                 rounded_spans[body].insert(v.to_vector().map(f64::from).as_slice());
-            });
-            open = open.max(left).max(probe.slack());
+            }
+            open = open.max(sample.open);
             quiet = if (span.rank(), rough.rank()) > before { 0 } else { quiet + 1 };
             // Elimination in the order of rows can miss small pivots that full pivoting still sees.
             let done = match expected {

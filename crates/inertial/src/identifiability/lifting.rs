@@ -160,18 +160,18 @@ pub(super) fn inverse<T: Number>(mut a: Vec<T>, n: usize) -> Option<Vec<T>> {
             out.swap(c * n + k, pivot * n + k);
         }
         let scale = a[c * n + c].inverse()?;
-        for k in 0..n {
-            a[c * n + k] *= scale;
-            out[c * n + k] *= scale;
-        }
+        // Mechanisms with many loops have few entries in each row.
+        let scaled = |matrix: &mut [T]| -> Vec<(usize, T)> {
+            let row = &mut matrix[c * n..(c + 1) * n];
+            row.iter_mut().for_each(|x| *x *= scale);
+            row.iter().copied().enumerate().filter(|(_, x)| x.weight() > 0.0).collect()
+        };
+        let (left, right) = (scaled(&mut a), scaled(&mut out));
         for i in (0..n).filter(|&i| i != c) {
             let factor = a[i * n + c];
             if !factor.is_zero() {
-                for k in 0..n {
-                    let (x, y) = (a[c * n + k], out[c * n + k]);
-                    a[i * n + k].subtract_product(factor, x);
-                    out[i * n + k].subtract_product(factor, y);
-                }
+                left.iter().for_each(|&(k, x)| a[i * n + k].subtract_product(factor, x));
+                right.iter().for_each(|&(k, x)| out[i * n + k].subtract_product(factor, x));
             }
         }
     }

@@ -10,7 +10,7 @@ use num_traits::{One, Zero};
 use crate::spatial::Field;
 
 /// A [`Field`] that eliminations run on: it knows angles of whole degrees, small roots and which pivots are good.
-pub trait Number: Field {
+pub trait Number: Field + Send + Sync {
     /// What counts as zero in vectors of order one; zero for exact numbers.
     ///
     /// For `f64`: geometry is snapped at 1e-4 and enters spans squared, rounding is amplified by its inverse;

@@ -1,6 +1,12 @@
 //! Elimination with full pivoting: the most independent rows and columns of a rounded matrix.
 
+use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
+
 use super::{Number, Rank};
+
+/// Products in one step of the elimination that are worth several threads.
+const MANY: usize = 1 << 14;
 
 /// What elimination with full pivoting found.
 #[derive(Debug, Clone)]
@@ -17,23 +23,20 @@ impl<T: Number> FullPivots<T> {
     /// Eliminates a row-major matrix until a pivot is not above `tolerance`, relative to the first: that one is the last, and
     /// says how clear the decision was.
     pub fn new(mut matrix: Vec<T>, columns: usize, tolerance: f64) -> Self {
-        let rows = matrix.len().checked_div(columns).unwrap_or(0);
-        let mut left: Vec<usize> = (0..rows).collect();
         let mut free: Vec<usize> = (0..columns).collect();
+        let largest = |row: &[T], free: &[usize]| {
+            let sizes = free.iter().map(|&c| (row[c].weight(), c));
+            sizes.fold((0.0, columns), |best, own| if own.0 > best.0 { own } else { best })
+        };
+        // The largest entry of each row that is left, with its column.
+        let mut left: Vec<Option<(f64, usize)>> =
+            matrix.chunks_exact(columns.max(1)).map(|row| Some(largest(row, &free))).collect();
         let (mut places, mut sizes) = (Vec::new(), Vec::<f64>::new());
         let mut first = 0.0;
         loop {
-            let mut best: Option<(f64, usize, usize)> = None;
-            for (i, &row) in left.iter().enumerate() {
-                for (j, &column) in free.iter().enumerate() {
-                    let size = matrix[row * columns + column].weight();
-                    if best.is_none_or(|(most, ..)| size >= most) {
-                        best = Some((size, i, j));
-                    }
-                }
-            }
-            let Some((size, i, j)) = best else { break };
-            let (row, column) = (left.swap_remove(i), free.swap_remove(j));
+            let entries = left.iter().enumerate().filter_map(|(row, best)| best.map(|b| (b.0, row, b.1)));
+            let best = entries.reduce(|best, own| if own.0 > best.0 { own } else { best });
+            let Some((size, row, column)) = best else { break };
             if places.is_empty() {
                 first = size;
             }
@@ -44,14 +47,24 @@ impl<T: Number> FullPivots<T> {
                 break;
             }
             let Some(inverse) = matrix[row * columns + column].inverse() else { break };
-            let pivot: Vec<T> = matrix[row * columns..(row + 1) * columns].to_vec();
-            for &other in &left {
-                let target = &mut matrix[other * columns..(other + 1) * columns];
-                let factor = target[column] * inverse;
-                for &c in &free {
-                    target[c].subtract_product(factor, pivot[c]);
+            left[row] = None;
+            free.retain(|&c| c != column);
+            let pivot = &matrix[row * columns..(row + 1) * columns];
+            let pivot: Vec<(usize, T)> =
+                free.iter().map(|&c| (c, pivot[c])).filter(|(_, x)| x.weight() > 0.0).collect();
+            let eliminate = |(target, best): (&mut [T], &mut Option<(f64, usize)>)| {
+                if best.is_none() || target[column].weight() == 0.0 {
+                    return;
                 }
+                let factor = target[column] * inverse;
+                pivot.iter().for_each(|&(c, x)| target[c].subtract_product(factor, x));
                 target[column] = T::zero();
+                *best = Some(largest(target, &free));
+            };
+            if left.len() * pivot.len() > MANY {
+                matrix.par_chunks_exact_mut(columns).zip(&mut left).for_each(eliminate);
+            } else {
+                matrix.chunks_exact_mut(columns).zip(&mut left).for_each(eliminate);
             }
             places.push((row, column));
             sizes.push(size / first);

@@ -208,7 +208,16 @@ fn solved<const N: usize>(
 fn inverse_gram<const N: usize>(rows: &[(Vec<Wide<N>>, Wide<N>)], exactly: bool) -> Option<Vec<Wide<N>>> {
     let n = rows.len();
     if exactly {
-        let gram = rows.iter().flat_map(|(a, _)| rows.iter().map(move |(b, _)| dot(a, b))).collect();
+        let mut gram = vec![Wide::zero(); n * n];
+        for (i, (a, _)) in rows.iter().enumerate() {
+            // Equations are about a few points each.
+            let entries: Vec<(usize, Wide<N>)> =
+                a.iter().copied().enumerate().filter(|(_, x)| x.weight() > 0.0).collect();
+            for (j, (b, _)) in rows.iter().enumerate().skip(i) {
+                let product = entries.iter().fold(Wide::zero(), |sum, &(k, x)| sum + x * b[k]);
+                (gram[i * n + j], gram[j * n + i]) = (product, product);
+            }
+        }
         return inverse(gram, n);
     }
     let rough: Vec<Vec<f64>> =
