@@ -9,6 +9,7 @@ use crate::estimation::equations::Equations;
 use crate::estimation::identification::residuals::validate;
 use crate::estimation::joint_model::terms::{JointTerms, Motor};
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
+use crate::estimation::reduction::blocks::BlockPlan;
 use crate::estimation::reduction::summary::Summary;
 use crate::mechanism::Mechanism;
 
@@ -165,7 +166,10 @@ fn residual(
     wanted: &Consistency<'_>,
     most: f64,
 ) -> Result<Option<f64>> {
-    let summary = Summary::new(equations, &excerpt.measurements(equations)?)?.without_differences();
+    let mut data = excerpt.measurements(equations)?;
+    // Standard errors are not asked for.
+    data.blocks = Some(BlockPlan::NONE);
+    let summary = Summary::new(equations, &data)?.without_differences();
     let squares = LeastSquares::new(equations, &summary, Weighting::Weighted)?;
     if validate(equations, &summary, squares.values.as_slice())?.relative_rms >= most {
         return Ok(None);

@@ -57,7 +57,16 @@ pub fn diagnose(
     let prior = options.prior(mechanism)?;
     // Bodies that hang the other way explain much of a gravity that points the wrong way: that is asked of every log.
     let tried = if is_suspicious(result.fit_relative_rms, &result.fit) { Tried::All } else { Tried::Gravity };
-    if let Some(better) = better_reading(equations, excerpt, &options.consistency(&prior), tried)? {
+    let noise: Vec<f64> = names
+        .iter()
+        .map(|name| result.fit.iter().find(|r| r.joint == *name).map_or(0.0, |r| r.rms))
+        .collect();
+    let wanted = options.consistency(&prior);
+    let (better, found) = rayon::join(
+        || better_reading(equations, excerpt, &wanted, tried),
+        || deviations(equations, excerpt, result, &noise, lengths),
+    );
+    if let Some(better) = better? {
         let (code, what) = described(better.reading, &names);
         let percent = |x: f64| format!("{:.0} %", 100.0 * x);
         result.add_reason(
@@ -70,11 +79,7 @@ pub fn diagnose(
             ),
         );
     }
-    let noise: Vec<f64> = names
-        .iter()
-        .map(|name| result.fit.iter().find(|r| r.joint == *name).map_or(0.0, |r| r.rms))
-        .collect();
-    let found = deviations(equations, excerpt, result, &noise, lengths)?;
+    let found = found?;
     let most = found.iter().filter(|d| d.counts()).max_by(|a, b| a.explains.total_cmp(&b.explains));
     if let Some(deviation) = most {
         let (code, message) = reason(deviation);
