@@ -153,30 +153,24 @@ impl Gains {
         let mut out = summary.clone();
         for ((factor, channel), gain) in out.factors.iter_mut().zip(&equations.channels).zip(&self.values) {
             let n = factor.unknowns();
-            let differences = factor.lags.iter_mut().map(|lag| &mut lag.triangle);
-            for triangle in std::iter::once(&mut factor.triangle).chain(differences) {
-                let mut matrix = triangle.matrix();
-                let known = shift.map_or_else(
-                    || DVector::zeros(n + 2),
-                    |shift| matrix.columns(0, n) * shift.select_rows(&channel.unknowns),
-                );
-                for force in [n, n + 1] {
-                    let new = matrix.column(force) * *gain - &known;
-                    matrix.set_column(force, &new);
-                }
-                let mut new = Triangle::new(n + 2);
-                new.absorb(matrix.as_mut_slice(), n + 2)?;
-                *triangle = new;
+            let mut matrix = factor.triangle.matrix();
+            let known = shift.map_or_else(
+                || DVector::zeros(n + 2),
+                |shift| matrix.columns(0, n) * shift.select_rows(&channel.unknowns),
+            );
+            for force in [n, n + 1] {
+                let new = matrix.column(force) * *gain - &known;
+                matrix.set_column(force, &new);
             }
+            factor.triangle = Triangle::new(n + 2);
+            factor.triangle.absorb(matrix.as_mut_slice(), n + 2)?;
             let mut force = vec![(n, *gain)];
             if let Some(shift) = shift {
                 force.extend(channel.unknowns.iter().enumerate().map(|(k, &unknown)| (k, -shift[unknown])));
             }
             let own: Vec<[(usize, f64); 1]> = (0..n).map(|k| [(k, 1.0)]).collect();
             let columns: Vec<&[(usize, f64)]> = own.iter().map(|c| &c[..]).chain([&force[..]]).collect();
-            for gram in factor.blocks.iter_mut().chain([&mut factor.left_out]) {
-                *gram = gram.project(n + 1, &columns);
-            }
+            factor.grams_mut().for_each(|gram| *gram = gram.project(n + 1, &columns));
         }
         Ok(out)
     }

@@ -16,6 +16,7 @@ use crate::estimation::identification::result::Identification;
 use crate::estimation::least_squares::solution::Solution;
 use crate::estimation::reduction::blocks::{BLOCKS, Gram};
 use crate::estimation::reduction::rows::{RowBlock, Visitor};
+use crate::estimation::reduction::term_columns::ShaftSpeeds;
 use crate::linalg::Triangle;
 use crate::mechanism::Mechanism;
 
@@ -292,9 +293,11 @@ impl Visitor for Collect<'_> {
                 out.iter_mut().zip(&kept).for_each(|(out, &s)| *out = weight * entry(e, s));
             }
             let unknowns = &channel.unknowns[channel.entries.len()..];
+            let mut speeds = ShaftSpeeds::default();
             for ((scale, feature), &unknown) in channel.features.iter().zip(unknowns) {
                 self.feature.clear();
-                feature.fill(given, rows.data, kept.iter().map(|s| rows.first + s), &mut self.feature);
+                let samples = kept.iter().map(|s| rows.first + s);
+                feature.fill(given, rows.data, samples, &mut speeds, &mut self.feature);
                 let out = &mut self.rows[unknown * count..(unknown + 1) * count];
                 out.iter_mut().zip(&self.feature).for_each(|(out, x)| *out = weight * scale * x);
             }

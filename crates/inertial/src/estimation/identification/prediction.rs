@@ -5,6 +5,7 @@ use crate::estimation::identification::result::Identification;
 use crate::estimation::joint_model::terms::Term;
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::rows::{RowBlock, Visitor};
+use crate::estimation::reduction::term_columns::ShaftSpeeds;
 use crate::{Error, Result};
 
 /// Predicted forces, sample after sample: those of the coordinates, and where it is measured the wrench on a fixed base.
@@ -68,9 +69,10 @@ impl Visitor for Predictor<'_> {
         }
         let given = &rows.equations.joint_model().given;
         let unknowns = &channel.unknowns[channel.entries.len()..];
+        let mut speeds = ShaftSpeeds::default();
         for ((scale, feature), &unknown) in channel.features.iter().zip(unknowns) {
             column.clear();
-            feature.fill(given, rows.data, rows.first..rows.first + rows.count, column);
+            feature.fill(given, rows.data, rows.first..rows.first + rows.count, &mut speeds, column);
             let factor = scale * values[unknown];
             for (s, x) in column.iter().enumerate() {
                 out.force[place(s)] += factor * x;

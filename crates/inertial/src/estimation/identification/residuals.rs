@@ -91,6 +91,9 @@ pub(crate) struct Sums {
 /// Probability of a Ljung-Box statistic below which a residual is not called white.
 const UNLIKELY: f64 = 1e-4;
 
+/// Squared residual, relative to the largest squared part of it, that sums of products show to a hundredth.
+const VISIBLE: f64 = 1e-12;
+
 /// Whiteness of a residual.
 struct Whiteness {
     durbin_watson: f64,
@@ -101,24 +104,25 @@ struct Whiteness {
 impl Factor {
     /// Computes the whiteness of the residual at the values of this coordinate's own unknowns.
     fn whiteness(&self, x: impl Fn(usize) -> f64, residual: f64) -> Option<Whiteness> {
-        if self.lags[0].pairs == 0 || residual <= 0.0 {
+        if self.lags[0].gram.rows == 0 || residual <= 0.0 {
             return None;
         }
         let variance = residual / self.count as f64;
         let n = self.unknowns();
+        let coefficients: Vec<f64> = (0..n).map(|k| -x(k)).chain([1.0]).collect();
+        // Sums of products do not show residuals that are rounding errors of their parts.
+        let parts = self.lags[0].gram.largest_part(&coefficients);
+        if 2.0 * self.lags[0].gram.rows as f64 * variance < VISIBLE * parts {
+            return None;
+        }
         // `ρ − ρ₀`, from `E (r′ − r)² = 2 (1 − ρ) E r²`.
         let correlation = |lag: &Lag| {
-            let squares: f64 = (0..=n)
-                .map(|i| {
-                    let row = lag.triangle.row(i);
-                    (row[n] - (i.min(n)..n).map(|k| row[k] * x(k)).sum::<f64>()).powi(2)
-                })
-                .sum();
-            let pairs = lag.pairs as f64;
+            let squares = lag.gram.squares(&coefficients).0;
+            let pairs = lag.gram.rows as f64;
             1.0 - 0.5 * squares / (pairs * variance) - lag.expected / pairs
         };
         let first = correlation(&self.lags[0]);
-        let all = self.lags.iter().all(|lag| lag.pairs > 0);
+        let all = self.lags.iter().all(|lag| lag.gram.rows > 0);
         let squares = self.lags.iter().enumerate().map(|(k, lag)| {
             // Of n samples n − k pairs are k apart.
             let (pairs, k) = (lag.independent.max(1.0), (k + 1) as f64);

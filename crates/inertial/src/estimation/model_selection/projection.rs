@@ -7,6 +7,7 @@
 use crate::estimation::equations::Equations;
 use crate::estimation::joint_model::stribeck::{Bend, EXPONENTS};
 use crate::estimation::joint_model::terms::{Feature, Term};
+use crate::estimation::reduction::factor::Lag;
 use crate::estimation::reduction::summary::Summary;
 use crate::linalg::Triangle;
 use crate::{Error, Result};
@@ -110,26 +111,22 @@ impl Summary {
         {
             (new.count, new.independent) = (factor.count, factor.independent);
             new.clipped = factor.clipped;
-            for (new, lag) in new.lags.iter_mut().zip(&factor.lags) {
-                (new.pairs, new.independent, new.expected) = (lag.pairs, lag.independent, lag.expected);
-            }
             let (rows, n) = (factor.triangle.width(), factor.unknowns());
             let forces = [vec![(n, 1.0)], vec![(n + 1, 1.0)]];
-            let lags = factor.lags.iter().zip(&mut new.lags).filter(|(lag, _)| lag.pairs > 0);
-            let differences = lags.map(|(from, to)| (&from.triangle, &mut to.triangle));
-            for (from, to) in std::iter::once((&factor.triangle, &mut new.triangle)).chain(differences) {
-                let mut block = vec![0.0; rows * (channel.unknowns.len() + 2)];
-                let combinations = columns.iter().map(|(_, combination)| combination).chain(&forces);
-                for (combination, out) in combinations.zip(block.chunks_exact_mut(rows)) {
-                    combine(from, combination, 1.0, out);
-                }
-                to.absorb(&mut block, rows)?;
+            let mut block = vec![0.0; rows * (channel.unknowns.len() + 2)];
+            let combinations = columns.iter().map(|(_, combination)| combination).chain(&forces);
+            for (combination, out) in combinations.zip(block.chunks_exact_mut(rows)) {
+                combine(&factor.triangle, combination, 1.0, out);
             }
+            new.triangle.absorb(&mut block, rows)?;
             // The columns of the unknowns, then the force.
             let combinations: Vec<&[(usize, f64)]> =
                 columns.iter().map(|(_, combination)| &combination[..]).chain([&forces[0][..]]).collect();
             new.blocks = factor.blocks.iter().map(|block| block.project(n + 1, &combinations)).collect();
             new.left_out = factor.left_out.project(n + 1, &combinations);
+            for (new, lag) in new.lags.iter_mut().zip(&factor.lags) {
+                *new = Lag { gram: lag.gram.project(n + 1, &combinations), ..*lag };
+            }
         }
         Ok(out)
     }

@@ -69,6 +69,24 @@ impl Gram {
         self.rows += rows;
     }
 
+    /// Adds the first `width` columns of the differences between pairs of rows, which are given column by column.
+    pub fn add_differences(&mut self, columns: &[f64], rows: usize, width: usize, pairs: &[(usize, usize)]) {
+        self.upper.resize(width * (width + 1) / 2, 0.0);
+        let mut difference = vec![0.0; width];
+        for &(i, j) in pairs {
+            for (column, out) in columns.chunks_exact(rows).zip(&mut difference) {
+                *out = column[j] - column[i];
+            }
+            let mut rest = &mut self.upper[..];
+            for (i, &own) in difference.iter().enumerate() {
+                let (entries, after) = rest.split_at_mut(width - i);
+                entries.iter_mut().zip(&difference[i..]).for_each(|(entry, x)| *entry += own * x);
+                rest = after;
+            }
+        }
+        self.rows += pairs.len();
+    }
+
     /// Adds the first `width` columns of the rows that a triangular factor stands for.
     pub fn add_factor(&mut self, factor: &Triangle, rows: usize, width: usize) {
         self.upper.resize(width * (width + 1) / 2, 0.0);
@@ -109,6 +127,13 @@ impl Gram {
         }
         // Rounding must not make a square negative.
         (sum.max(0.0), self.upper.last().copied().unwrap_or(0.0))
+    }
+
+    /// Returns the largest sum of squares of one column times its coefficient.
+    pub fn largest_part(&self, coefficients: &[f64]) -> f64 {
+        let width = coefficients.len();
+        let part = |(k, x): (usize, &f64)| x * x * self.at(k, k, width);
+        coefficients.iter().enumerate().map(part).fold(0.0, f64::max)
     }
 
     /// One entry, for `width` columns.

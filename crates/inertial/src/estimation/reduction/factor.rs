@@ -11,7 +11,7 @@ pub(crate) struct Factor {
     pub count: usize,
     /// Independent forces among them.
     pub independent: f64,
-    /// Factors of differences between rows one, two, … independent samples apart, for the whiteness of residuals.
+    /// Differences between rows one, two, … independent samples apart, for the whiteness of residuals.
     pub lags: [Lag; LAGS],
     /// Sum of squared residuals, each at most Huber's bound: of robust passes only, and not kept in files.
     pub clipped: f64,
@@ -25,12 +25,10 @@ pub(crate) struct Factor {
 pub(crate) const LAGS: usize = 4;
 
 /// Differences between rows some distance apart.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Lag {
-    /// Factor of the differences.
-    pub triangle: Triangle,
-    /// Number of differences.
-    pub pairs: usize,
+    /// The differences. Sums of products, not a factor: how white a residual is needs no more than a few digits.
+    pub gram: Gram,
     /// Number of independent differences.
     pub independent: f64,
     /// Sum of the correlations that the rows of white noise would have.
@@ -40,17 +38,21 @@ pub(crate) struct Lag {
 impl Factor {
     /// Creates the factor of no rows.
     pub fn new(width: usize) -> Self {
-        let triangle = Triangle::new(width);
-        let lag = || Lag { triangle: triangle.clone(), pairs: 0, independent: 0.0, expected: 0.0 };
         Self {
-            lags: std::array::from_fn(|_| lag()),
-            triangle,
+            lags: Default::default(),
+            triangle: Triangle::new(width),
             count: 0,
             independent: 0.0,
             clipped: 0.0,
             blocks: Vec::new(),
             left_out: Gram::default(),
         }
+    }
+
+    /// All sums of products: of blocks, of rows that do not count, and of differences.
+    pub fn grams_mut(&mut self) -> impl Iterator<Item = &mut Gram> {
+        let lags = self.lags.iter_mut().map(|lag| &mut lag.gram);
+        self.blocks.iter_mut().chain([&mut self.left_out]).chain(lags)
     }
 
     /// Columns before the two of forces.

@@ -10,6 +10,7 @@ use crate::estimation::reduction::measurements::{Huber, Measurements};
 use crate::estimation::reduction::row_filter::RowFilter;
 use crate::estimation::reduction::rows::{BLOCK, RowBlock, Visitor};
 use crate::estimation::reduction::sum_products::dot;
+use crate::estimation::reduction::term_columns::ShaftSpeeds;
 use crate::linalg::Triangle;
 
 /// About so many differences of rows are kept: the whiteness of a residual needs no more.
@@ -27,7 +28,9 @@ pub(crate) struct Reduction<'d> {
     centres: Range<usize>,
     kept: Vec<usize>,
     block: Vec<f64>,
-    differences: Vec<f64>,
+    /// Rows of the block that belong to one block of the log.
+    part: Vec<f64>,
+    speeds: ShaftSpeeds,
     /// Rows that are so far apart.
     pairs: Vec<(usize, usize)>,
     /// Samples of each channel that later filtered rows need.
@@ -97,7 +100,7 @@ impl<'d> Reduction<'d> {
             equations.channels.iter().map(channel).collect()
         };
         let waiting = data.filter.map_or_else(Vec::new, waiting);
-        let (kept, block, differences, pairs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (kept, block, part, pairs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let open = |channel: &Channel| OpenBlock {
             number: 0,
             rows: 0,
@@ -105,7 +108,8 @@ impl<'d> Reduction<'d> {
         };
         let blocks = data.blocks.is_some_and(|plan| plan != BlockPlan::NONE);
         let open = if blocks { equations.channels.iter().map(open).collect() } else { Vec::new() };
-        Self { data, equations, factors, centres, kept, block, differences, pairs, waiting, open }
+        let speeds = ShaftSpeeds::default();
+        Self { data, equations, factors, centres, kept, block, part, speeds, pairs, waiting, open }
     }
 
     /// Takes in what is left after the last sample.
@@ -118,15 +122,17 @@ impl<'d> Reduction<'d> {
     fn fill(&mut self, rows: &RowBlock<'_>, entry: impl Fn(usize, usize) -> f64) {
         let (data, all) = (self.data, self.equations.channels.len());
         let channel = &self.equations.channels[rows.row];
-        let (block, kept) = (&mut self.block, &self.kept);
+        let (block, speeds, kept) = (&mut self.block, &mut self.speeds, &self.kept);
         block.clear();
+        speeds.clear();
         for &e in &channel.entries {
             block.extend(kept.iter().map(|&s| entry(e, s)));
         }
         let given = &self.equations.joint_model().given;
         for (scale, feature) in &channel.features {
             let start = block.len();
-            feature.fill(given, data, kept.iter().map(|s| rows.first + s), block);
+            let samples = kept.iter().map(|s| rows.first + s);
+            feature.fill(given, data, samples, speeds, block);
             if *scale != 1.0 {
                 block[start..].iter_mut().for_each(|x| *x *= scale);
             }
@@ -201,10 +207,11 @@ impl<'d> Reduction<'d> {
         let (share, step) = (self.data.independent_rows(), (all_rows / DIFFERENCES).max(1));
         for k in 0..LAGS {
             let distance = ((k + 1) as f64 / share).round().max(1.0) as usize;
-            let pairs = self.differences(width, distance, step);
-            let lag = &mut self.factors[row].lags[k];
-            lag.triangle.absorb(&mut self.differences, pairs)?;
-            lag.pairs += pairs;
+            self.find_pairs(distance, step);
+            let (pairs, lag) = (self.pairs.len(), &mut self.factors[row].lags[k]);
+            if pairs > 0 {
+                lag.gram.add_differences(&self.block, rows, width - 1, &self.pairs);
+            }
             lag.independent += pairs as f64 * (share * step as f64).min(1.0);
             // Of measurements that come filtered, nothing is known but how many of them are independent.
             lag.expected += pairs as f64 * self.data.filter.map_or(0.0, |f| f.correlation(distance));
@@ -234,10 +241,10 @@ impl<'d> Reduction<'d> {
             if same == rows {
                 return Ok(open.triangle.absorb(&mut self.block, rows)?);
             }
-            self.differences.clear();
+            self.part.clear();
             let columns = self.block.chunks_exact(rows);
-            columns.for_each(|c| self.differences.extend_from_slice(&c[start..start + same]));
-            open.triangle.absorb(&mut self.differences, same)?;
+            columns.for_each(|c| self.part.extend_from_slice(&c[start..start + same]));
+            open.triangle.absorb(&mut self.part, same)?;
             start += same;
         }
         Ok(())
@@ -259,16 +266,9 @@ impl<'d> Reduction<'d> {
         Ok(())
     }
 
-    /// Differences between rows some rows apart, column by column, beginning at every n-th row; their number.
-    fn differences(&mut self, width: usize, lag: usize, every: usize) -> usize {
-        let (kept, out) = (&self.kept, &mut self.differences);
-        out.clear();
-        let columns = self.block.chunks_exact(kept.len().max(1)).take(width);
-        // Where no sample is missing, as in most blocks, a column's later rows stand beside its earlier ones.
-        if every == 1 && kept.last().is_some_and(|last| last - kept[0] + 1 == kept.len()) {
-            columns.for_each(|c| out.extend(c.iter().skip(lag).zip(c).map(|(later, row)| later - row)));
-            return kept.len().saturating_sub(lag);
-        }
+    /// Finds the rows that are some rows apart, beginning at every n-th row.
+    fn find_pairs(&mut self, lag: usize, every: usize) {
+        let kept = &self.kept;
         self.pairs.clear();
         // Both ends go forward only, as samples are in order.
         let mut j = 0;
@@ -280,8 +280,6 @@ impl<'d> Reduction<'d> {
                 self.pairs.push((i, j));
             }
         }
-        columns.for_each(|c| out.extend(self.pairs.iter().map(|&(i, j)| c[j] - c[i])));
-        self.pairs.len()
     }
 }
 

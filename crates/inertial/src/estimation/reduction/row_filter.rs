@@ -175,17 +175,19 @@ impl RowFilter {
         1.25 * turn * (1.8 - turn * turn)
     }
 
-    /// A function of the speed, averaged in the same way.
-    pub(crate) fn mean(&self, v: f64, a: f64, f: impl Fn(f64) -> f64) -> f64 {
-        let reach = a * self.step;
-        // Away from where the speed changes sign, one value is as good.
-        if v.abs() >= 10.0 * reach.abs() {
-            return f(v);
-        }
+    /// Change of a speed within the neighbourhood of a sample, to either side.
+    pub(crate) fn reach(&self, a: f64) -> f64 {
+        a * self.step
+    }
+
+    /// A function of the speed, averaged in the same way over speeds up to `reach` away; `apply` replaces speeds by its values.
+    pub(crate) fn mean(v: f64, reach: f64, apply: impl Fn(&mut [f64])) -> f64 {
         let point = |i: usize| (2.0 * i as f64 + 1.0) / POINTS as f64 - 1.0;
-        let weight = |u: f64| 9.0 - 15.0 * u * u;
-        let total: f64 = (0..POINTS).map(|i| weight(point(i))).sum();
-        (0..POINTS).map(|i| weight(point(i)) * f(v + reach * point(i))).sum::<f64>() / total
+        let weight = |i: usize| 9.0 - 15.0 * point(i) * point(i);
+        let total: f64 = (0..POINTS).map(weight).sum();
+        let mut values: [f64; POINTS] = std::array::from_fn(|i| v + reach * point(i));
+        apply(&mut values);
+        values.iter().enumerate().map(|(i, value)| weight(i) * value).sum::<f64>() / total
     }
 }
 
@@ -245,7 +247,9 @@ mod tests {
             // The jump of 2 lies within a step of the fine sum.
             assert!((filter.sign(line(v, a)) - fine(v, a, &f64::signum)).abs() < 4e-4, "{v} {a}");
             // Sixteen points place the jump to an eighth of a step, which counts by at most 9/8.
-            assert!((filter.mean(v, a, bend) - fine(v, a, &bend)).abs() < 0.15, "{v} {a}");
+            let mean =
+                RowFilter::mean(v, filter.reach(a), |speeds| speeds.iter_mut().for_each(|v| *v = bend(*v)));
+            assert!((mean - fine(v, a, &bend)).abs() < 0.15, "{v} {a}");
         }
         assert_eq!(filter.sign([[0.0; 2]; 3]), 0.0);
         // A cubic that turns twice, at −0.5 and at 0.25 steps.

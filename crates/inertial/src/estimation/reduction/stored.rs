@@ -10,7 +10,7 @@ use crate::estimation::reduction::source::LogSource;
 use crate::estimation::reduction::summary::{MOST_SAMPLES, Summary};
 use crate::linalg::Triangle;
 
-const SCHEMA: &str = "inertial/summary/2";
+const SCHEMA: &str = "inertial/summary/3";
 
 /// The representation.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -124,7 +124,7 @@ impl<'r> Expected<'r> {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Lag")]
 struct StoredLag {
-    /// The factor on and above its diagonal, row after row.
+    /// Sums of products of the differences, on and above the diagonal, row after row.
     upper: Vec<f64>,
     /// Number of pairs of rows.
     pairs: usize,
@@ -197,10 +197,10 @@ impl From<Summary> for Stored {
             lags: f
                 .lags
                 .iter()
-                .take_while(|lag| lag.pairs > 0)
+                .take_while(|lag| lag.gram.rows > 0)
                 .map(|lag| StoredLag {
-                    upper: lag.triangle.upper(),
-                    pairs: lag.pairs,
+                    upper: lag.gram.upper.clone(),
+                    pairs: lag.gram.rows,
                     independent: lag.independent,
                     expected: lag.expected,
                 })
@@ -247,21 +247,24 @@ impl TryFrom<Stored> for Summary {
             }
             let triangle = Triangle::from_upper(c.width, &c.upper).map_err(|e| e.to_string())?;
             let mut out = Factor::new(c.width);
+            let entries = c.width * (c.width - 1) / 2;
             for (own, stored) in out.lags.iter_mut().zip(c.lags) {
                 if !(stored.independent >= 0.0 && stored.expected.is_finite()) {
                     return Err("the counts of a channel are impossible".to_owned());
                 }
+                let fits = stored.upper.len() == entries && stored.upper.iter().all(|x| x.is_finite());
+                if !fits || stored.pairs == 0 {
+                    return Err("the differences of a channel do not fit it".to_owned());
+                }
                 *own = Lag {
-                    triangle: Triangle::from_upper(c.width, &stored.upper).map_err(|e| e.to_string())?,
-                    pairs: stored.pairs,
+                    gram: Gram { rows: stored.pairs, upper: stored.upper },
                     independent: stored.independent,
                     expected: stored.expected,
                 };
             }
-            if !(triangle.is_finite() && out.lags.iter().all(|lag| lag.triangle.is_finite())) {
+            if !triangle.is_finite() {
                 return Err("a factor is not finite".to_owned());
             }
-            let entries = c.width * (c.width - 1) / 2;
             let all = Expected::new(&triangle, c.count, &c.reference)?;
             let block = |b: StoredBlock| {
                 let out = match &all {

@@ -1,6 +1,8 @@
 //! Summary of a log: triangular factors of all channels, with counts.
 
-use rayon::prelude::{IntoParallelIterator, ParallelIterator};
+use rayon::prelude::{
+    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -129,13 +131,12 @@ impl Summary {
             Error::SummaryMismatch(format!("the summaries have more than {MOST_SAMPLES} samples together"))
         })?;
         self.sources.extend_from_slice(&other.sources);
-        for (own, other) in self.factors.iter_mut().zip(&other.factors) {
+        self.factors.par_iter_mut().zip(&other.factors).try_for_each(|(own, other)| -> Result<()> {
             own.triangle.merge(&other.triangle)?;
             own.count += other.count;
             own.independent += other.independent;
             for (own, other) in own.lags.iter_mut().zip(&other.lags) {
-                own.triangle.merge(&other.triangle)?;
-                own.pairs += other.pairs;
+                own.gram.merge(&other.gram);
                 own.independent += other.independent;
                 own.expected += other.expected;
             }
@@ -149,16 +150,16 @@ impl Summary {
                     .zip(&other.blocks)
                     .for_each(|(own, other)| own.merge(other));
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
-    /// Drops the factors of differences, which only the whiteness of residuals needs: a fifth of the size is left. Estimates and
+    /// Drops the sums of differences, which only the whiteness of residuals needs: a fifth of the size is left. Estimates and
     /// residuals stay the same.
     #[must_use]
     pub fn without_differences(mut self) -> Self {
         for factor in &mut self.factors {
-            factor.lags = Factor::new(factor.triangle.width()).lags;
+            factor.lags = Default::default();
         }
         self
     }
@@ -175,19 +176,15 @@ impl Summary {
         let mut out = self.clone();
         for factor in &mut out.factors {
             let (width, n) = (factor.triangle.width(), factor.unknowns());
-            let differences = factor.lags.iter_mut().map(|lag| &mut lag.triangle);
-            for triangle in std::iter::once(&mut factor.triangle).chain(differences) {
-                let mut upper = triangle.upper();
-                // The last two columns; row i begins at its diagonal.
-                let mut start = 0;
-                for i in 0..width {
-                    (n.max(i)..width).for_each(|j| upper[start + j - i] *= -1.0);
-                    start += width - i;
-                }
-                *triangle = Triangle::from_upper(width, &upper)?;
+            let mut upper = factor.triangle.upper();
+            // The last two columns; row i begins at its diagonal.
+            let mut start = 0;
+            for i in 0..width {
+                (n.max(i)..width).for_each(|j| upper[start + j - i] *= -1.0);
+                start += width - i;
             }
-            factor.blocks.iter_mut().for_each(|block| block.reverse_force(n + 1));
-            factor.left_out.reverse_force(n + 1);
+            factor.triangle = Triangle::from_upper(width, &upper)?;
+            factor.grams_mut().for_each(|gram| gram.reverse_force(n + 1));
         }
         Ok(out)
     }

@@ -3,20 +3,61 @@
 use crate::estimation::joint_model::expression::FormulaState;
 use crate::estimation::joint_model::terms::{Feature, GivenTerm, Term};
 use crate::estimation::reduction::measurements::Measurements;
+use crate::estimation::reduction::row_filter::RowFilter;
+
+/// Speeds of one shaft at some samples, for the many curves of its friction.
+#[derive(Debug, Default)]
+pub(crate) struct ShaftSpeeds {
+    /// The shaft; empty where nothing is loaded.
+    shaft: Vec<(usize, f64)>,
+    speeds: Vec<f64>,
+    /// Place, speed and [reach](RowFilter::reach) where the speed changes by a tenth of its size or more around the sample.
+    changing: Vec<(usize, f64, f64)>,
+}
+
+impl ShaftSpeeds {
+    /// Forgets the speeds: the next features are asked for at other samples.
+    pub fn clear(&mut self) {
+        self.shaft.clear();
+    }
+
+    /// Loads the speeds that a feature depends on, unless they are there.
+    fn load(&mut self, feature: &Feature, data: &Measurements<'_>, samples: impl Iterator<Item = usize>) {
+        if !self.shaft.is_empty() && self.shaft == feature.shaft {
+            return;
+        }
+        self.shaft.clone_from(&feature.shaft);
+        self.speeds.clear();
+        self.changing.clear();
+        for (k, s) in samples.enumerate() {
+            let v = feature.along(data.v(), data.nv(), s);
+            self.speeds.push(v);
+            let Some(filter) = data.filter else { continue };
+            let reach = filter.reach(feature.along(data.a(), data.nv(), s));
+            if v.abs() < 10.0 * reach.abs() {
+                self.changing.push((k, v, reach));
+            }
+        }
+    }
+}
 
 impl Feature {
-    /// Appends the column of this feature at some samples to `out`.
+    /// Speed or acceleration of the shaft at a sample, from those of all coordinates.
+    fn along(&self, x: &[f64], nv: usize, sample: usize) -> f64 {
+        self.shaft.iter().map(|&(k, factor)| factor * x[sample * nv + k]).sum()
+    }
+
+    /// Appends the column of this feature at some samples to `out`; `speeds` is kept from feature to feature of the same samples.
     pub fn fill(
         &self,
         given: &[GivenTerm],
         data: &Measurements<'_>,
         samples: impl Iterator<Item = usize>,
+        speeds: &mut ShaftSpeeds,
         out: &mut Vec<f64>,
     ) {
         let nv = data.nv();
-        let along = |x: &[f64], s: usize| -> f64 {
-            self.shaft.iter().map(|&(k, factor)| factor * x[s * nv + k]).sum()
-        };
+        let along = |x: &[f64], s: usize| self.along(x, nv, s);
         let last = data.len().saturating_sub(1);
         let state = |s: usize| [along(data.v(), s), along(data.a(), s)];
         let sign = |s: usize| match (along(data.v(), s), data.filter) {
@@ -33,10 +74,16 @@ impl Feature {
             (Term::Coulomb, _) => out.extend(samples.map(sign)),
             (Term::CoulombPositive, _) => out.extend(samples.map(|s| 0.5 * (sign(s) + 1.0))),
             (Term::CoulombNegative, _) => out.extend(samples.map(|s| 0.5 * (sign(s) - 1.0))),
-            (Term::Stribeck, Some(bend)) => out.extend(samples.map(|s| match data.filter {
-                Some(filter) => filter.mean(along(data.v(), s), along(data.a(), s), |v| bend.value(v)),
-                None => bend.value(along(data.v(), s)),
-            })),
+            (Term::Stribeck, Some(bend)) => {
+                let start = out.len();
+                speeds.load(self, data, samples);
+                out.extend_from_slice(&speeds.speeds);
+                bend.apply(&mut out[start..]);
+                for &(k, v, reach) in speeds.changing.iter().filter(|(_, v, reach)| bend.is_bent(*v, *reach))
+                {
+                    out[start + k] = RowFilter::mean(v, reach, |speeds| bend.apply(speeds));
+                }
+            }
             // Without its speed the column is zero.
             (Term::Stribeck, None) => out.extend(samples.map(|_| 0.0)),
             (Term::Offset, _) => out.extend(samples.map(|_| 1.0)),
