@@ -78,15 +78,20 @@ pub fn identify_payload(
     let fit = problem.fit(options.estimator == Estimator::Ols)?;
     let mut warnings = equations.mechanism().warnings().to_vec();
     let rank = link.regrouping.rank();
+    let open = match &fit.undetermined()[..] {
+        [] => None,
+        [one] => Some(one.to_string()),
+        [others @ .., last] => Some(format!("{} and {last}", others.join(", "))),
+    };
     if fit.seen < rank {
-        let open = match &fit.undetermined()[..] {
-            [] => String::new(),
-            [one] => format!(": its {one} stays open"),
-            [others @ .., last] => format!(": its {} and {last} stay open", others.join(", ")),
-        };
+        let open = open.map_or(String::new(), |open| format!("; it leaves its {open} open"));
         warnings.push(format!(
             "this motion shows {} of the {rank} combinations of the payload's parameters{open}",
             fit.seen
+        ));
+    } else if let Some(open) = open {
+        warnings.push(format!(
+            "the torques of this robot leave the {open} of the payload open: only the base parameters are certain"
         ));
     }
     let values: [f64; 10] = std::array::from_fn(|i| fit.payload[i]);
