@@ -1,5 +1,6 @@
 //! Triangular factor of one measured channel.
 
+use crate::Result;
 use crate::estimation::reduction::blocks::Gram;
 use crate::linalg::Triangle;
 
@@ -47,6 +48,27 @@ impl Factor {
             blocks: Vec::new(),
             left_out: Gram::default(),
         }
+    }
+
+    /// Merges the factor of other rows, whose blocks come after so many of those here.
+    pub fn merge(&mut self, other: &Self, first_block: usize) -> Result<()> {
+        self.triangle.merge(&other.triangle)?;
+        self.count += other.count;
+        self.independent += other.independent;
+        for (own, other) in self.lags.iter_mut().zip(&other.lags) {
+            own.gram.merge(&other.gram);
+            own.independent += other.independent;
+            own.expected += other.expected;
+        }
+        self.clipped += other.clipped;
+        self.left_out.merge(&other.left_out);
+        if !other.blocks.is_empty() {
+            let most = self.blocks.len().max(first_block + other.blocks.len());
+            self.blocks.resize(most, Gram::default());
+            let blocks = self.blocks[first_block..].iter_mut().zip(&other.blocks);
+            blocks.for_each(|(own, other)| own.merge(other));
+        }
+        Ok(())
     }
 
     /// All sums of products: of blocks, of rows that do not count, and of differences.

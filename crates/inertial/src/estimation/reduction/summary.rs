@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::joint_model::expression::FormulaState;
-use crate::estimation::reduction::blocks::{self, BlockPlan, Gram};
+use crate::estimation::reduction::blocks::{self, BlockPlan};
 use crate::estimation::reduction::digest::Fnv;
 use crate::estimation::reduction::factor::Factor;
 use crate::estimation::reduction::measurements::Measurements;
@@ -103,19 +103,25 @@ impl Summary {
 
     /// Merges a summary of other logs, for the same equations.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        let own = self.blocks();
-        self.add(other, own)?;
+        let first_block = self.blocks();
+        if self.add_counts(other)? {
+            let mut pairs = self.factors.iter_mut().zip(&other.factors);
+            pairs.try_for_each(|(own, other)| own.merge(other, first_block))?;
+        }
         self.factors.iter_mut().for_each(|factor| blocks::join(&mut factor.blocks));
         Ok(())
     }
 
-    /// Adds the summary of a later part of the same log, made with the same [`BlockPlan`].
+    /// Adds the summary of a later part of the same log, made with the same [`BlockPlan`]; threads share the work.
     pub fn continue_with(&mut self, other: &Self) -> Result<()> {
-        self.add(other, 0)
+        if !self.add_counts(other)? {
+            return Ok(());
+        }
+        self.factors.par_iter_mut().zip(&other.factors).try_for_each(|(own, other)| own.merge(other, 0))
     }
 
-    /// Adds another summary, whose blocks come after so many of those here.
-    fn add(&mut self, other: &Self, first_block: usize) -> Result<()> {
+    /// Adds samples and logs of another summary; returns whether its factors are still to be merged.
+    fn add_counts(&mut self, other: &Self) -> Result<bool> {
         if self.names != other.names || self.fingerprint != other.fingerprint {
             return Err(Error::SummaryMismatch(
                 "two summaries of different models or joint terms cannot be merged".into(),
@@ -124,34 +130,14 @@ impl Summary {
         if self.samples == 0 {
             // Not by orthogonal maps: the summary of one log is that log's, bit for bit.
             *self = other.clone();
-            return Ok(());
+            return Ok(false);
         }
         let samples = self.samples.checked_add(other.samples).filter(|&all| all <= MOST_SAMPLES);
         self.samples = samples.ok_or_else(|| {
             Error::SummaryMismatch(format!("the summaries have more than {MOST_SAMPLES} samples together"))
         })?;
         self.sources.extend_from_slice(&other.sources);
-        self.factors.par_iter_mut().zip(&other.factors).try_for_each(|(own, other)| -> Result<()> {
-            own.triangle.merge(&other.triangle)?;
-            own.count += other.count;
-            own.independent += other.independent;
-            for (own, other) in own.lags.iter_mut().zip(&other.lags) {
-                own.gram.merge(&other.gram);
-                own.independent += other.independent;
-                own.expected += other.expected;
-            }
-            own.clipped += other.clipped;
-            own.left_out.merge(&other.left_out);
-            if !other.blocks.is_empty() {
-                let most = own.blocks.len().max(first_block + other.blocks.len());
-                own.blocks.resize(most, Gram::default());
-                own.blocks[first_block..]
-                    .iter_mut()
-                    .zip(&other.blocks)
-                    .for_each(|(own, other)| own.merge(other));
-            }
-            Ok(())
-        })
+        Ok(true)
     }
 
     /// Drops the sums of differences, which only the whiteness of residuals needs: a fifth of the size is left. Estimates and
