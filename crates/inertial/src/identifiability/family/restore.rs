@@ -5,7 +5,6 @@ use num_traits::{One, Zero};
 
 use super::survey::{Link, Survey, Vectors, is_new};
 use super::{Along, Family, Oriented, Values};
-use crate::identifiability::lifting::inverse;
 use crate::linalg::{Echelon, Number, Pivot, Wide};
 use crate::mechanism::{Assembled, AssembledLoop, Closing, Geometry};
 use crate::spatial::{Field, Pose, skew};
@@ -157,7 +156,7 @@ fn equal<const N: usize>(
 
 /// The solution of equations (rows and values at given points) near some points: Newton's method with least steps.
 ///
-/// The inverse is one of doubles as long as every step gains several digits, then one of many digits.
+/// Steps use factors in doubles as long as each gains several digits, then factors in many digits.
 fn solved<const N: usize>(
     own: &[Wide<N>],
     equations: impl Fn(&[Wide<N>]) -> Vec<(Vec<Wide<N>>, Wide<N>)>,
@@ -167,20 +166,20 @@ fn solved<const N: usize>(
     let size = |rows: &[(Vec<Wide<N>>, Wide<N>)]| rows.iter().map(|r| r.1.weight()).fold(0.0, f64::max);
     let mut open = size(&rows);
     for exactly in [false, true] {
-        let mut inverse: Option<Vec<Wide<N>>> = None;
+        let mut factors: Option<GramFactors<Wide<N>>> = None;
         for _ in 0..MOST_STEPS {
             if open <= Wide::<N>::NEGLIGIBLE {
                 return Some(points);
             }
-            let factors = if let Some(inverse) = &inverse {
-                inverse
+            let gram = if let Some(known) = &factors {
+                known
             } else {
-                inverse.insert(inverse_gram(&rows, exactly)?)
+                factors.insert(gram_factors(&rows, exactly)?)
             };
-            let defect: Vec<Wide<N>> = rows.iter().map(|r| r.1).collect();
+            let mut steps: Vec<Wide<N>> = rows.iter().map(|r| r.1).collect();
+            gram.solve(&mut steps);
             let mut next = points.clone();
-            for (row, factors) in rows.iter().zip(factors.chunks_exact(defect.len())) {
-                let factor = dot(factors, &defect);
+            for (row, &factor) in rows.iter().zip(&steps) {
                 for (x, &r) in next.iter_mut().zip(&row.0).filter(|(_, r)| r.weight() != 0.0) {
                     *x -= r * factor;
                 }
@@ -194,7 +193,7 @@ fn solved<const N: usize>(
             let slow = left > SLOW * open;
             (points, rows, open) = (next, then, left);
             if slow {
-                inverse = None;
+                factors = None;
                 if !exactly {
                     break;
                 }
@@ -204,27 +203,74 @@ fn solved<const N: usize>(
     Some(points)
 }
 
-/// The inverse of the rows' Gram matrix, row-major.
-fn inverse_gram<const N: usize>(rows: &[(Vec<Wide<N>>, Wide<N>)], exactly: bool) -> Option<Vec<Wide<N>>> {
-    let n = rows.len();
+/// Factors of the rows' Gram matrix.
+fn gram_factors<const N: usize>(
+    rows: &[(Vec<Wide<N>>, Wide<N>)],
+    exactly: bool,
+) -> Option<GramFactors<Wide<N>>> {
     if exactly {
-        let mut gram = vec![Wide::zero(); n * n];
-        for (i, (a, _)) in rows.iter().enumerate() {
-            // Equations are about a few points each.
-            let entries: Vec<(usize, Wide<N>)> =
-                a.iter().copied().enumerate().filter(|(_, x)| x.weight() > 0.0).collect();
-            for (j, (b, _)) in rows.iter().enumerate().skip(i) {
-                let product = entries.iter().fold(Wide::zero(), |sum, &(k, x)| sum + x * b[k]);
-                (gram[i * n + j], gram[j * n + i]) = (product, product);
-            }
-        }
-        return inverse(gram, n);
+        return GramFactors::new(&rows.iter().map(|(row, _)| row.clone()).collect::<Vec<_>>());
     }
     let rough: Vec<Vec<f64>> =
         rows.iter().map(|(row, _)| row.iter().map(|&x| f64::from(x)).collect()).collect();
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
-    let gram = rough.iter().flat_map(|a| rough.iter().map(move |b| dot(a, b))).collect();
-    Some(inverse::<f64>(gram, n)?.into_iter().map(Wide::from).collect())
+    let GramFactors { size, entries } = GramFactors::new(&rough)?;
+    Some(GramFactors { size, entries: entries.into_iter().map(Wide::from).collect() })
+}
+
+/// Factors `L D Lᵀ` of the Gram matrix of independent rows.
+struct GramFactors<T> {
+    size: usize,
+    /// Row-major: `L` below the diagonal, and the inverse of `D` on it.
+    entries: Vec<T>,
+}
+
+impl<T: Number> GramFactors<T> {
+    /// None where the rows depend on each other.
+    fn new(rows: &[Vec<T>]) -> Option<Self> {
+        let n = rows.len();
+        let mut a = vec![T::zero(); n * n];
+        for (i, row) in rows.iter().enumerate() {
+            // Equations are about a few points each.
+            let entries: Vec<(usize, T)> = nonzero(row.iter().copied());
+            for (j, other) in rows[..=i].iter().enumerate() {
+                a[i * n + j] = entries.iter().fold(T::zero(), |sum, &(k, x)| sum + x * other[k]);
+            }
+        }
+        for c in 0..n {
+            let inverse = a[c * n + c].inverse()?;
+            a[c * n + c] = inverse;
+            let column = nonzero((c + 1..n).map(|i| a[i * n + c]));
+            for (place, &(i, x)) in column.iter().enumerate() {
+                let (i, factor) = (c + 1 + i, x * inverse);
+                for &(k, y) in &column[..=place] {
+                    a[i * n + c + 1 + k].subtract_product(factor, y);
+                }
+                a[i * n + c] = factor;
+            }
+        }
+        Some(Self { size: n, entries: a })
+    }
+
+    /// Replaces a right-hand side by the solution.
+    fn solve(&self, x: &mut [T]) {
+        let n = self.size;
+        for i in 0..n {
+            let (known, rest) = x.split_at_mut(i);
+            let row = self.entries[i * n..].iter().zip(&*known);
+            row.for_each(|(&l, &y)| rest[0].subtract_product(l, y));
+        }
+        (0..n).for_each(|i| x[i] *= self.entries[i * n + i]);
+        for i in (0..n).rev() {
+            let (rest, known) = x.split_at_mut(i);
+            let row = self.entries[i * n..].iter().zip(rest);
+            row.for_each(|(&l, y)| y.subtract_product(l, known[0]));
+        }
+    }
+}
+
+/// Entries that are not zero, with their places.
+fn nonzero<T: Number>(entries: impl Iterator<Item = T>) -> Vec<(usize, T)> {
+    entries.enumerate().filter(|(_, x)| x.weight() > 0.0).collect()
 }
 
 /// A rotation matrix without the rounding of its entries (Newton's method for the polar factor).
@@ -278,4 +324,34 @@ fn frame_about<T: Number>(axis: &Vector3<T>) -> Matrix3<T> {
     // Across the axis; its length does not matter, but the two must be independent.
     let x = side - axis * axis.dot(&side);
     Matrix3::from_columns(&[x, axis.cross(&x), *axis])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::{Double, SplitMix};
+
+    #[test]
+    fn factors_of_a_gram_matrix_solve_it() {
+        let mut source = SplitMix::new(3);
+        let rows: Vec<Vec<Double>> = (0..9)
+            .map(|i| {
+                // Each row is about a part of the columns.
+                let entry = |k: usize| (k / 4 == i / 3 || k / 4 == 3).then(|| Double::random(&mut source));
+                (0..16).map(entry).map(|x| x.unwrap_or(Double::from(0.0))).collect()
+            })
+            .collect();
+        let factors = GramFactors::new(&rows).unwrap();
+        let expected: Vec<Double> = (0..9).map(|_| Double::random(&mut source)).collect();
+        let product =
+            |a: &[Double], b: &[Double]| a.iter().zip(b).fold(Double::from(0.0), |sum, (&x, &y)| sum + x * y);
+        let mut x: Vec<Double> = rows
+            .iter()
+            .map(|a| product(&rows.iter().map(|b| product(a, b)).collect::<Vec<_>>(), &expected))
+            .collect();
+        factors.solve(&mut x);
+        assert!(x.iter().zip(&expected).all(|(&a, &b)| (a - b).weight() < 1e-24), "{x:?}");
+        let twice = [rows[0].clone(), rows[0].clone()];
+        assert!(GramFactors::new(&twice).is_none_or(|f| f.entries[3].weight() > 1e24));
+    }
 }
