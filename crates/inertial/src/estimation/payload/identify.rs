@@ -80,7 +80,7 @@ pub fn identify_payload(
     let rank = link.regrouping.rank();
     let open = match &fit.undetermined()[..] {
         [] => None,
-        [one] => Some(one.to_string()),
+        [one] => Some((*one).to_owned()),
         [others @ .., last] => Some(format!("{} and {last}", others.join(", "))),
     };
     if fit.seen < rank {

@@ -40,7 +40,7 @@ impl Factor {
     /// Creates the factor of no rows.
     pub fn new(width: usize) -> Self {
         Self {
-            lags: Default::default(),
+            lags: <[Lag; LAGS]>::default(),
             triangle: Triangle::new(width),
             count: 0,
             independent: 0.0,

@@ -10,7 +10,7 @@ use crate::estimation::equations::{Channel, Equations};
 use crate::estimation::joint_model::expression::FormulaState;
 use crate::estimation::reduction::blocks::{self, BlockPlan};
 use crate::estimation::reduction::digest::Fnv;
-use crate::estimation::reduction::factor::Factor;
+use crate::estimation::reduction::factor::{Factor, LAGS, Lag};
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::rows::BLOCK;
 use crate::estimation::reduction::source::LogSource;
@@ -145,7 +145,7 @@ impl Summary {
     #[must_use]
     pub fn without_differences(mut self) -> Self {
         for factor in &mut self.factors {
-            factor.lags = Default::default();
+            factor.lags = <[Lag; LAGS]>::default();
         }
         self
     }
