@@ -31,6 +31,7 @@ mod momentum;
 mod outputs;
 mod papers;
 mod payload;
+mod payload_poses;
 mod published_flight;
 mod real_robots;
 mod regressor;
