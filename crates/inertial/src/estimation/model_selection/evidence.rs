@@ -16,7 +16,8 @@
 //!
 //! **A term that is left out may still be there.** Where it acts much like other unknowns, leaving it out makes their errors many times
 //! smaller, and wrong if it is there. Each term that was left out therefore adds its effect on the others to their variance, times
-//! the probability that it is there ([`Doubt`]).
+//! the probability that it is there ([`Doubt`]). Drives of one robot are alike: rotor inertias that each joint hardly shows, but all
+//! joints hint at, are probably there (see [`probabilities`]).
 
 use nalgebra::{DMatrix, DVector};
 use schemars::JsonSchema;
@@ -74,6 +75,18 @@ pub(crate) struct Doubt {
     pub change: DVector<f64>,
     /// Expected square of the term.
     pub variance: f64,
+}
+
+/// A term that was left out, with its evidence at that time.
+struct LeftOut {
+    term: usize,
+    evidence: f64,
+    /// Evidence that it needed.
+    limit: f64,
+    /// Change of all unknowns for a term of one.
+    change: DVector<f64>,
+    /// Expected square of the term if it is there.
+    square: f64,
 }
 
 /// Estimate from which unknowns are eliminated one by one.
@@ -155,6 +168,30 @@ impl Elimination {
 /// Square of the standard normal value that is as improbable as this square of a value of Student's distribution (Wallace 1959).
 fn as_normal(square: f64, freedom: f64) -> f64 {
     ((8.0 * freedom + 1.0) / (8.0 * freedom + 3.0)).powi(2) * freedom * (square / freedom).ln_1p()
+}
+
+/// Probabilities that terms of one kind are there, from the evidence of each joint.
+///
+/// The Bayes factor of a term is that of the information criterion, `exp((evidence − ln samples)/2)`. The share of joints that have
+/// the term is unknown, and all shares are equally probable beforehand (Scott and Berger 2010): the more joints hint at the term, the
+/// more probable it is in each of them; where no joint does, each further joint makes it less so.
+fn probabilities(evidence: &[f64], log_samples: f64) -> Vec<f64> {
+    /// Points of the integral over the share.
+    const SHARES: usize = 64;
+    /// Largest logarithm of a Bayes factor: the term is certain.
+    const CERTAIN: f64 = 30.0;
+    let factors: Vec<f64> = evidence.iter().map(|e| (0.5 * (e - log_samples)).min(CERTAIN).exp()).collect();
+    let shares: Vec<f64> = (0..SHARES).map(|k| (k as f64 + 0.5) / SHARES as f64).collect();
+    let weight = |share: &f64| factors.iter().map(|f| (1.0 - share + share * f).ln()).sum::<f64>();
+    let logarithms: Vec<f64> = shares.iter().map(weight).collect();
+    let largest = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = logarithms.iter().map(|w| (w - largest).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    let probability = |f: &f64| {
+        let present = |(share, weight): (&f64, &f64)| weight * share * f / (1.0 - share + share * f);
+        shares.iter().zip(&weights).map(present).sum::<f64>() / total
+    };
+    factors.iter().map(probability).collect()
 }
 
 /// Terms during the elimination.
@@ -241,18 +278,35 @@ impl Candidates<'_> {
 
     /// What leaving out a term leaves open; nothing where its value is impossible, or where it is Stribeck friction, which acts like
     /// other friction only.
-    fn doubt(&self, i: usize, limit: f64) -> Option<Doubt> {
+    fn left_out(&self, i: usize, limit: f64) -> Option<LeftOut> {
         let unknown = self.rank + i;
         let own = self.fit.inverse[(unknown, unknown)];
         if self.terms[i].1 == Term::Stribeck || self.is_impossible(i) || own <= 0.0 {
             return None;
         }
-        // A term with the evidence that it needs is as probable as not.
-        let probability = (1.0 + (0.5 * (limit - self.evidence(i))).exp()).recip();
         let mut change = self.fit.inverse.column(unknown) / own;
         change[unknown] = 0.0;
         let square = self.value(i).powi(2) + self.fit.variance(unknown);
-        Some(Doubt { change, variance: probability * square })
+        Some(LeftOut { term: i, evidence: self.evidence(i), limit, change, square })
+    }
+
+    /// Weighs what was left out by the probability that it is there.
+    fn doubts(&self, left_out: &[LeftOut], log_samples: f64) -> Vec<Doubt> {
+        let is_rotor = |i: usize| self.terms[i].1 == Term::RotorInertia;
+        let kept = self.open.iter().filter(|&&i| self.keep[i] && is_rotor(i)).map(|&i| self.evidence(i));
+        let rotors = left_out.iter().filter(|l| is_rotor(l.term)).map(|l| l.evidence);
+        let rotors: Vec<f64> = rotors.chain(kept).collect();
+        let mut of_rotors = probabilities(&rotors, log_samples).into_iter();
+        let doubt = |l: &LeftOut| {
+            let probability = if is_rotor(l.term) {
+                of_rotors.next().unwrap_or(0.0)
+            } else {
+                // A term with the evidence that it needs is as probable as not.
+                (1.0 + (0.5 * (l.limit - l.evidence)).exp()).recip()
+            };
+            Doubt { change: l.change.clone(), variance: probability * l.square }
+        };
+        left_out.iter().map(doubt).collect()
     }
 
     fn choice(&self, i: usize, needed: f64, names: &[String], summary: &Summary) -> TermChoice {
@@ -285,12 +339,13 @@ pub(crate) fn select(
     let fit = Elimination::new(equations, summary)?;
     let joints = summary.factors.iter().filter(|f| f.count > 0).count().max(1) as f64;
     let independent = summary.factors.iter().map(|f| f.independent).sum::<f64>() / joints;
-    let needed = (independent / fit.growth).max(FEWEST_SAMPLES).ln() + 2.0 * (open.len() as f64).ln();
+    let log_samples = (independent / fit.growth).max(FEWEST_SAMPLES).ln();
+    let needed = log_samples + 2.0 * (open.len() as f64).ln();
     let (rank, keep) = (equations.rank(), vec![true; terms.len()]);
     let mut candidates = Candidates { terms, rank, open, keep, fit, needed };
-    let (names, mut choices, mut doubts) = (equations.row_names(), Vec::new(), Vec::new());
+    let (names, mut choices, mut left_out) = (equations.row_names(), Vec::new(), Vec::new());
     while let Some((i, limit)) = candidates.worst() {
-        doubts.extend(candidates.doubt(i, limit));
+        left_out.extend(candidates.left_out(i, limit));
         candidates.keep[i] = false;
         choices.push(candidates.choice(i, limit, &names, summary));
         candidates.fit.remove(rank + i);
@@ -298,12 +353,43 @@ pub(crate) fn select(
     let kept = candidates.open.iter().filter(|&&i| candidates.keep[i]);
     choices.extend(kept.map(|&i| candidates.choice(i, needed, &names, summary)));
     choices.sort_by_key(|c| names.iter().position(|name| *name == c.joint));
+    let doubts = candidates.doubts(&left_out, log_samples);
     Ok(Selection { keep: candidates.keep, choices, doubts })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::as_normal;
+    use super::{as_normal, probabilities};
+
+    /// The sum over all subsets of terms, of which those of one size share the same probability beforehand.
+    #[test]
+    fn probabilities_of_terms_as_sums_over_subsets() {
+        let (evidence, samples) = ([3.2_f64, 4.5, 0.4, 9.0], 18.0_f64);
+        let n = evidence.len();
+        let choose = |m: u32| [1.0, 4.0, 6.0, 4.0, 1.0][m as usize];
+        let (mut total, mut with) = (0.0, vec![0.0; n]);
+        for subset in 0..1_u32 << n {
+            let inside = |k: usize| subset >> k & 1 == 1;
+            let factor: f64 =
+                (0..n).filter(|&k| inside(k)).map(|k| (evidence[k] / 2.0).exp() / samples.sqrt()).product();
+            let weight = factor / choose(subset.count_ones());
+            total += weight;
+            (0..n).filter(|&k| inside(k)).for_each(|k| with[k] += weight);
+        }
+        for (found, expected) in probabilities(&evidence, samples.ln()).iter().zip(&with) {
+            assert!((found - expected / total).abs() < 1e-3, "{found} {}", expected / total);
+        }
+    }
+
+    /// What one joint hardly shows is probable where all joints hint at it, and improbable where none does.
+    #[test]
+    fn hints_of_several_joints_count_together() {
+        let log_samples = 18.0_f64.ln();
+        assert!(probabilities(&[3.2, 4.5, 3.5, 4.1], log_samples).iter().all(|p| *p > 0.5));
+        assert!(probabilities(&[1.0; 6], log_samples).iter().all(|p| *p < 0.15));
+        assert!(probabilities(&[1.0; 6], 1000.0_f64.ln()).iter().all(|p| *p < 0.015));
+        assert!(probabilities(&[1e6, 4.0], log_samples)[1] > 0.5);
+    }
 
     /// Quantiles of Student's distribution that leave 0.00135 above (three standard deviations of the normal one), from a table.
     #[test]
