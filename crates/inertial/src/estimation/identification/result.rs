@@ -59,10 +59,10 @@ pub struct BodyEstimate {
     /// Centre of mass in the body's frame (m); the origin where the mass is zero.
     pub com: [f64; 3],
     /// Standard error of the mass, the prior's part in it: as large as the prior allows where the motion shows the mass only
-    /// together with other parameters. Absent where the estimator has no prior.
+    /// together with other parameters. Absent where the estimator has no prior, and where torques leave the mass of a payload open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mass_std_error: Option<f64>,
-    /// Standard errors of the centre of mass.
+    /// Standard errors of the centre of mass; absent where the mass has none, and where torques leave a coordinate of it open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub com_std_error: Option<[f64; 3]>,
     /// Inertia about the centre of mass.

@@ -44,13 +44,13 @@ pub(crate) struct StoredFactor {
     width: usize,
     /// The factor on and above its diagonal, row after row.
     upper: Vec<f64>,
-    /// Factors of differences; absent in old files.
+    /// Differences of neighbouring rows, for the whiteness of the residuals.
     #[serde(default)]
     lags: Vec<StoredLag>,
-    /// Sums of products of the columns (force included) of each block; absent in old files.
+    /// Sums of products of the columns (force included) of each block.
     #[serde(default)]
     pub blocks: Vec<StoredBlock>,
-    /// Sums of rows that do not count, with the force as measured; absent in old files.
+    /// Sums of rows that do not count, with the force as measured; absent where every row counts.
     #[serde(default)]
     pub left_out: Option<StoredBlock>,
     /// Values of the unknowns at which compact blocks are exact; empty where blocks are complete.

@@ -5,6 +5,9 @@ use crate::estimation::joint_model::terms::{Feature, GivenTerm, Term};
 use crate::estimation::reduction::measurements::Measurements;
 use crate::estimation::reduction::row_filter::RowFilter;
 
+/// A speed of so many times its change around the sample counts as steady: friction is that of the sample itself.
+const STEADY: f64 = 10.0;
+
 /// Speeds of one shaft at some samples, for the many curves of its friction.
 #[derive(Debug, Default)]
 pub(crate) struct ShaftSpeeds {
@@ -34,7 +37,7 @@ impl ShaftSpeeds {
             self.speeds.push(v);
             let Some(filter) = data.filter else { continue };
             let reach = filter.reach(feature.along(data.a(), data.nv(), s));
-            if v.abs() < 10.0 * reach.abs() {
+            if v.abs() < STEADY * reach.abs() {
                 self.changing.push((k, v, reach));
             }
         }
