@@ -1,4 +1,4 @@
-//! Automatic joint terms, standard errors for correlated residuals, and diagnosis, from simulated logs of known truth.
+//! Automatic joint terms and standard errors for correlated residuals, from simulated logs of known truth.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,24 +6,23 @@ use crate::common::logs::{model, normal};
 use crate::common::{Rng, reference_regressor, reference_rnea};
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{
-    AutoTerms, BLOCKS, BlockPlan, DeviationKind, Equations, Estimator, Excerpt, Identification,
-    IdentifyOptions, JointModel, JointTerms, LeastSquares, Measurements, OtherLength, ReasonCode, Summary,
-    Verdict, Weighting, diagnose, identify,
+    AutoTerms, BLOCKS, BlockPlan, Equations, Estimator, Identification, IdentifyOptions, JointModel,
+    JointTerms, LeastSquares, Measurements, Summary, Verdict, Weighting, identify,
 };
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use nalgebra::{DMatrix, DVector};
 
 /// Motion along sums of sines, and the torques of rigid bodies.
-struct Log {
-    q: Vec<f64>,
-    v: Vec<f64>,
-    a: Vec<f64>,
-    tau: Vec<f64>,
-    nv: usize,
+pub(crate) struct Log {
+    pub q: Vec<f64>,
+    pub v: Vec<f64>,
+    pub a: Vec<f64>,
+    pub tau: Vec<f64>,
+    pub nv: usize,
 }
 
 impl Log {
-    fn new(mechanism: &Mechanism, count: usize, rng: &mut Rng) -> Self {
+    pub fn new(mechanism: &Mechanism, count: usize, rng: &mut Rng) -> Self {
         Self::of_size(mechanism, count, 1.0, rng)
     }
 
@@ -52,12 +51,12 @@ impl Log {
         out
     }
 
-    fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.tau.len() / self.nv
     }
 
     /// The same with other torques.
-    fn with(mut self, mut joints: impl FnMut(usize, f64, f64) -> f64) -> Self {
+    pub fn with(mut self, mut joints: impl FnMut(usize, f64, f64) -> f64) -> Self {
         for (k, tau) in self.tau.iter_mut().enumerate() {
             *tau += joints(k % self.nv, self.v[k], self.a[k]);
         }
@@ -65,7 +64,7 @@ impl Log {
     }
 
     /// The same with noise whose neighbours are correlated.
-    fn noisy(mut self, sigma: f64, correlation: f64, rng: &mut Rng) -> Self {
+    pub fn noisy(mut self, sigma: f64, correlation: f64, rng: &mut Rng) -> Self {
         for joint in 0..self.nv {
             let mut noise = sigma * normal(rng);
             for tau in self.tau.iter_mut().skip(joint).step_by(self.nv) {
@@ -76,7 +75,12 @@ impl Log {
         self
     }
 
-    fn measurements<'a>(&'a self, dynamics: &'a InverseDynamics, from: usize, to: usize) -> Measurements<'a> {
+    pub fn measurements<'a>(
+        &'a self,
+        dynamics: &'a InverseDynamics,
+        from: usize,
+        to: usize,
+    ) -> Measurements<'a> {
         let own = from * self.nv..to * self.nv;
         let samples = Samples::new(
             dynamics,
@@ -101,13 +105,13 @@ impl Log {
         out
     }
 
-    fn summary(&self, equations: &Equations<'_>) -> Summary {
+    pub fn summary(&self, equations: &Equations<'_>) -> Summary {
         let dynamics = InverseDynamics::new(equations.mechanism());
         Summary::new(equations, &self.measurements(&dynamics, 0, self.len())).unwrap()
     }
 }
 
-fn automatic() -> JointModel {
+pub(crate) fn automatic() -> JointModel {
     let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
     let auto = AutoTerms { friction: true, offset: true, rotor_inertia: true };
     JointModel { stribeck: true, search_couplings: true, auto, ..JointModel::from(terms) }
@@ -352,116 +356,4 @@ fn blocks_of_parts_are_those_of_the_whole() {
         // Sums in another order.
         assert!((a / b - 1.0).abs() < 1e-6 && (a / c - 1.0).abs() < 1e-6, "{a} {b} {c}");
     }
-}
-
-/// The result of a log with a diagnosis.
-fn diagnosed(mechanism: &Mechanism, log: &Log, lengths: Vec<OtherLength>) -> Identification {
-    let equations = Equations::new(mechanism, automatic(), DEFAULT_SNAP).unwrap();
-    let options = IdentifyOptions::default();
-    let mut result = identify(&equations, &log.summary(&equations), None, &options).unwrap();
-    let mut excerpt = Excerpt::default();
-    let dynamics = InverseDynamics::new(mechanism);
-    excerpt.add(&log.measurements(&dynamics, 0, log.len()), 0.02, 2);
-    diagnose(&equations.chosen(&result).unwrap(), &mut result, &excerpt, lengths, &options).unwrap();
-    result
-}
-
-/// A log of the Puma with friction and little noise.
-fn puma(mechanism: &Mechanism, seed: u64) -> Log {
-    let mut rng = Rng(seed);
-    let joints = |_: usize, v: f64, _: f64| 2.0 * v + 4.0 * v.signum();
-    Log::new(mechanism, 1600, &mut rng).with(joints).noisy(0.1, 0.5, &mut rng)
-}
-
-fn has(result: &Identification, code: ReasonCode, name: &str) -> bool {
-    result.reasons.iter().any(|r| r.code == code && r.message.contains(name))
-}
-
-#[test]
-fn a_sound_log_raises_no_reason() {
-    let mechanism = model("puma560");
-    for seed in 1..4 {
-        let result = diagnosed(&mechanism, &puma(&mechanism, seed), Vec::new());
-        assert_eq!(result.verdict, Some(Verdict::Good), "{:?}", result.reasons);
-        let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
-        // Five standard errors, and what central differences over 40 ms miss.
-        assert!(lag.value.abs() < 5.0 * lag.std_error + 1e-4, "{lag:?}");
-    }
-}
-
-#[test]
-fn negated_and_exchanged_torques_are_named() {
-    let mechanism = model("puma560");
-    let names = mechanism.velocity_names();
-    let mut log = puma(&mechanism, 9);
-    log.tau.iter_mut().skip(1).step_by(6).for_each(|tau| *tau = -*tau);
-    let result = diagnosed(&mechanism, &log, Vec::new());
-    assert_eq!(result.verdict, Some(Verdict::DoNotUse));
-    assert!(has(&result, ReasonCode::Sign, &names[1]), "{:?}", result.reasons);
-    let mut log = puma(&mechanism, 9);
-    log.tau.chunks_exact_mut(6).for_each(|tau| tau.swap(1, 2));
-    let result = diagnosed(&mechanism, &log, Vec::new());
-    assert!(has(&result, ReasonCode::Order, &names[1]), "{:?}", result.reasons);
-    assert!(has(&result, ReasonCode::Order, &names[2]), "{:?}", result.reasons);
-    assert!(result.joints.iter().all(|j| j.turns_with.is_empty()), "no coupling stands in for it");
-}
-
-#[test]
-fn a_lag_is_measured() {
-    let mechanism = model("puma560");
-    let mut rng = Rng(4);
-    // Coulomb friction would jump within the lag; a prepared log is smooth.
-    let mut log = Log::new(&mechanism, 1600, &mut rng).with(|_, v, _| 2.0 * v).noisy(0.1, 0.5, &mut rng);
-    // One sample of 20 ms.
-    let late = log.nv;
-    log.tau.rotate_right(late);
-    log.tau.copy_within(late..2 * late, 0);
-    let result = diagnosed(&mechanism, &log, Vec::new());
-    let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
-    // Five standard errors, and the curvature of the torques over the lag.
-    assert!((lag.value - 0.02).abs() < 5.0 * lag.std_error + 0.002, "{lag:?}");
-    assert!(has(&result, ReasonCode::Lag, "ms"), "{:?}", result.reasons);
-}
-
-#[test]
-fn noise_does_not_make_a_lag_smaller() {
-    let mechanism = model("puma560");
-    for seed in 0..3 {
-        let mut rng = Rng(seed + 20);
-        // About a tenth of the torques.
-        let mut log = Log::new(&mechanism, 1600, &mut rng).with(|_, v, _| 2.0 * v).noisy(3.0, 0.5, &mut rng);
-        let late = log.nv;
-        log.tau.rotate_right(late);
-        log.tau.copy_within(late..2 * late, 0);
-        let result = diagnosed(&mechanism, &log, Vec::new());
-        let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
-        assert!((lag.value - 0.02).abs() < 4.0 * lag.std_error + 0.002, "{lag:?}");
-    }
-}
-
-#[test]
-fn torques_in_other_units_are_doubtful() {
-    let mechanism = model("puma560");
-    for unit in [1e-3, 1e3] {
-        let mut log = puma(&mechanism, 3);
-        log.tau.iter_mut().for_each(|tau| *tau *= unit);
-        let result = diagnosed(&mechanism, &log, Vec::new());
-        assert!(has(&result, ReasonCode::Mass, "unit of the torques"), "{unit}: {:?}", result.reasons);
-        assert!(result.verdict > Some(Verdict::Good));
-    }
-}
-
-#[test]
-fn a_tilted_base_is_measured() {
-    let upright = model("puma560");
-    let log = puma(&upright, 5);
-    // The model thinks that the base is tilted by 0.15 rad about y.
-    let g = upright.gravity();
-    let tilted = upright.clone().with_gravity(nalgebra::Rotation3::from_euler_angles(0.0, 0.15, 0.0) * g);
-    let result = diagnosed(&tilted, &log, Vec::new());
-    let tilt = result.deviations.iter().filter(|d| d.kind == DeviationKind::Tilt);
-    let tilt = tilt.max_by(|a, b| a.explains.total_cmp(&b.explains)).unwrap();
-    // Bodies were fitted to the wrong gravity, so the step is only about as long.
-    assert!(tilt.of.as_deref() == Some("y") && tilt.value < -0.05 && tilt.value > -0.3, "{tilt:?}");
-    assert!(has(&result, ReasonCode::Gravity, "tilted"), "{:?}", result.reasons);
 }

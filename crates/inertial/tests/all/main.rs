@@ -19,6 +19,7 @@ mod consistency;
 mod consistent;
 mod describe;
 mod design;
+mod diagnosis;
 mod dynamics;
 mod estimation;
 mod estimation_classes;

@@ -6,7 +6,7 @@ use crate::Result;
 use crate::estimation::consistent::problem::{Consistency, ConsistentFit};
 use crate::estimation::diagnosis::excerpt::Excerpt;
 use crate::estimation::equations::Equations;
-use crate::estimation::identification::residuals::validate;
+use crate::estimation::identification::residuals::{Validation, validate};
 use crate::estimation::joint_model::terms::{JointTerms, Motor};
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
 use crate::estimation::reduction::blocks::BlockPlan;
@@ -19,6 +19,8 @@ const SAMPLES: usize = 400;
 const FALL: f64 = 0.6;
 /// The same of the opposite gravity, alone: one reading with as many unknowns, where two thirds of the squared residual remain.
 const FALL_OF_GRAVITY: f64 = 0.8;
+/// One of the two measures of the residual may grow to this part of itself where the other falls.
+const GROWN: f64 = 1.05;
 /// Most coordinates of a mechanism whose columns are exchanged in turn.
 const MOST: usize = 12;
 
@@ -48,11 +50,46 @@ pub(crate) enum Tried {
     Gravity,
 }
 
-/// A reading with the relative residual that it leaves, and that of the log as it is.
+/// A reading with what it leaves, and what the log as it is leaves.
 pub(crate) struct Better {
     pub reading: Reading,
-    pub left: f64,
-    pub as_it_is: f64,
+    pub left: Left,
+    pub as_it_is: Left,
+}
+
+/// Relative residuals of a fit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Left {
+    /// Of all torques together.
+    pub all: f64,
+    /// Root mean square over the joints, each at most one: a joint with little torque counts as much as the others.
+    pub joints: f64,
+}
+
+impl Left {
+    fn new(fit: &Validation) -> Self {
+        let squares = fit.joints.iter().map(|r| r.relative_rms.min(1.0).powi(2)).sum::<f64>();
+        let joints = (squares / fit.joints.len().max(1) as f64).sqrt();
+        Self { all: fit.relative_rms, joints }
+    }
+
+    /// Parts of another that are left: of all torques and of the joints.
+    fn parts(self, other: Self) -> [f64; 2] {
+        let part = |own: f64, other: f64| if other > 0.0 { own / other } else { 1.0 };
+        [part(self.all, other.all), part(self.joints, other.joints)]
+    }
+
+    /// The smaller part of another that is left, unless the other part has grown.
+    fn part(self, other: Self) -> f64 {
+        let [all, joints] = self.parts(other);
+        if all.max(joints) < GROWN { all.min(joints) } else { 1.0 }
+    }
+
+    /// Whether the residual of all torques falls further than that of the joints, below another.
+    pub fn falls_on_the_whole(self, other: Self) -> bool {
+        let [all, joints] = self.parts(other);
+        all <= joints
+    }
 }
 
 /// Finds the reading of the log that the model explains best, if that is much better than the log as it is.
@@ -76,20 +113,23 @@ pub(crate) fn better_reading(
     // All usual terms: which of them are needed was decided on a reading that may be wrong.
     let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: true };
     let plain = with_drives_of(equations, mechanism, terms)?;
-    let as_it_is = residual(&plain, &excerpt, wanted, f64::INFINITY)?.unwrap_or(f64::INFINITY);
-    let fall = if tried == Tried::Gravity { FALL_OF_GRAVITY } else { FALL };
+    let Some(as_it_is) = residual(&plain, &excerpt, wanted, |_| true)? else { return Ok(None) };
+    let part =
+        |left: Left| if tried == Tried::Gravity { left.parts(as_it_is)[0] } else { left.part(as_it_is) };
+    let mut most = if tried == Tried::Gravity { FALL_OF_GRAVITY } else { FALL };
     let mut best: Option<Better> = None;
     for reading in readings {
-        let most = best.as_ref().map_or(fall * as_it_is, |b| b.left);
+        let is_worth = |left: Left| part(left) < most;
         let left = match reading {
             Reading::Gravity(gravity) => {
                 let other = mechanism.clone().with_gravity(gravity);
                 let other = with_drives_of(equations, &other, terms)?;
-                residual(&other, &excerpt, wanted, most)?
+                residual(&other, &excerpt, wanted, is_worth)?
             }
-            _ => residual(&plain, &read(&excerpt, nv, reading), wanted, most)?,
+            _ => residual(&plain, &read(&excerpt, nv, reading), wanted, is_worth)?,
         };
-        if let Some(left) = left.filter(|left| *left < most) {
+        if let Some(left) = left {
+            most = part(left);
             best = Some(Better { reading, left, as_it_is });
         }
     }
@@ -159,21 +199,22 @@ fn read(excerpt: &Excerpt, nv: usize, reading: Reading) -> Excerpt {
     out
 }
 
-/// Relative residual of possible bodies; none where even impossible ones leave more than `most`.
+/// Residuals of possible bodies; none where they, or even impossible ones, are not worth it.
 fn residual(
     equations: &Equations<'_>,
     excerpt: &Excerpt,
     wanted: &Consistency<'_>,
-    most: f64,
-) -> Result<Option<f64>> {
+    is_worth: impl Fn(Left) -> bool,
+) -> Result<Option<Left>> {
     let mut data = excerpt.measurements(equations)?;
     // Standard errors are not asked for.
     data.blocks = Some(BlockPlan::NONE);
     let summary = Summary::new(equations, &data)?.without_differences();
     let squares = LeastSquares::new(equations, &summary, Weighting::Weighted)?;
-    if validate(equations, &summary, squares.values.as_slice())?.relative_rms >= most {
+    if !is_worth(Left::new(&validate(equations, &summary, squares.values.as_slice())?)) {
         return Ok(None);
     }
     let fit = ConsistentFit::new(equations, &summary, &squares, wanted)?;
-    Ok(Some(validate(equations, &summary, &fit.values)?.relative_rms))
+    let left = Left::new(&validate(equations, &summary, &fit.values)?);
+    Ok(is_worth(left).then_some(left))
 }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use crate::Result;
 use crate::consistency::significant;
-use crate::estimation::diagnosis::alternatives::{Reading, Tried, better_reading};
+use crate::estimation::diagnosis::alternatives::{Better, Reading, Tried, better_reading};
 use crate::estimation::diagnosis::deviations::{Deviation, DeviationKind, OtherLength, deviations};
 use crate::estimation::diagnosis::excerpt::Excerpt;
 use crate::estimation::equations::Equations;
@@ -17,6 +17,10 @@ const EVIDENCE: f64 = 25.0;
 /// Share of the squared residual that it must explain. On clean logs of four arms nothing above the smallest values worth a reason
 /// explains more than 0.03.
 const SHARE: f64 = 0.05;
+/// Square of a deviation over its standard error from which on a smaller share is enough: other bodies explain most of a wrong torque
+/// constant. Halves and thirds of clean logs of three arms show at most 50.
+const EVIDENCE_ALONE: f64 = 100.0;
+const SMALL_SHARE: f64 = 0.005;
 /// Share that a lag must explain to be corrected: it does no harm where noise hides most of what it does.
 const SHARE_OF_LAG: f64 = 0.01;
 /// Square of the rest of a lag that was corrected over its standard error, from which on it is corrected once more.
@@ -25,6 +29,16 @@ const EVIDENCE_OF_REST: f64 = 9.0;
 const LEAST_LAG: f64 = 5e-4;
 /// Fewest samples of a diagnosis.
 const FEWEST: usize = 64;
+/// A joint whose greatest speed is below this share of the fastest joint's does not move.
+const STILL: f64 = 1e-3;
+/// Relative residual of a joint that does not move, from which on it is a reason.
+const UNEXPLAINED: f64 = 0.25;
+/// Outliers: the samples farthest off, as a share of all, hold this share of a joint's squared residual. Of Gaussian noise they would
+/// hold 0.44.
+const FARTHEST: f64 = 0.1;
+const OF_OUTLIERS: f64 = 0.9;
+/// Relative residual of a joint from which on outliers in it are a reason.
+const LARGE: f64 = 0.1;
 
 impl DeviationKind {
     /// Values that are worth a reason; larger ones are beyond what a derivative at the estimate can tell.
@@ -56,7 +70,9 @@ pub fn diagnose(
     let names = equations.row_names();
     let prior = options.prior(mechanism)?;
     // Bodies that hang the other way explain much of a gravity that points the wrong way: that is asked of every log.
-    let tried = if is_suspicious(result.fit_relative_rms, &result.fit) { Tried::All } else { Tried::Gravity };
+    let suspicious = is_suspicious(result.fit_relative_rms, &result.fit)
+        || result.reasons.iter().any(|r| r.code == ReasonCode::Friction);
+    let tried = if suspicious { Tried::All } else { Tried::Gravity };
     let noise: Vec<f64> = names
         .iter()
         .map(|name| result.fit.iter().find(|r| r.joint == *name).map_or(0.0, |r| r.rms))
@@ -66,37 +82,100 @@ pub fn diagnose(
         || better_reading(equations, excerpt, &wanted, tried),
         || deviations(equations, excerpt, result, &noise, lengths),
     );
+    let found = found?;
     if let Some(better) = better? {
         let (code, what) = described(better.reading, &names);
         let percent = |x: f64| format!("{:.0} %", 100.0 * x);
-        result.add_reason(
-            code,
-            Verdict::DoNotUse,
-            format!(
-                "{what} the residual is {} instead of {}",
-                percent(better.left),
-                percent(better.as_it_is)
-            ),
-        );
-    }
-    let found = found?;
-    let most = found.iter().filter(|d| d.counts()).max_by(|a, b| a.explains.total_cmp(&b.explains));
-    if let Some(deviation) = most {
-        let (code, message) = reason(deviation);
-        result.add_reason(code, Verdict::Doubtful, message);
+        let Better { left, as_it_is, .. } = better;
+        let (measure, left, as_it_is) = if left.falls_on_the_whole(as_it_is) {
+            ("the residual is", left.all, as_it_is.all)
+        } else {
+            ("the mean residual of the joints is", left.joints, as_it_is.joints)
+        };
+        let message = format!("{what} {measure} {} instead of {}", percent(left), percent(as_it_is));
+        result.add_reason(code, Verdict::DoNotUse, message);
+    } else {
+        check_still_joints(result, excerpt, &names);
+        check_outliers(equations, result, excerpt, &names)?;
+        let most = found.iter().filter(|d| d.counts()).max_by(|a, b| a.explains.total_cmp(&b.explains));
+        if let Some(deviation) = most {
+            let (code, message) = reason(deviation);
+            result.add_reason(code, Verdict::Doubtful, message);
+        }
     }
     result.deviations = found;
+    Ok(())
+}
+
+/// Names joints that do not move although their torques are not those of a joint at rest.
+fn check_still_joints(result: &mut Identification, excerpt: &Excerpt, names: &[String]) {
+    let nv = names.len();
+    let mut speeds = vec![0.0_f64; nv];
+    for row in excerpt.v.chunks_exact(nv) {
+        speeds.iter_mut().zip(row).for_each(|(most, v)| *most = most.max(v.abs()));
+    }
+    let fastest = speeds.iter().copied().fold(0.0, f64::max);
+    let unexplained = |name: &str| result.fit.iter().any(|r| r.joint == name && r.relative_rms > UNEXPLAINED);
+    let still: Vec<&str> = names
+        .iter()
+        .zip(&speeds)
+        .filter(|(name, speed)| **speed < STILL * fastest && unexplained(name))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if !still.is_empty() {
+        let message = format!(
+            "motion: the log has no motion of {}, but more than a quarter of the torque is not explained; check the encoder, or leave \
+             the torque out if a brake holds the joint",
+            still.join(", ")
+        );
+        result.add_reason(ReasonCode::Motion, Verdict::Doubtful, message);
+    }
+}
+
+/// Names joints of whose squared residual a few samples hold nearly all.
+fn check_outliers(
+    equations: &Equations<'_>,
+    result: &mut Identification,
+    excerpt: &Excerpt,
+    names: &[String],
+) -> Result<()> {
+    let large = |name: &String| result.fit.iter().any(|r| r.joint == *name && r.relative_rms > LARGE);
+    if !names.iter().any(large) {
+        return Ok(());
+    }
+    let predicted = equations.predict(&excerpt.measurements(equations)?, &result.values)?.force;
+    let nv = names.len();
+    let mut found = Vec::new();
+    for (joint, name) in names.iter().enumerate().filter(|(_, name)| large(name)) {
+        let samples = (joint..predicted.len()).step_by(nv).filter(|&k| excerpt.keep[k]);
+        let mut squares: Vec<f64> = samples.map(|k| (excerpt.tau[k] - predicted[k]).powi(2)).collect();
+        squares.sort_by(|a, b| b.total_cmp(a));
+        let farthest = (FARTHEST * squares.len() as f64) as usize;
+        let share = squares[..farthest].iter().sum::<f64>() / squares.iter().sum::<f64>();
+        if share > OF_OUTLIERS {
+            found.push(format!("{:.0} % of the squared residual of {name}", 100.0 * share));
+        }
+    }
+    if !found.is_empty() {
+        let message = format!(
+            "outliers: {:.0} % of the samples hold {}; remove them from the log, or give outliers less weight (estimator irls)",
+            100.0 * FARTHEST,
+            found.join(" and ")
+        );
+        result.add_reason(ReasonCode::Outliers, Verdict::Doubtful, message);
+    }
     Ok(())
 }
 
 impl Deviation {
     /// Returns whether it is large, certain and explains much of the residual.
     fn counts(&self) -> bool {
-        self.kind.range().contains(&self.value.abs()) && self.is_evident(SHARE)
+        let evident = self.is_evident(EVIDENCE, SHARE) || self.is_evident(EVIDENCE_ALONE, SMALL_SHARE);
+        evident && self.kind.range().contains(&self.value.abs())
     }
 
-    fn is_evident(&self, share: f64) -> bool {
-        self.value.powi(2) >= EVIDENCE * self.std_error.powi(2) && self.explains >= share
+    fn is_evident(&self, evidence: f64, share: f64) -> bool {
+        self.value.powi(2) >= evidence * self.std_error.powi(2) && self.explains >= share
     }
 }
 
@@ -104,7 +183,7 @@ impl Identification {
     /// Lag of the torques, where it is certain and explains more of the residual than any other deviation.
     pub fn certain_lag(&self) -> Option<&Deviation> {
         let most = self.deviations.iter().max_by(|a, b| a.explains.total_cmp(&b.explains))?;
-        let certain = most.value.abs() >= LEAST_LAG && most.is_evident(SHARE_OF_LAG);
+        let certain = most.value.abs() >= LEAST_LAG && most.is_evident(EVIDENCE, SHARE_OF_LAG);
         (certain && most.kind == DeviationKind::Lag).then_some(most)
     }
 

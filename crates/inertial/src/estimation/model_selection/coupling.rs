@@ -8,8 +8,9 @@ use nalgebra::DVector;
 
 use crate::Result;
 use crate::estimation::equations::Equations;
+use crate::estimation::identification::criticism::NEGLIGIBLE;
 use crate::estimation::identification::residuals::validate;
-use crate::estimation::joint_model::terms::{Motor, Term};
+use crate::estimation::joint_model::terms::{Feature, Motor, Term};
 use crate::estimation::least_squares::fit::{LeastSquares, Weighting};
 use crate::estimation::model_selection::projection::Projection;
 use crate::estimation::reduction::summary::Summary;
@@ -24,6 +25,9 @@ const SHARE: f64 = 0.25;
 
 /// No coupling is adopted in a fit that leaves a larger share of all torques; of the torques of its own joints, twice that.
 const SOUND: f64 = 0.2;
+
+/// Speed of the slower joint of a pair, as a share of the faster one's (root mean squares), from which on both move.
+const MOVES: f64 = 0.01;
 
 /// Chosen drives, with notes.
 pub(crate) struct Found {
@@ -43,10 +47,19 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
     let mut out = Found { motors: wide.motors().to_vec(), notes: Vec::new() };
     let measured = |v: usize| summary.factors[v].count > 0;
     let mut pairs = wide.pairs();
-    pairs.retain(|pair| pair.iter().all(|&v| measured(v)));
+    // A joint that stands still may have an encoder that is stuck: its torque would follow whatever moves beside it.
+    let moves = |[a, b]: [usize; 2]| match (speed(wide, summary, a), speed(wide, summary, b)) {
+        (Some(a), Some(b)) => a.min(b) > MOVES * a.max(b),
+        _ => true,
+    };
+    pairs.retain(|pair| pair.iter().all(|&v| measured(v)) && moves(*pair));
     while !pairs.is_empty() {
         let now = wide.with_motors(out.motors.clone());
-        let fit = LeastSquares::new(&now, &summary.project(wide, &now)?, Weighting::Weighted)?;
+        let narrow = summary.project(wide, &now)?;
+        let fit = LeastSquares::new(&now, &narrow, Weighting::Weighted)?;
+        if validate(&now, &narrow, fit.values.as_slice())?.relative_rms < NEGLIGIBLE {
+            break;
+        }
         let (left, gains) = possible_gains(wide, &now, summary, &fit.weights, &pairs)?;
         let mut best: Option<Choice> = None;
         for (&pair, _) in pairs.iter().zip(gains).filter(|(_, gain)| *gain > EVIDENCE) {
@@ -99,6 +112,16 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
         }
     }
     Ok(out)
+}
+
+/// Root mean square of a joint's speed, from the column of its viscous friction; none where that is not held.
+fn speed(wide: &Equations<'_>, summary: &Summary, joint: usize) -> Option<f64> {
+    let channel = &wide.channels[joint];
+    let wanted = Feature::on(Term::Viscous, &[(joint, 1.0)]);
+    let place = channel.features.iter().position(|(_, feature)| *feature == wanted)?;
+    let (factor, column) = (&summary.factors[joint], channel.entries.len() + place);
+    let square: f64 = (0..=column).map(|i| factor.triangle.at(i, column).powi(2)).sum();
+    Some((square / factor.count.max(1) as f64).sqrt())
 }
 
 /// Whether a fit with these drives explains the torques on the whole and those of a pair: else the coupling would stand in for

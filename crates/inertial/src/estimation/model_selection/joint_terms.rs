@@ -4,6 +4,7 @@ use nalgebra::DVector;
 
 use crate::Result;
 use crate::estimation::equations::Equations;
+use crate::estimation::identification::criticism::{ReasonCode, Verdict};
 use crate::estimation::identification::result::Identification;
 use crate::estimation::joint_model::terms::Term;
 use crate::estimation::model_selection::evidence::{Doubt, Selection, TermChoice, select};
@@ -13,6 +14,9 @@ use crate::estimation::reduction::summary::Summary;
 /// Stribeck friction is tried where a mechanism has no more coordinates than this: the search takes the columns of all joints at
 /// once, and its time grows with the cube of their number.
 const MOST_STRIBECK: usize = 12;
+
+/// Evidence of negative friction that makes a result doubtful: five standard errors. Clean logs of four arms show at most 8.
+const NEGATIVE_FRICTION: f64 = 25.0;
 
 /// Equations of the chosen joint model, and how it was found.
 pub(crate) struct Chosen<'m> {
@@ -41,6 +45,22 @@ impl Chosen<'_> {
                  missing, or torque and motion are not simultaneous",
                 contradicted.join(", ")
             ));
+        }
+        let is_friction = |c: &TermChoice| [Term::Coulomb, Term::Viscous].iter().any(|t| t.name() == c.term);
+        let mut joints: Vec<&str> = self
+            .terms
+            .iter()
+            .filter(|c| c.contradicted && is_friction(c) && c.evidence >= NEGATIVE_FRICTION)
+            .map(|c| c.joint.as_str())
+            .collect();
+        joints.dedup();
+        if !joints.is_empty() {
+            let message = format!(
+                "friction: that of {} would be negative, which is impossible; check the signs of the torque and of the motion of \
+                 each, and the order of the columns",
+                joints.join(", ")
+            );
+            result.add_reason(ReasonCode::Friction, Verdict::Doubtful, message);
         }
         result.warnings.extend(self.notes);
         result.terms = self.terms;

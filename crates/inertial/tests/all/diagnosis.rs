@@ -1,0 +1,201 @@
+//! Diagnosis of faulty logs and models, from simulated logs of known truth.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::automatic_terms::{Log, automatic};
+use crate::common::Rng;
+use crate::common::logs::model;
+use inertial::dynamics::InverseDynamics;
+use inertial::estimation::{
+    DeviationKind, Equations, Excerpt, Identification, IdentifyOptions, OtherLength, ReasonCode, Verdict,
+    diagnose, identify,
+};
+use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
+
+/// The result of a log with a diagnosis.
+fn diagnosed(mechanism: &Mechanism, log: &Log, lengths: Vec<OtherLength>) -> Identification {
+    let equations = Equations::new(mechanism, automatic(), DEFAULT_SNAP).unwrap();
+    let options = IdentifyOptions::default();
+    let mut result = identify(&equations, &log.summary(&equations), None, &options).unwrap();
+    let mut excerpt = Excerpt::default();
+    let dynamics = InverseDynamics::new(mechanism);
+    excerpt.add(&log.measurements(&dynamics, 0, log.len()), 0.02, 2);
+    diagnose(&equations.chosen(&result).unwrap(), &mut result, &excerpt, lengths, &options).unwrap();
+    result
+}
+
+/// A log of the Puma with friction and little noise.
+fn puma(mechanism: &Mechanism, seed: u64) -> Log {
+    let mut rng = Rng(seed);
+    let joints = |_: usize, v: f64, _: f64| 2.0 * v + 4.0 * v.signum();
+    Log::new(mechanism, 1600, &mut rng).with(joints).noisy(0.1, 0.5, &mut rng)
+}
+
+fn has(result: &Identification, code: ReasonCode, name: &str) -> bool {
+    result.reasons.iter().any(|r| r.code == code && r.message.contains(name))
+}
+
+#[test]
+fn a_sound_log_raises_no_reason() {
+    let mechanism = model("puma560");
+    for seed in 1..4 {
+        let result = diagnosed(&mechanism, &puma(&mechanism, seed), Vec::new());
+        assert_eq!(result.verdict, Some(Verdict::Good), "{:?}", result.reasons);
+        let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
+        // Five standard errors, and what central differences over 40 ms miss.
+        assert!(lag.value.abs() < 5.0 * lag.std_error + 1e-4, "{lag:?}");
+    }
+}
+
+#[test]
+fn negated_and_exchanged_torques_are_named() {
+    let mechanism = model("puma560");
+    let names = mechanism.velocity_names();
+    let mut log = puma(&mechanism, 9);
+    log.tau.iter_mut().skip(1).step_by(6).for_each(|tau| *tau = -*tau);
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    assert_eq!(result.verdict, Some(Verdict::DoNotUse));
+    assert!(has(&result, ReasonCode::Sign, &names[1]), "{:?}", result.reasons);
+    let mut log = puma(&mechanism, 9);
+    log.tau.chunks_exact_mut(6).for_each(|tau| tau.swap(1, 2));
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    assert!(has(&result, ReasonCode::Order, &names[1]), "{:?}", result.reasons);
+    assert!(has(&result, ReasonCode::Order, &names[2]), "{:?}", result.reasons);
+    assert!(result.joints.iter().all(|j| j.turns_with.is_empty()), "no coupling stands in for it");
+}
+
+#[test]
+fn a_lag_is_measured() {
+    let mechanism = model("puma560");
+    let mut rng = Rng(4);
+    // Coulomb friction would jump within the lag; a prepared log is smooth.
+    let mut log = Log::new(&mechanism, 1600, &mut rng).with(|_, v, _| 2.0 * v).noisy(0.1, 0.5, &mut rng);
+    // One sample of 20 ms.
+    let late = log.nv;
+    log.tau.rotate_right(late);
+    log.tau.copy_within(late..2 * late, 0);
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
+    // Five standard errors, and the curvature of the torques over the lag.
+    assert!((lag.value - 0.02).abs() < 5.0 * lag.std_error + 0.002, "{lag:?}");
+    assert!(has(&result, ReasonCode::Lag, "ms"), "{:?}", result.reasons);
+}
+
+#[test]
+fn noise_does_not_make_a_lag_smaller() {
+    let mechanism = model("puma560");
+    for seed in 0..3 {
+        let mut rng = Rng(seed + 20);
+        // About a tenth of the torques.
+        let mut log = Log::new(&mechanism, 1600, &mut rng).with(|_, v, _| 2.0 * v).noisy(3.0, 0.5, &mut rng);
+        let late = log.nv;
+        log.tau.rotate_right(late);
+        log.tau.copy_within(late..2 * late, 0);
+        let result = diagnosed(&mechanism, &log, Vec::new());
+        let lag = result.deviations.iter().find(|d| d.kind == DeviationKind::Lag).unwrap();
+        assert!((lag.value - 0.02).abs() < 4.0 * lag.std_error + 0.002, "{lag:?}");
+    }
+}
+
+#[test]
+fn torques_in_other_units_are_doubtful() {
+    let mechanism = model("puma560");
+    for unit in [1e-3, 1e3] {
+        let mut log = puma(&mechanism, 3);
+        log.tau.iter_mut().for_each(|tau| *tau *= unit);
+        let result = diagnosed(&mechanism, &log, Vec::new());
+        assert!(has(&result, ReasonCode::Mass, "unit of the torques"), "{unit}: {:?}", result.reasons);
+        assert!(result.verdict > Some(Verdict::Good));
+    }
+}
+
+#[test]
+fn a_tilted_base_is_measured() {
+    let upright = model("puma560");
+    let log = puma(&upright, 5);
+    // The model thinks that the base is tilted by 0.15 rad about y.
+    let g = upright.gravity();
+    let tilted = upright.clone().with_gravity(nalgebra::Rotation3::from_euler_angles(0.0, 0.15, 0.0) * g);
+    let result = diagnosed(&tilted, &log, Vec::new());
+    let tilt = result.deviations.iter().filter(|d| d.kind == DeviationKind::Tilt);
+    let tilt = tilt.max_by(|a, b| a.explains.total_cmp(&b.explains)).unwrap();
+    // Bodies were fitted to the wrong gravity, so the step is only about as long.
+    assert!(tilt.of.as_deref() == Some("y") && tilt.value < -0.05 && tilt.value > -0.3, "{tilt:?}");
+    assert!(has(&result, ReasonCode::Gravity, "tilted"), "{:?}", result.reasons);
+}
+
+/// A log of the Puma whose wrist has hundredths of the other joints' torques.
+fn puma_with_light_wrist(mechanism: &Mechanism) -> Log {
+    let mut rng = Rng(11);
+    let joints = |j: usize, v: f64, _: f64| {
+        if j < 3 { 2.0 * v + 4.0 * v.signum() } else { 0.2 * v + 0.3 * v.signum() }
+    };
+    Log::new(mechanism, 1600, &mut rng).with(joints).noisy(0.02, 0.5, &mut rng)
+}
+
+/// The sum of all torques hardly shows them.
+#[test]
+fn negated_and_exchanged_torques_of_a_light_wrist_are_named() {
+    let mechanism = model("puma560");
+    let names = mechanism.velocity_names();
+    for joint in 3..6 {
+        let mut log = puma_with_light_wrist(&mechanism);
+        log.tau.iter_mut().skip(joint).step_by(6).for_each(|tau| *tau = -*tau);
+        let result = diagnosed(&mechanism, &log, Vec::new());
+        assert!(result.fit_relative_rms < 0.05, "{}", result.fit_relative_rms);
+        assert!(has(&result, ReasonCode::Sign, &names[joint]), "{:?}", result.reasons);
+        assert_eq!(result.verdict, Some(Verdict::DoNotUse));
+    }
+    let mut log = puma_with_light_wrist(&mechanism);
+    log.tau.chunks_exact_mut(6).for_each(|tau| tau.swap(3, 5));
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    assert!(has(&result, ReasonCode::Order, &names[3]), "{:?}", result.reasons);
+    assert!(has(&result, ReasonCode::Order, &names[5]), "{:?}", result.reasons);
+    let result = diagnosed(&mechanism, &puma_with_light_wrist(&mechanism), Vec::new());
+    assert_eq!(result.verdict, Some(Verdict::Good), "{:?}", result.reasons);
+}
+
+/// The torque of a joint whose encoder is stuck follows the joints beside it, as that of a coupled drive does.
+#[test]
+fn a_stuck_encoder_is_named_and_no_coupling_adopted() {
+    let mechanism = model("puma560");
+    for joint in [1, 4] {
+        let mut log = puma(&mechanism, 12);
+        let first = log.q[joint];
+        log.q.iter_mut().skip(joint).step_by(6).for_each(|q| *q = first);
+        for x in [&mut log.v, &mut log.a] {
+            x.iter_mut().skip(joint).step_by(6).for_each(|x| *x = 0.0);
+        }
+        let result = diagnosed(&mechanism, &log, Vec::new());
+        assert!(has(&result, ReasonCode::Motion, &mechanism.velocity_names()[joint]), "{:?}", result.reasons);
+        assert!(result.joints[joint].turns_with.is_empty(), "{:?}", result.joints[joint]);
+    }
+}
+
+#[test]
+fn outliers_are_named() {
+    let mechanism = model("puma560");
+    let mut log = puma(&mechanism, 13);
+    log.tau.iter_mut().skip(1).step_by(6 * 39).for_each(|tau| *tau += 400.0);
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    assert!(has(&result, ReasonCode::Outliers, &mechanism.velocity_names()[1]), "{:?}", result.reasons);
+    assert!(result.verdict > Some(Verdict::Good));
+}
+
+/// Heavier links explain most of a torque that is read too large.
+#[test]
+fn a_wrong_torque_constant_is_measured() {
+    let mechanism = model("puma560");
+    let mut log = puma(&mechanism, 14);
+    log.tau.iter_mut().skip(1).step_by(6).for_each(|tau| *tau *= 1.3);
+    let result = diagnosed(&mechanism, &log, Vec::new());
+    let name = &mechanism.velocity_names()[1];
+    let gain = result
+        .deviations
+        .iter()
+        .find(|d| d.kind == DeviationKind::Gain && d.of.as_ref() == Some(name))
+        .unwrap();
+    // Five standard errors, and the step from bodies that were fitted to the wrong torque.
+    assert!((gain.value - 0.3).abs() < 5.0 * gain.std_error + 0.1, "{gain:?}");
+    assert!(has(&result, ReasonCode::Gain, name), "{:?}", result.reasons);
+}
