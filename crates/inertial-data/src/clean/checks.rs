@@ -4,7 +4,7 @@ use inertial::consistency::significant;
 use inertial::mechanism::JointType;
 
 use crate::clean::first_pass::{STILL, Survey};
-use crate::columns::layout::Layout;
+use crate::columns::layout::{Layout, LayoutJoint};
 use crate::{Error, Options, Place, Result};
 
 /// Torques below this everywhere (N m) are none: their squares are rounded to zero.
@@ -76,7 +76,9 @@ pub(crate) fn doubted_angle(low: f64, high: f64, speed: f64, limit: f64) -> Opti
     // Where nothing was measured there is nothing to doubt.
     (doubtful && reach.is_finite()).then(|| {
         let reach = significant(reach, 3);
-        format!("an angle of {reach} rad ({why}) is unlikely: are these degrees? Expected radians")
+        format!(
+            "an angle of {reach} rad ({why}) is unlikely: are these degrees? Or is it another joint's column? Expected radians"
+        )
     })
 }
 
@@ -164,6 +166,27 @@ fn is_passive(layout: &Layout, survey: &Survey, options: &Options, place: usize)
     let joints = || layout.joints.iter().filter(|j| j.joint_type != JointType::Floating);
     let own = || joints().any(|j| layout.tau[j.velocities()].contains(&Some(place)));
     survey.channels[place].range == (0.0, 0.0) && !options.torque_joints.is_empty() && own()
+}
+
+/// Takes torques that are zero throughout as not measured, unless their joints were named or no torque is left; returns notes.
+pub(crate) fn leave_out_zero_torques(layout: &mut Layout, survey: &Survey, options: &Options) -> Vec<String> {
+    let is_zero = |place: usize| survey.channels[place].range == (0.0, 0.0);
+    if !options.torque_joints.is_empty() || layout.tau.iter().flatten().all(|&place| is_zero(place)) {
+        return Vec::new();
+    }
+    let joints = layout.joints.iter().filter(|j| j.joint_type != JointType::Floating);
+    let coordinates: Vec<usize> = joints.flat_map(LayoutJoint::velocities).collect();
+    let mut notes = Vec::new();
+    for v in coordinates {
+        if let Some(place) = layout.tau[v].take_if(|place| is_zero(*place)) {
+            let name = &layout.names[place];
+            notes.push(format!(
+                "column {name}: the torque is zero throughout: taken as not measured (name the joints with known torques if the joint has \
+                 no drive)"
+            ));
+        }
+    }
+    notes
 }
 
 /// Is there any motion, and a torque for every joint that should have one?

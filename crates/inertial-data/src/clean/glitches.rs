@@ -6,16 +6,30 @@ use inertial::consistency::significant;
 const CHUNK: usize = 1 << 12;
 /// Rows on either side of a sample that its verdict needs: two for the value expected there, and that of two more samples.
 const REACH: usize = 4;
-/// Distance from the cubic through its neighbours that makes a glitch, in units of what 99 % of the samples stay within: 31 standard deviations of
-/// Gaussian noise.
-const FAR: f64 = 12.0;
-/// Share of samples that may be farther away than the rest.
-const REST: f64 = 0.01;
+/// Rule for what is far from the cubic through its neighbours.
+struct Rule {
+    /// Share of samples that may be farther away than the rest.
+    rest: f64,
+    /// Distance that makes a glitch, in units of what the rest stays within: 31 standard deviations of Gaussian noise.
+    far: f64,
+    /// A column with a larger share of lone values, or more of them, has another kind of noise.
+    share: f64,
+    most: usize,
+    /// The same where more samples, relative to the lone values, are as far off without standing alone.
+    others: f64,
+}
+
+/// Rules in the order in which they are tried. The first allows many glitches (each disturbs the errors of five samples). The second
+/// serves signals with jumps of their own, such as friction at a reversal, if these are rare enough.
+const RULES: [Rule; 2] = [
+    Rule { rest: 0.1, far: 18.8, share: 0.02, most: MOST, others: 0.5 },
+    Rule { rest: 0.01, far: 12.0, share: 0.002, most: 1000, others: f64::INFINITY },
+];
+/// Most lone values of a column that are kept.
+const MOST: usize = 20_000;
 /// Tolerance of the errors around a glitch against those of a single wrong sample, relative to its own error. A kink, which is
 /// what comes nearest, is off by 0.167.
 const SHAPE: f64 = 0.15;
-/// A column with more lone values than this share has another kind of noise, and one with more than this many as well.
-const MOST: (f64, usize) = (0.002, 1000);
 /// Bits of a number that give its size to a quarter of an octave.
 const SIZE: u32 = 50;
 
@@ -50,6 +64,8 @@ struct Channel {
     limit: f64,
     known: usize,
     found: Vec<Glitch>,
+    /// Errors of samples that are as far off without standing alone.
+    others: Vec<f64>,
 }
 
 impl Channel {
@@ -64,18 +80,35 @@ impl Channel {
     /// Updates the limit from the errors so far, each time their number has grown by a quarter.
     fn judge(&mut self) {
         if 4 * self.count >= 5 * self.known {
-            (self.limit, self.known) = (self.limit(), self.count);
+            let limit = |rule: &Rule| self.limit(rule);
+            let least = RULES.iter().map(limit).fold(f64::INFINITY, f64::min);
+            (self.limit, self.known) = (least, self.count);
         }
     }
 
-    fn limit(&self) -> f64 {
-        let mut left = (REST * self.count as f64) as usize;
+    fn limit(&self, rule: &Rule) -> f64 {
+        let mut left = (rule.rest * self.count as f64) as usize;
         let top = (0..self.sizes.len()).rev().find(|&k| {
             let more = self.sizes[k] as usize > left;
             left = left.saturating_sub(self.sizes[k] as usize);
             more
         });
-        top.map_or(f64::INFINITY, |k| FAR * f64::from_bits((k as u64 + 1) << SIZE))
+        top.map_or(f64::INFINITY, |k| rule.far * f64::from_bits((k as u64 + 1) << SIZE))
+    }
+
+    /// Returns the glitches by the first rule that holds for all of the column, given its number of samples.
+    fn glitches(self, samples: usize) -> Vec<Glitch> {
+        for rule in &RULES {
+            // What is far by the first rows need not be by all of them.
+            let limit = self.limit(rule);
+            let found: Vec<Glitch> = self.found.iter().filter(|g| g.error > limit).copied().collect();
+            let others = self.others.iter().filter(|error| **error > limit).count();
+            let most = rule.most.min((rule.share * samples as f64).ceil() as usize);
+            if found.len() <= most && others as f64 <= rule.others * found.len() as f64 {
+                return found;
+            }
+        }
+        Vec::new()
     }
 }
 
@@ -88,6 +121,7 @@ impl Watch {
             limit: f64::INFINITY,
             known: 0,
             found: Vec::new(),
+            others: Vec::new(),
         };
         let channels = (1..width).map(channel).collect();
         Self { width, rows: Vec::new(), lines: Vec::new(), first: 0, channels, errors: Vec::new() }
@@ -129,7 +163,7 @@ impl Watch {
         for i in judged {
             for (place, channel) in self.channels.iter_mut().enumerate() {
                 let error = self.errors[i * places + place];
-                if error.abs() <= channel.limit || channel.found.len() > MOST.1 {
+                if error.abs() <= channel.limit || channel.found.len() > MOST {
                     continue;
                 }
                 let alike = |k: usize, share: f64| {
@@ -141,6 +175,12 @@ impl Watch {
                     let (row, line, value) =
                         (self.first + at, self.lines[at], self.rows[at * width + place + 1]);
                     channel.found.push(Glitch { row, line, place, value, error: error.abs() });
+                } else if channel.others.len() <= MOST {
+                    // Only the farthest of neighbouring samples counts.
+                    let below = |k: usize| self.errors[k * places + place].abs() <= error.abs();
+                    if [i - 2, i - 1, i + 1, i + 2].into_iter().all(below) {
+                        channel.others.push(error.abs());
+                    }
                 }
             }
         }
@@ -148,16 +188,8 @@ impl Watch {
 
     /// Returns all glitches, in order of rows.
     pub fn finish(self) -> Vec<Glitch> {
-        let most = MOST.1.min((MOST.0 * (self.first + self.lines.len()) as f64).ceil() as usize);
-        let mut out = Vec::new();
-        for mut channel in self.channels {
-            // What is far by the first rows need not be by all of them.
-            let limit = channel.limit();
-            channel.found.retain(|glitch| glitch.error > limit);
-            if channel.found.len() <= most {
-                out.extend(channel.found);
-            }
-        }
+        let samples = self.first + self.lines.len();
+        let mut out: Vec<Glitch> = self.channels.into_iter().flat_map(|c| c.glitches(samples)).collect();
         out.sort_by_key(|glitch| glitch.row);
         out
     }
@@ -182,6 +214,30 @@ pub(crate) fn notes(glitches: &[Glitch], names: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One sample of a hundred is wrong: more than what the farthest hundredth of the samples can hide.
+    #[test]
+    fn many_lone_values_are_found() {
+        let (mut rows, lines) = rows(10_000);
+        let wrong: Vec<usize> = (50..9950).step_by(100).collect();
+        wrong.iter().for_each(|i| rows[3 * i + 1] += 0.5);
+        let expected: Vec<(usize, usize)> = wrong.iter().map(|i| (i + 2, 0)).collect();
+        assert_eq!(found(&rows, &lines, 4096), expected);
+        // One of ten is another kind of noise.
+        (55..9950).step_by(10).for_each(|i| rows[3 * i + 1] += 0.5);
+        assert!(found(&rows, &lines, 4096).is_empty());
+    }
+
+    /// A torque with jumps at each reversal of its joint, more of them than lone values.
+    #[test]
+    fn jumps_of_friction_are_no_lone_values() {
+        let (mut rows, lines) = rows(10_000);
+        let at = |i: usize| 0.05 * i as f64;
+        (0..10_000).for_each(|i| rows[3 * i + 1] += 0.3 * f64::signum(at(i).sin()));
+        assert!(found(&rows, &lines, 4096).is_empty());
+        rows[3 * 5000 + 1] += 8.0;
+        assert_eq!(found(&rows, &lines, 4096), [(5002, 0)]);
+    }
 
     /// Rows of time, a wave with noise, and a wave in coarse steps.
     fn rows(count: usize) -> (Vec<f64>, Vec<usize>) {

@@ -183,7 +183,7 @@ impl PreparedLog {
     }
 
     fn of_layout(
-        layout: Layout,
+        mut layout: Layout,
         reader: &mut dyn Reader,
         (moving, is_timed): (&[usize], bool),
         options: &Options,
@@ -208,6 +208,7 @@ impl PreparedLog {
         if !options.trust_units {
             checks::time_unit(&layout, grid.step)?;
         }
+        notes.extend(checks::leave_out_zero_torques(&mut layout, &survey, options));
         notes.extend(checks::content(&layout, &survey, options)?);
         let record = Record::new(&layout, &survey, checks::saturation(&layout, &survey, options)?);
         for &(v, _) in &record.saturated {
