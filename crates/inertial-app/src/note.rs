@@ -70,6 +70,8 @@ pub enum Note {
     NotLogged(Vec<Setting>),
     /// Joints without room to move.
     HeldStill(Vec<String>),
+    /// Joints whose friction in the model reaches their effort limit, which a design does not hold then.
+    EffortNotHeld(Vec<String>),
     /// Joint terms that cannot be told from the inertia of links.
     ActLikeLinks(Vec<String>),
     /// A floating base is held still during a design.
@@ -116,6 +118,7 @@ impl Note {
             Self::UnusedColumns(_) => "unused-columns",
             Self::NotLogged(_) => "not-logged",
             Self::HeldStill(_) => "held-still",
+            Self::EffortNotHeld(_) => "effort-not-held",
             Self::ActLikeLinks(_) => "act-like-links",
             Self::BaseHeld => "base-held",
             Self::Lag { .. } => "lag",
@@ -178,6 +181,10 @@ impl Note {
                 )
             }
             Self::HeldStill(names) => format!("the limits hold {} still", names.join(", ")),
+            Self::EffortNotHeld(names) => format!(
+                "the friction of {} in the model reaches the effort limit, which is not held: check both",
+                names.join(", ")
+            ),
             Self::ActLikeLinks(names) => {
                 format!("{} act like the inertia of their links and count there", names.join(", "))
             }

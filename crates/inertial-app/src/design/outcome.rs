@@ -7,7 +7,7 @@ use inertial::mechanism::BodyKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::subject::{effort, measured};
+use super::subject::{effort, measured, stuck_joints};
 use super::{Options, moving, rests};
 use crate::note::{SearchEnd, as_flag};
 use crate::{Error, Model, Note, Result};
@@ -91,6 +91,10 @@ impl Outcome {
         }
         if !design.absorbed.is_empty() {
             notes.push(Note::ActLikeLinks(design.absorbed));
+        }
+        let stuck = stuck_joints(mechanism, own.margin);
+        if !stuck.is_empty() {
+            notes.push(Note::EffortNotHeld(stuck));
         }
         if rests(own, mechanism) {
             notes.push(Note::BaseHeld);

@@ -3,7 +3,7 @@
 use inertial::estimation::{Equations, JointTerms, Summary, information_matrix};
 use inertial::excitation::{JointColumn, Room, Stribeck, Subject};
 use inertial::identifiability::{AnalyzeOptions, Measured, Regrouping, Status, analyze};
-use inertial::mechanism::{Base, BodyKind, DEFAULT_SNAP, JointType, Mechanism};
+use inertial::mechanism::{Base, BodyKind, DEFAULT_SNAP, Joint, JointType, Mechanism};
 use nalgebra::{DMatrix, Vector3};
 
 use super::Options;
@@ -171,14 +171,25 @@ fn noise(own: &Options, mechanism: &Mechanism, measured: Measured) -> Result<Vec
     Ok(out)
 }
 
-/// Highest force of each coordinate less the margin; a prescribed base takes whatever it needs.
+/// Joints whose friction alone reaches their highest force: no motion could stay below it.
+pub fn stuck_joints(mechanism: &Mechanism, margin: f64) -> Vec<String> {
+    let own = mechanism.joints().iter().filter(|j| j.follows.is_none() && is_stuck(j, margin));
+    own.map(|joint| joint.name.clone()).collect()
+}
+
+fn is_stuck(joint: &Joint, margin: f64) -> bool {
+    joint.limits.effort > 0.0 && joint.dynamics.friction >= joint.limits.effort * (1.0 - margin)
+}
+
+/// Highest force of each coordinate less the margin; a prescribed base takes whatever it needs, and friction that reaches the highest
+/// force leaves none.
 pub fn effort(mechanism: &Mechanism, margin: f64) -> Vec<f64> {
     let mut out = vec![f64::INFINITY; mechanism.nv()];
     for joint in
         mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type != JointType::Floating)
     {
         // Files write zero where they know nothing.
-        if joint.limits.effort > 0.0 {
+        if joint.limits.effort > 0.0 && !is_stuck(joint, margin) {
             joint.v_range().for_each(|v| out[v] = joint.limits.effort * (1.0 - margin));
         }
     }

@@ -347,3 +347,34 @@ fn an_interrupted_design_is_whole_or_none() {
     }
     panic!("the search never began");
 }
+
+/// Exporters of CAD programs write zeros for all limits; some models have friction above the effort that they allow.
+#[test]
+fn limits_that_no_motion_could_keep_are_not_held() {
+    let folder = Folder::new();
+    let hinge = common::urdf(&common::inertial("1", "0.1", "0.1", "0.1"));
+    let unknown = hinge.replace(
+        "lower=\"-1\" upper=\"1\" effort=\"1\" velocity=\"1\"",
+        "lower=\"0\" upper=\"0\" effort=\"0\" velocity=\"0\"",
+    );
+    let sticky = hinge.replace("</joint>", "<dynamics friction=\"2\"/></joint>");
+    for (name, text, reason) in [
+        ("unknown.urdf", unknown, "all limits are zero: taken as not given"),
+        (
+            "sticky.urdf",
+            sticky,
+            "the friction of hinge in the model reaches the effort limit, which is not held",
+        ),
+    ] {
+        let (model, motion) = (folder.file(name, text), folder.path(&format!("{name}.csv")));
+        let motion = motion.to_str().unwrap();
+        let result = design(&model, &["--json", "--out", motion]);
+        assert_eq!(result.status, 0, "{}", result.stderr);
+        let simulated = run(&["simulate", &model, motion]);
+        assert_eq!(simulated.status, 0, "{}", simulated.stderr);
+        let json = result.json();
+        let warnings = json["warnings"].as_array().unwrap();
+        assert!(warnings.iter().any(|w| w.as_str().unwrap().contains(reason)), "{warnings:?}");
+        assert_eq!(json["rank"], json["structural_rank"]);
+    }
+}

@@ -28,7 +28,8 @@ const LOOP_TYPES: &str = "revolute, continuous, prismatic, fixed, floating, plan
 ///
 /// - The root is the link that is no joint's child; it is bolted to the world unless a floating joint follows it.
 /// - An axis is `1 0 0` and an origin the identity where the text gives none.
-/// - `<limit>` without `lower` and `upper` limits speed and effort only; one alone leaves the other at zero.
+/// - `<limit>` without `lower` and `upper` limits speed and effort only; one alone leaves the other at zero. Limits that are all zero,
+///   as exporters of CAD programs write them, count as not given.
 /// - What other readers of URDF pass over is passed over with a warning that names its line: second elements where one is expected,
 ///   products of inertia that are missing, `<inertial>` without `<mass>`, limits the other way round, blank lines before the XML
 ///   declaration, `--` in comments, a document type without entities, prefixes that are not declared.
@@ -252,6 +253,10 @@ fn limits(element: Element<'_>, kind: &str) -> Result<Limits> {
     }
     limits.velocity = limit.number("velocity")?.unwrap_or(limits.velocity);
     limits.effort = limit.number("effort")?.unwrap_or(limits.effort);
+    if [limits.lower, limits.upper, limits.velocity, limits.effort] == [0.0; 4] {
+        limit.warn("all limits are zero: taken as not given");
+        (limits.lower, limits.upper) = (f64::NEG_INFINITY, f64::INFINITY);
+    }
     Ok(limits)
 }
 
