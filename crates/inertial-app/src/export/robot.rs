@@ -234,11 +234,14 @@ impl Robot {
                 continue;
             }
             let Some(found) = values.bodies.iter().find(|b| b.name == body.name) else {
-                bail!(
-                    "{name}: has no body {}: is it the result of another model than {}?",
+                // identify holds joints that its logs do not have.
+                let reason = format!(
+                    "{name}: has no body {} of {}: it is the result of another model, or of a log without the joint {}",
                     body.name,
-                    model.label
+                    model.label,
+                    own.joints()[body.joint].name
                 );
+                return Err(Error::Hint { reason, option: "lock", effect: "holds such joints" });
             };
             let inertia = found.inertia().parameters();
             parameters[block.offset..block.offset + 10].copy_from_slice(inertia.as_slice());

@@ -151,7 +151,7 @@ fn c_code_takes_the_values_of_a_result() {
         "--out",
         "x.c",
     ]);
-    assert!(wrong.contains("is it the result of another model"), "{wrong}");
+    assert!(wrong.contains("it is the result of another model"), "{wrong}");
 }
 
 /// A payload of 1.5 kg as `identify --payload --json` prints it.

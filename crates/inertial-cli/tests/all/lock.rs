@@ -141,3 +141,28 @@ fn locked_joints_are_fixed_joints() {
             && (mass("right") / mass("fore") - 0.15).abs() < 1e-9
     );
 }
+
+/// A result has no bodies beyond joints that its log did not have: export says how to hold them.
+#[test]
+fn results_of_held_joints_are_exported_with_the_same_lock() {
+    let folder = Folder::new();
+    let model = folder.file(
+        "arm.urdf",
+        arm(
+            "type='prismatic'><origin xyz='0.2 0.1 0'/><axis xyz='0 1 0'/><limit lower='0' upper='0.04' velocity='1' effort='9'/>",
+            "type='fixed'><origin xyz='0.2 -0.1 0'/>",
+        ),
+    );
+    let found = run(&["identify", &model, &folder.file("log.csv", log()), "--json"]);
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let result = folder.file("result.json", found.stdout);
+    let export = ["export", &model, "--values", &result, "--to", "mujoco"];
+    let message = refused(&export);
+    assert!(
+        message.contains("has no body left")
+            && message.contains("without the joint finger; --lock holds such joints"),
+        "{message}"
+    );
+    let held = run(&[&export[..], &["--lock", "finger=0"]].concat());
+    assert_eq!(held.status, 0, "{}", held.stderr);
+}
