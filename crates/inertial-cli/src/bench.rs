@@ -179,6 +179,9 @@ impl Bench<'_> {
     /// `identify` does after reading.
     fn estimation(&mut self, inverse: &InverseDynamics, m: &Mechanism) -> Result<()> {
         const SAMPLES: usize = 500;
+        if self.skips(&["lmi", "manifold"]) {
+            return Ok(());
+        }
         let closed = ClosedMechanism::new(m)?;
         let states = states(&closed, SAMPLES);
         let terms = JointTerms { viscous: true, coulomb: true, offset: true, rotor_inertia: false };
@@ -209,6 +212,9 @@ impl Bench<'_> {
     /// Packed torque regressors of many samples, per sample.
     fn batch(&mut self, inverse: &InverseDynamics, states: &[State]) -> Result<()> {
         const SAMPLES: usize = 10_000;
+        if self.skips(&["regressor-batch"]) {
+            return Ok(());
+        }
         let (q, v, a) = stacked(states, SAMPLES);
         let samples = Samples::new(inverse, SAMPLES, &q, &v, &a)?;
         let mut scratch = inverse.scratch();
@@ -222,6 +228,9 @@ impl Bench<'_> {
     /// The D-criterion of a motion of many samples with its gradient, as a design needs it in every step.
     fn criterion(&mut self, m: &Mechanism, inverse: &InverseDynamics, states: &[State]) -> Result<()> {
         const SAMPLES: usize = 2000;
+        if self.skips(&["criterion-2000"]) {
+            return Ok(());
+        }
         let (q, v, a) = stacked(states, SAMPLES);
         let motion = States { count: SAMPLES, q, v, a };
         let regrouping = analyze(m, &AnalyzeOptions::default())?.regrouping.listed()?;
@@ -242,11 +251,15 @@ impl Bench<'_> {
     /// What can be known: the recursion (trees), null vectors with reasons, the exact rank, the whole answer.
     fn identifiability(&mut self, closed: &ClosedMechanism<'_>, states: &[State]) -> Result<()> {
         let m = closed.mechanism();
+        let tree = m.loops().is_empty();
+        let names = ["rpna", "drng", "certificate", "base-parameters"];
+        if self.skips(&names[usize::from(!tree)..]) {
+            return Ok(());
+        }
         let geometry = ExactGeometry::new(m, DEFAULT_SNAP);
         let experiment = Experiment::complete(m.base() == Base::Floating, Regime::Full);
         let order = (0..m.parameter_count()).collect();
         let question = Question { mechanism: m, experiment: &experiment, order, seed: 1 };
-        let tree = m.loops().is_empty();
         if let (true, Ok(topology)) = (tree, Topology::new(&geometry.to::<First>())) {
             let numbers = geometry.to::<f64>();
             self.measure("rpna", states, |_| {
@@ -272,6 +285,15 @@ impl Bench<'_> {
             black_box(analyze(m, &AnalyzeOptions::default())?);
             Ok(())
         })
+    }
+
+    /// Whether none of some kernels is to be measured, so that their preparation is not needed.
+    fn skips(&mut self, names: &[&'static str]) -> bool {
+        let skips = self.only.is_some_and(|only| !names.contains(&only));
+        if skips {
+            self.known.extend(names);
+        }
+        skips
     }
 
     /// Measures the time of a call.
