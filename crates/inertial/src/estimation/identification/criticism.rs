@@ -30,6 +30,8 @@ const SMALL: f64 = 0.05;
 /// Largest difference of the halves of a log, relative to that of other halves taken from everywhere. Clean logs of four arms
 /// show at most 1.7.
 const HALVES: f64 = 2.2;
+/// Standard deviations of the logarithm of that ratio that chance explains: once in a thousand logs.
+const CHANCE: f64 = 3.2;
 /// Smallest relative residual whose halves are compared, and in which drives that turn with two joints are looked for: less is left by
 /// filters and rounding on simulated logs without noise.
 pub(crate) const NEGLIGIBLE: f64 = 1e-4;
@@ -238,7 +240,9 @@ impl Criticism {
         let others = [1, 2, 4].map(|length| contrast.between(move |k| (k / length) % 2 == 0));
         let ([Some(a), Some(b), Some(c)], Some(first)) = (others, first) else { return Ok(()) };
         let ratio = 3.0 * first / (a + b + c);
-        if ratio > HALVES {
+        // The sums have one degree of freedom for each unknown, so that of few unknowns scatters.
+        let scatter = (8.0 / (3.0 * solution.root.ncols() as f64)).sqrt();
+        if ratio > HALVES.max((CHANCE * scatter).exp()) {
             self.add(
                 ReasonCode::Drift,
                 Verdict::Doubtful,
