@@ -96,7 +96,7 @@ pub struct LogArgs {
     /// Leave out joints slower than this share of their greatest speed: the sign of their friction is uncertain
     #[arg(long, value_name = "SHARE", default_value_t = LogOptions::default().slow, hide_short_help = true)]
     slow: f64,
-    /// Joints whose torques count, by name; columns of others are not read [default: all]
+    /// Joints whose torques count, by name; columns of others are not read [default: all but torques that are zero throughout]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', hide_short_help = true)]
     joints: Vec<String>,
     /// Accept the units of the log even where they look wrong

@@ -181,8 +181,8 @@ pub(crate) fn leave_out_zero_torques(layout: &mut Layout, survey: &Survey, optio
         if let Some(place) = layout.tau[v].take_if(|place| is_zero(*place)) {
             let name = &layout.names[place];
             notes.push(format!(
-                "column {name}: the torque is zero throughout: taken as not measured (name the joints with known torques if the joint has \
-                 no drive)"
+                "column {name}: the torque is zero throughout: taken as not measured; if the joint has no drive, name it among the joints \
+                 whose torques count"
             ));
         }
     }

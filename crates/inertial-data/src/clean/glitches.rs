@@ -6,6 +6,7 @@ use inertial::consistency::significant;
 const CHUNK: usize = 1 << 12;
 /// Rows on either side of a sample that its verdict needs: two for the value expected there, and that of two more samples.
 const REACH: usize = 4;
+
 /// Rule for what is far from the cubic through its neighbours.
 struct Rule {
     /// Share of samples that may be farther away than the rest.
@@ -80,9 +81,7 @@ impl Channel {
     /// Updates the limit from the errors so far, each time their number has grown by a quarter.
     fn judge(&mut self) {
         if 4 * self.count >= 5 * self.known {
-            let limit = |rule: &Rule| self.limit(rule);
-            let least = RULES.iter().map(limit).fold(f64::INFINITY, f64::min);
-            (self.limit, self.known) = (least, self.count);
+            (self.limit, self.known) = (self.least_limit(), self.count);
         }
     }
 
@@ -96,11 +95,16 @@ impl Channel {
         top.map_or(f64::INFINITY, |k| rule.far * f64::from_bits((k as u64 + 1) << SIZE))
     }
 
+    /// Limit from which on a sample may be a glitch by some rule.
+    fn least_limit(&self) -> f64 {
+        RULES.iter().map(|rule| self.limit(rule)).fold(f64::INFINITY, f64::min)
+    }
+
     /// Returns the glitches by the first rule that holds for all of the column, given its number of samples.
     fn glitches(self, samples: usize) -> Vec<Glitch> {
-        for rule in &RULES {
-            // What is far by the first rows need not be by all of them.
-            let limit = self.limit(rule);
+        // What is far by the first rows need not be by all of them.
+        let limits = [self.least_limit(), self.limit(&RULES[1])];
+        for (rule, limit) in RULES.iter().zip(limits) {
             let found: Vec<Glitch> = self.found.iter().filter(|g| g.error > limit).copied().collect();
             let others = self.others.iter().filter(|error| **error > limit).count();
             let most = rule.most.min((rule.share * samples as f64).ceil() as usize);
