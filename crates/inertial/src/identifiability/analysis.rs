@@ -8,12 +8,13 @@ use serde::{Serialize, Serializer};
 
 use super::base_parameters::{Regrouping, Status};
 use super::certificate::{Certificate, Finding, JointTransfers, Question};
-use super::closed::{LoopAnswer, Loops};
+use super::closed::LoopAnswer;
 use super::conserved;
 use super::drng::{Principle, Reason};
 use super::experiment::Measured;
-use super::literal::literal_rank;
+use super::literal::{RankAsWritten, literal_rank};
 use super::options::{AnalyzeOptions, Method, checked_snap, experiment, order, recursion_applies};
+use super::parts::{ClosedAnswer, Parts, rank_as_written};
 use super::rpna::{Regime, Rpna};
 use crate::linalg::First;
 use crate::mechanism::{AssumedRelation, Base, BodyKind, ExactGeometry, LoopJoint, Mechanism};
@@ -211,12 +212,15 @@ pub fn analyze(mechanism: &Mechanism, options: &AnalyzeOptions) -> Result<Analys
         (Method::Numeric, _) => question.by_singular_values(&geometry)?,
     };
     finding.warnings.extend(conserved::notes(&question, &geometry, finding.regrouping.rank()));
-    let rank = |geometry: &ExactGeometry| match &recursion {
-        Ok((topology, scope)) => {
-            let found = Rpna::new(&geometry.to::<First>(), topology, *scope);
-            Some(mechanism.parameter_count() - found.nullity(topology))
-        }
-        Err(_) => Some(question.sampled_rank::<First>(geometry)),
+    let rank = |tolerance: &dyn Fn(usize) -> f64| {
+        let geometry = ExactGeometry::with_tolerances(mechanism, tolerance);
+        Some(match &recursion {
+            Ok((topology, scope)) => {
+                let found = Rpna::new(&geometry.to::<First>(), topology, *scope);
+                mechanism.parameter_count() - found.nullity(topology)
+            }
+            Err(_) => question.sampled_rank::<First>(&geometry),
+        })
     };
     Ok(report(&question, options, &geometry, &rank, mechanism.nv(), finding))
 }
@@ -234,7 +238,6 @@ fn analyze_closed(
             joint.name
         )));
     }
-    let loops = Loops::new(question, geometry, options.snap)?;
     if options.method == Method::Rpna {
         return Err(Error::Numeric(
             "the recursion (RPNA) is for open chains: use drng, exact or numeric".into(),
@@ -242,12 +245,20 @@ fn analyze_closed(
     }
     let numeric = options.method == Method::Numeric;
     let explained = matches!(options.method, Method::Auto | Method::Drng);
-    let LoopAnswer { finding, explanation, repaired } = question.with_loops(&loops, numeric, explained)?;
-    let rank = |geometry: &ExactGeometry| {
-        let literal = Loops::new(question, geometry, 0.0).ok()?;
-        question.rank_with_loops(&literal).ok()
+    // The numeric method sees the mechanism as a whole, so that it can be compared with the others.
+    let parts = if numeric { None } else { Parts::new(question) };
+    let answer = match &parts {
+        Some(parts) => parts.answer(options, explained)?,
+        None => ClosedAnswer::new(question, geometry, options.snap, numeric, explained)?,
     };
-    let mut analysis = report(question, options, geometry, &rank, loops.closed.dof(), finding);
+    let ClosedAnswer { loops: LoopAnswer { finding, explanation, repaired }, dof, other_ranks, assumed } =
+        answer;
+    let rank = |tolerance: &dyn Fn(usize) -> f64| match &parts {
+        Some(parts) => parts.rank_as_written(tolerance),
+        None => rank_as_written(question, tolerance),
+    };
+    let mut analysis = report(question, options, geometry, &rank, dof, finding);
+    analysis.assumed = assumed;
     if !explanation.reasons.is_empty() {
         let names = question.mechanism.parameter_names();
         let reasons = explanation.reasons.iter();
@@ -259,7 +270,7 @@ fn analyze_closed(
     }
     analysis.null_vectors = explanation.reasons;
     if let Some(moved) = repaired {
-        let literal = rank(&ExactGeometry::new(question.mechanism, 0.0));
+        let literal = rank(&|_| 0.0);
         analysis.rank_literal = literal.unwrap_or(0);
         let as_written =
             literal.map_or_else(|| "the loops do not move".into(), |r| format!("the rank is {r}"));
@@ -268,7 +279,14 @@ fn analyze_closed(
              as written {as_written}"
         ));
     }
-    analysis.warnings.extend(question.on_other_motions(&loops, geometry, analysis.rank)?);
+    if !other_ranks.is_empty() {
+        let told = other_ranks.iter().map(|r| r.map_or_else(|| "unknown".to_owned(), |r| r.to_string()));
+        analysis.warnings.push(format!(
+            "of the motions that meet in the assembly configuration the one that is followed has rank {}; not followed: rank {}",
+            analysis.rank,
+            told.collect::<Vec<_>>().join(", ")
+        ));
+    }
     Ok(analysis)
 }
 
@@ -276,7 +294,7 @@ fn report(
     question: &Question<'_>,
     options: &AnalyzeOptions,
     geometry: &ExactGeometry,
-    rank_of: &dyn Fn(&ExactGeometry) -> Option<usize>,
+    rank_of: &RankAsWritten<'_>,
     dof: usize,
     finding: Finding,
 ) -> Analysis {

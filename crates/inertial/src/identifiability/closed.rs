@@ -487,25 +487,14 @@ impl Question<'_> {
         if is_clear && !found.truncated { canonical } else { rows.null_space() }
     }
 
-    /// A warning about the motions that meet in a singular assembly configuration: the `rank` of the one that is followed and
-    /// those of the others.
-    pub fn on_other_motions(
+    /// The ranks on the other motions that meet in a singular assembly configuration; `None` where there is no answer, as with sensors at
+    /// joints that cannot be independent there.
+    pub fn ranks_on_other_motions(
         &self,
         loops: &Loops<'_>,
         geometry: &ExactGeometry,
-        rank: usize,
-    ) -> Result<Option<String>> {
+    ) -> Result<Vec<Option<usize>>> {
         let rank_on = |closed| self.rank_with_loops(&Loops::on(self, geometry, loops.snap, closed)?);
-        let others = loops.closed.other_motions()?.into_iter();
-        // One of them may have no answer: sensors at joints that cannot be independent there.
-        let told = others.map(|c| rank_on(c).map_or_else(|_| "unknown".to_owned(), |r| r.to_string()));
-        let told: Vec<String> = told.collect();
-        Ok((!told.is_empty()).then(|| {
-            format!(
-                "of the motions that meet in the assembly configuration the one that is followed has rank {rank}; not \
-                 followed: rank {}",
-                told.join(", ")
-            )
-        }))
+        Ok(loops.closed.other_motions()?.into_iter().map(|closed| rank_on(closed).ok()).collect())
     }
 }

@@ -10,6 +10,9 @@ const MOST_SUSPECTS: usize = 64;
 /// Joints that snapping moves by less than this (radians, and lengths relative to the robot's size) are not worth a word.
 const WORTH_A_WORD: f64 = 1e-9;
 
+/// The rank where the geometry of each body is known to a tolerance; `None` where the loops do not move then.
+pub(super) type RankAsWritten<'a> = dyn Fn(&dyn Fn(usize) -> f64) -> Option<usize> + 'a;
+
 /// Says which joint snapping has moved most, where it has changed combinations but not the rank.
 fn moved(question: &Question<'_>, meant: &ExactGeometry, literal: &ExactGeometry) -> Option<String> {
     let (a, b) = (meant.to::<f64>(), literal.to::<f64>());
@@ -39,7 +42,7 @@ pub(super) fn literal_rank(
     question: &Question<'_>,
     options: &AnalyzeOptions,
     geometry: &ExactGeometry,
-    rank_of: &dyn Fn(&ExactGeometry) -> Option<usize>,
+    rank_of: &RankAsWritten<'_>,
     rank: usize,
     warnings: &mut Vec<String>,
 ) -> usize {
@@ -49,7 +52,7 @@ pub(super) fn literal_rank(
     if suspects.is_empty() && geometry.same_gravity(&literal) {
         return rank;
     }
-    let Some(literal_rank) = rank_of(&literal) else {
+    let Some(literal_rank) = rank_of(&|_| 0.0) else {
         warnings.push("taken literally (--snap 0) the loops do not move: their geometry is rounded".into());
         return rank;
     };
@@ -61,7 +64,7 @@ pub(super) fn literal_rank(
     }
     let differs = |&body: &usize| {
         let one = |b| if b == body { 0.0 } else { options.snap };
-        rank_of(&ExactGeometry::with_tolerances(mechanism, one)).is_some_and(|r| r != rank)
+        rank_of(&one).is_some_and(|r| r != rank)
     };
     let mut guilty: Vec<usize> = suspects.iter().copied().take(MOST_SUSPECTS).filter(differs).collect();
     if guilty.is_empty() {

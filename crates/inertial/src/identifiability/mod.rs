@@ -21,6 +21,7 @@ mod mobility;
 pub mod momentum;
 mod open;
 mod options;
+mod parts;
 pub mod probe;
 mod rounding;
 pub mod rpna;

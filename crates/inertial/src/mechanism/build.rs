@@ -505,7 +505,7 @@ fn fresh_name(stem: &str, taken: impl Fn(&str) -> bool) -> String {
     name
 }
 
-fn parameter_blocks(bodies: &[Body]) -> Vec<ParameterBlock> {
+pub(super) fn parameter_blocks(bodies: &[Body]) -> Vec<ParameterBlock> {
     let mut offset = 0;
     let mut out = Vec::with_capacity(bodies.len());
     for (body, b) in bodies.iter().enumerate() {

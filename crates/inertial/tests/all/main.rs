@@ -35,6 +35,7 @@ mod loops_catalogue;
 mod loops_certificate;
 mod loops_identifiability;
 mod loops_invariance;
+mod loops_parts;
 mod loops_rounded;
 mod mechanism;
 mod mechanism_file;

@@ -1,0 +1,304 @@
+//! Parts of a mechanism with loops that meet in its base only: each is analysed by itself, and the answers are put together.
+//!
+//! Parts that hang from the ground share no parameter and no coordinate, so their null spaces are those of the whole. Parts that hang
+//! from a floating base share its parameters: a change of parameters is null where each part changes the energy by that of a rigid
+//! body on the base and the base's own change cancels their sum. The null space of the whole is therefore the sum of those of the
+//! parts, each with the base; since no change of the base alone is null, the sum is direct (proof in the theory chapter).
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+
+use super::base_parameters::{Regrouping, Status};
+use super::certificate::{Certificate, CertificateKind, Finding, Question};
+use super::closed::{LoopAnswer, Loops};
+use super::drng::{Contact, Explanation, Principle, Reason};
+use super::experiment::Experiment;
+use super::options::AnalyzeOptions;
+use super::rpna::{BodySpan, Regime};
+use crate::Result;
+use crate::mechanism::{AssumedRelation, Base, BodyKind, ExactGeometry, Mechanism, Part};
+
+/// The answer for a mechanism with loops, with what a report says beside it.
+pub(super) struct ClosedAnswer {
+    pub loops: LoopAnswer,
+    /// Degrees of freedom.
+    pub dof: usize,
+    /// Ranks on the other motions that meet in the assembly configuration; `None` where there is no answer.
+    pub other_ranks: Vec<Option<usize>>,
+    /// Relations that hold only approximately and were taken as meant.
+    pub assumed: Vec<AssumedRelation>,
+}
+
+impl ClosedAnswer {
+    /// Analyses a mechanism as one; `numeric` and `explained` as for [`Question::with_loops`].
+    pub fn new(
+        question: &Question<'_>,
+        geometry: &ExactGeometry,
+        snap: f64,
+        numeric: bool,
+        explained: bool,
+    ) -> Result<Self> {
+        let loops = Loops::new(question, geometry, snap)?;
+        let answer = question.with_loops(&loops, numeric, explained)?;
+        let other_ranks = question.ranks_on_other_motions(&loops, geometry)?;
+        let assumed = geometry.assumed().to_vec();
+        Ok(Self { loops: answer, dof: loops.closed.dof(), other_ranks, assumed })
+    }
+}
+
+/// The rank of a mechanism with loops whose numbers are known to these tolerances and then taken as they stand; `None` where the loops
+/// do not move.
+pub(super) fn rank_as_written(question: &Question<'_>, tolerance: impl Fn(usize) -> f64) -> Option<usize> {
+    let geometry = ExactGeometry::with_tolerances(question.mechanism, tolerance);
+    let loops = Loops::new(question, &geometry, 0.0).ok()?;
+    question.rank_with_loops(&loops).ok()
+}
+
+/// A mechanism in parts.
+pub(super) struct Parts<'a> {
+    question: &'a Question<'a>,
+    parts: Vec<Part>,
+    experiment: Experiment,
+    /// Ranks of parts at tolerances that were asked for.
+    ranks: Mutex<HashMap<(usize, Vec<u64>), Option<usize>>>,
+}
+
+impl<'a> Parts<'a> {
+    /// Divides a mechanism; `None` where it has one part only, or where an experiment shows sums over several parts.
+    pub fn new(question: &'a Question<'a>) -> Option<Self> {
+        let mechanism = question.mechanism;
+        let floating = mechanism.base() == Base::Floating;
+        // A base that stands still shows its mass and first moment only: then parts could share null vectors.
+        let applies = question.experiment.is_complete(floating)
+            && question.experiment.conservation.is_none()
+            && !(floating && question.experiment.regime == Regime::Static)
+            && question.order.is_sorted();
+        let groups = if applies { groups(mechanism)? } else { return None };
+        let count = groups.iter().flatten().max().map_or(0, |last| last + 1);
+        if count < 2 {
+            return None;
+        }
+        let part = |n: usize| {
+            let keep: Vec<bool> = groups.iter().map(|g| g.is_none_or(|g| g == n)).collect();
+            mechanism.part(&keep)
+        };
+        let experiment = Experiment { torques: Vec::new(), ..question.experiment.clone() };
+        Some(Self { question, parts: (0..count).map(part).collect(), experiment, ranks: Mutex::default() })
+    }
+
+    fn ask<'p>(&'p self, part: &'p Part) -> Question<'p> {
+        let mechanism = &part.mechanism;
+        let order = (0..mechanism.parameter_count()).collect();
+        Question { mechanism, experiment: &self.experiment, order, seed: self.question.seed }
+    }
+
+    /// The rank of the whole where the parts have these.
+    fn rank_of_all(&self, ranks: impl Iterator<Item = usize>) -> usize {
+        let nullities = self.parts.iter().zip(ranks).map(|(p, rank)| p.columns.len() - rank);
+        self.question.mechanism.parameter_count() - nullities.sum::<usize>()
+    }
+
+    /// Analyses the parts and puts the answers together.
+    pub fn answer(&self, options: &AnalyzeOptions, explained: bool) -> Result<ClosedAnswer> {
+        let one = |part: &Part| {
+            let geometry = ExactGeometry::new(&part.mechanism, options.snap);
+            ClosedAnswer::new(&self.ask(part), &geometry, options.snap, false, explained)
+        };
+        let answers = self.parts.par_iter().map(one).collect::<Result<Vec<_>>>()?;
+        let findings: Vec<&Finding> = answers.iter().map(|a| &a.loops.finding).collect();
+        let rank = |i: usize| findings[i].regrouping.rank();
+        let mut other_ranks = Vec::new();
+        for (i, answer) in answers.iter().enumerate() {
+            let instead = |other: usize| {
+                self.rank_of_all((0..answers.len()).map(|k| if k == i { other } else { rank(k) }))
+            };
+            other_ranks.extend(answer.other_ranks.iter().map(|other| other.map(instead)));
+        }
+        let shared = if self.question.mechanism.base() == Base::Floating { 6 } else { 0 };
+        let dof = shared + answers.iter().map(|a| a.dof - shared).sum::<usize>();
+        let finding = self.finding(&findings);
+        let explanation = self.explanation(answers.iter().map(|a| &a.loops.explanation));
+        let repaired = answers.iter().filter_map(|a| a.loops.repaired).reduce(f64::max);
+        let assumed = answers.into_iter().flat_map(|a| a.assumed).collect();
+        Ok(ClosedAnswer { loops: LoopAnswer { finding, explanation, repaired }, dof, other_ranks, assumed })
+    }
+
+    /// The rank as of [`rank_as_written`]; each part is asked once at the same tolerances.
+    pub fn rank_as_written(&self, tolerance: &dyn Fn(usize) -> f64) -> Option<usize> {
+        let rank = |(i, part): (usize, &Part)| {
+            let key = (i, part.bodies.iter().map(|&b| tolerance(b).to_bits()).collect());
+            let known = self.known_ranks().get(&key).copied();
+            known.unwrap_or_else(|| {
+                let found = rank_as_written(&self.ask(part), |b| tolerance(part.bodies[b]));
+                self.known_ranks().insert(key, found);
+                found
+            })
+        };
+        let ranks: Option<Vec<usize>> = self.parts.iter().enumerate().map(rank).collect();
+        Some(self.rank_of_all(ranks?.into_iter()))
+    }
+
+    fn known_ranks(&self) -> MutexGuard<'_, HashMap<(usize, Vec<u64>), Option<usize>>> {
+        self.ranks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finding(&self, findings: &[&Finding]) -> Finding {
+        let bodies = self.question.mechanism.bodies().len();
+        let (mut spans, mut freedoms) = (vec![BodySpan::default(); bodies], vec![0; bodies]);
+        let mut warnings: Vec<String> = Vec::new();
+        for (part, finding) in self.parts.iter().zip(findings) {
+            for (b, &whole) in part.bodies.iter().enumerate() {
+                (spans[whole], freedoms[whole]) = (finding.spans[b], finding.freedoms[b]);
+            }
+            for warning in &finding.warnings {
+                if !warnings.contains(warning) {
+                    warnings.push(warning.clone());
+                }
+            }
+        }
+        Finding {
+            method: findings[0].method,
+            regrouping: self.regrouping(findings),
+            certificate: self.certificate(findings),
+            spans,
+            freedoms,
+            null_space: Vec::new(),
+            transfers: Vec::new(),
+            warnings,
+        }
+    }
+
+    /// All base parameters; what parts move to the base adds up there.
+    fn regrouping(&self, findings: &[&Finding]) -> Regrouping {
+        let parameters = self.question.mechanism.parameter_count();
+        let mut combinations: Vec<Option<Vec<(usize, f64)>>> = vec![None; parameters];
+        let mut status = vec![Status::Identifiable; parameters];
+        let mut listed = true;
+        for (part, found) in self.parts.iter().zip(findings).map(|(p, f)| (p, &f.regrouping)) {
+            listed &= found.is_listed();
+            for (&column, &own) in part.columns.iter().zip(&found.status) {
+                if own != Status::Identifiable {
+                    status[column] = own;
+                }
+            }
+            for (i, &column) in found.base.iter().enumerate() {
+                let whole = part.columns[column];
+                let combination = combinations[whole].get_or_insert_with(|| vec![(whole, 1.0)]);
+                let others = found.combinations.get(i).into_iter().flatten().filter(|(c, _)| *c != column);
+                combination.extend(others.map(|&(c, x)| (part.columns[c], x)));
+            }
+        }
+        let base = (0..parameters).filter(|&c| combinations[c].is_some()).collect();
+        let mut combinations: Vec<Vec<(usize, f64)>> = combinations.into_iter().flatten().collect();
+        for combination in &mut combinations {
+            combination[1..].sort_unstable_by_key(|(c, _)| *c);
+        }
+        if !listed {
+            combinations.clear();
+        }
+        Regrouping { parameters, base, combinations, status }
+    }
+
+    /// The certificate of the whole: it fails where that of a part does.
+    fn certificate(&self, findings: &[&Finding]) -> Certificate {
+        let all = || findings.iter().map(|f| &f.certificate);
+        let weakest = all().find(|c| !c.exact).unwrap_or(&findings[0].certificate);
+        let told =
+            |by: &str| format!("{by}; for each of {} parts that meet in the base only", findings.len());
+        Certificate {
+            rank_lower: self.rank_of_all(all().map(|c| c.rank_lower)),
+            rank_upper: self.rank_of_all(all().map(|c| c.rank_upper)),
+            exact: all().all(|c| c.exact),
+            kind: if all().all(|c| c.exact) { weakest.kind } else { CertificateKind::Numeric },
+            error_probability: all().map(|c| c.error_probability).sum(),
+            margin: all().filter_map(|c| c.margin).reduce(f64::min),
+            lower_by: told(&weakest.lower_by),
+            upper_by: told(&weakest.upper_by),
+        }
+    }
+
+    fn explanation<'e>(&self, found: impl Iterator<Item = &'e Explanation>) -> Explanation {
+        let (mut reasons, mut computed, mut unsound) = (Vec::new(), Vec::new(), 0);
+        for (part, own) in self.parts.iter().zip(found) {
+            let of_all = |reason: &Reason| Reason {
+                kind: match reason.kind {
+                    Principle::SharedPoints(contact) => Principle::SharedPoints(placed(part, contact)),
+                    Principle::AxialSliding(contact) => Principle::AxialSliding(placed(part, contact)),
+                    other => other,
+                },
+                vector: reason.vector.iter().map(|&(c, x)| (part.columns[c], x)).collect(),
+                ..reason.clone()
+            };
+            let (by_principles, by_computation) = own.reasons.split_at(own.explained);
+            reasons.extend(by_principles.iter().map(of_all));
+            computed.extend(by_computation.iter().map(of_all));
+            unsound += own.unsound;
+        }
+        let explained = reasons.len();
+        reasons.append(&mut computed);
+        Explanation { reasons, explained, unsound }
+    }
+}
+
+fn placed(part: &Part, contact: Contact) -> Contact {
+    match contact {
+        Contact::Tree(body) => Contact::Tree(part.bodies[body]),
+        Contact::Loop(l) => Contact::Loop(part.loops[l]),
+        Contact::Motion => Contact::Motion,
+    }
+}
+
+/// For each body the group of those that are connected with it otherwise than through the base, in the order of the first of each;
+/// `None` for a floating base itself. Nothing where a loop ties the floating base to the ground, or where it has no parameters that could
+/// receive those of the parts.
+fn groups(mechanism: &Mechanism) -> Option<Vec<Option<usize>>> {
+    let bodies = mechanism.bodies();
+    // The floating base, or the ground.
+    let hub = (mechanism.base() == Base::Floating).then_some(0);
+    if hub.is_some_and(|b| bodies[b].kind != BodyKind::Link) {
+        return None;
+    }
+    let mut leader: Vec<usize> = (0..bodies.len()).collect();
+    let mut join = |a: Option<usize>, b: Option<usize>| {
+        if let (Some(a), Some(b)) = (a.filter(|_| a != hub), b.filter(|_| b != hub)) {
+            let (a, b) = (first(&leader, a), first(&leader, b));
+            leader[a.max(b)] = a.min(b);
+        }
+    };
+    for (i, body) in bodies.iter().enumerate() {
+        join(Some(i), body.parent);
+    }
+    let mut moved_by: Vec<Option<usize>> = vec![None; mechanism.nv()];
+    for (i, body) in bodies.iter().enumerate() {
+        join(Some(i), Some(*moved_by[body.drive.v].get_or_insert(i)));
+    }
+    for closing in mechanism.loops() {
+        let (a, b) = (closing.predecessor.body, closing.successor.body);
+        if a == b || hub.is_some() && (a.is_none() || b.is_none()) {
+            return None;
+        }
+        join(a, b);
+    }
+    let mut count = 0;
+    let mut out: Vec<Option<usize>> = Vec::with_capacity(bodies.len());
+    for i in 0..bodies.len() {
+        out.push(if Some(i) == hub {
+            None
+        } else if leader[i] == i {
+            count += 1;
+            Some(count - 1)
+        } else {
+            out[first(&leader, i)]
+        });
+    }
+    Some(out)
+}
+
+fn first(leader: &[usize], mut body: usize) -> usize {
+    while leader[body] != body {
+        body = leader[body];
+    }
+    body
+}
