@@ -178,7 +178,7 @@ pub fn stuck_joints(mechanism: &Mechanism, margin: f64) -> Vec<String> {
 }
 
 fn is_stuck(joint: &Joint, margin: f64) -> bool {
-    joint.limits.effort > 0.0 && joint.dynamics.friction >= joint.limits.effort * (1.0 - margin)
+    joint.limits.given_effort().is_some_and(|effort| joint.dynamics.friction >= effort * (1.0 - margin))
 }
 
 /// Highest force of each coordinate less the margin; a prescribed base takes whatever it needs, and friction that reaches the highest
@@ -188,9 +188,8 @@ pub fn effort(mechanism: &Mechanism, margin: f64) -> Vec<f64> {
     for joint in
         mechanism.joints().iter().filter(|j| j.follows.is_none() && j.joint_type != JointType::Floating)
     {
-        // Files write zero where they know nothing.
-        if joint.limits.effort > 0.0 && !is_stuck(joint, margin) {
-            joint.v_range().for_each(|v| out[v] = joint.limits.effort * (1.0 - margin));
+        if let (Some(effort), false) = (joint.limits.given_effort(), is_stuck(joint, margin)) {
+            joint.v_range().for_each(|v| out[v] = effort * (1.0 - margin));
         }
     }
     out

@@ -122,8 +122,7 @@ impl Limits {
         let simple = leaders.filter(|j| j.joint_type.nq() == j.joint_type.nv());
         let joints = simple.flat_map(|j| {
             let l = j.limits;
-            // Files write zero where they know nothing.
-            let speed = if l.velocity > 0.0 { l.velocity } else { f64::INFINITY };
+            let speed = l.given_velocity().unwrap_or(f64::INFINITY);
             j.q_range().zip(j.v_range()).map(move |(q, v)| (q, v, l.lower, l.upper, speed))
         });
         Self { joints: joints.map(|(q, v, a, b, c)| (names[q].clone(), q, v, a, b, c)).collect() }

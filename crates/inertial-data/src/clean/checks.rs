@@ -149,7 +149,7 @@ pub(crate) fn derivative_unit(place: &Place, of: Derivative, slip: &Slip) -> Res
 pub(crate) fn speed_units(layout: &Layout, speeds: &[f64]) -> Result<()> {
     for joint in layout.joints.iter().filter(|j| j.joint_type.nv() == 1 && layout.angles[j.q]) {
         let (speed, limit) = (speeds[joint.v], joint.fastest);
-        let Some(place) = layout.q[joint.q].filter(|_| limit > 0.0) else { continue };
+        let Some(place) = layout.q[joint.q] else { continue };
         if speed > BEYOND_SPEED * limit && speed > std::f64::consts::TAU {
             let message = format!(
                 "moves at {speed:.1} rad/s (the limit is {}), which is unlikely: are these degrees? Expected radians",

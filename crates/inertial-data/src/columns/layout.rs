@@ -39,7 +39,7 @@ pub(crate) struct LayoutJoint {
     pub joint_type: JointType,
     pub q: usize,
     pub v: usize,
-    /// Greatest angle and speed of its limits.
+    /// Greatest angle and speed of its limits; infinite where there are none.
     pub limit: f64,
     pub fastest: f64,
 }
@@ -76,7 +76,7 @@ impl Layout {
             q: j.q,
             v: j.v,
             limit: j.limits.lower.abs().max(j.limits.upper.abs()),
-            fastest: j.limits.velocity,
+            fastest: j.limits.given_velocity().unwrap_or(f64::INFINITY),
         };
         let joints: Vec<LayoutJoint> = mechanism
             .map_or(Vec::new(), |m| m.joints().iter().filter(|j| j.follows.is_none()).map(joint).collect());

@@ -335,6 +335,13 @@ impl<'m> Equations<'m> {
         self.wide = true;
     }
 
+    /// The same equations, with couplings of drives as the model gives them.
+    pub(crate) fn without_coupling_search(&self) -> Self {
+        let mut out = self.clone();
+        out.model.search_couplings = false;
+        out
+    }
+
     /// Neighbouring revolute joints whose drives may turn with both, by velocity coordinate.
     pub(crate) fn pairs(&self) -> Vec<[usize; 2]> {
         if !self.model.search_couplings || self.closed.is_some() {

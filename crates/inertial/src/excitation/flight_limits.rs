@@ -46,12 +46,10 @@ impl FlightLimits {
     /// Efforts of the robot's description less a margin, and a room.
     pub fn new(mechanism: &Mechanism, moved: &[Moved], room: &Room, margin: f64) -> Self {
         let mechanism = mechanism.clone().with_gravity(nalgebra::Vector3::zeros());
-        // Files write zero where they know nothing.
-        let known = |effort: f64| (effort > 0.0 && effort.is_finite()).then_some(effort * (1.0 - margin));
         let mut limits = Vec::new();
         let mut wheel = 0;
         for moved in moved {
-            let effort = known(moved.limits.effort);
+            let effort = moved.limits.given_effort().map(|e| e * (1.0 - margin));
             if let Some((_, v)) = moved.joint {
                 limits.extend(effort.map(|e| Limit::Joint(v, e)));
             } else {

@@ -50,8 +50,7 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
         let Some(joint) = joints.clone().find(|j| j.q_range().contains(&q)) else { continue };
         let mut lower = joint.limits.lower;
         let mut upper = joint.limits.upper;
-        let mut velocity =
-            if is_given(joint.limits.velocity) { joint.limits.velocity } else { limits.velocity };
+        let mut velocity = joint.limits.given_velocity().unwrap_or(limits.velocity);
         // Joints that follow this one bring their own limits.
         for follower in mechanism.bodies().iter().filter(|b| b.drive.q == q && b.joint_type.nq() == 1) {
             let own = &mechanism.joints()[follower.joint];
@@ -72,8 +71,8 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
                 .map(|x| here + (x - there) / (share * follower.drive.ratio));
             lower = lower.max(ends[0].min(ends[1]));
             upper = upper.min(ends[0].max(ends[1]));
-            if is_given(own.limits.velocity) {
-                velocity = velocity.min(own.limits.velocity / (share * follower.drive.ratio.abs()));
+            if let Some(own) = own.limits.given_velocity() {
+                velocity = velocity.min(own / (share * follower.drive.ratio.abs()));
             }
         }
         let spare = if (upper - lower).is_finite() { 0.5 * limits.margin * (upper - lower) } else { 0.0 };
@@ -86,11 +85,6 @@ pub fn coordinates(mechanism: &Mechanism, limits: &DefaultLimits) -> Vec<Coordin
         });
     }
     out
-}
-
-/// Returns whether a model gives a highest speed: zero in a file means that it is not known.
-fn is_given(velocity: f64) -> bool {
-    velocity > 0.0 && velocity.is_finite()
 }
 
 /// Used part of a limit.

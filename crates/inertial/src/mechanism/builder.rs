@@ -28,6 +28,22 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Highest speed (rad/s or m/s), where the model gives one: files write zero where they know none.
+    pub fn given_velocity(&self) -> Option<f64> {
+        given(self.velocity)
+    }
+
+    /// Highest torque or force (N m or N), where the model gives one.
+    pub fn given_effort(&self) -> Option<f64> {
+        given(self.effort)
+    }
+}
+
+fn given(limit: f64) -> Option<f64> {
+    (limit > 0.0 && limit.is_finite()).then_some(limit)
+}
+
 /// What acts in a joint besides its actuator.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct JointDynamics {

@@ -266,8 +266,7 @@ pub(super) fn choose(
         let driven = |b: &crate::mechanism::Body| {
             b.joint == index && matches!(b.kind, BodyKind::Rotor | BodyKind::SymmetricRotor)
         };
-        let actuated =
-            (joint.limits.effort.is_finite() && joint.limits.effort > 0.0) || bodies.iter().any(driven);
+        let actuated = joint.limits.given_effort().is_some() || bodies.iter().any(driven);
         let depth = std::iter::successors(Some(joint.body), |&b| bodies[b].parent).count();
         let key = |k: usize| {
             let dependent = mechanism.independent_marks()[k] == Some(false);

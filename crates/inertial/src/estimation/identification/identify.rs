@@ -12,7 +12,7 @@ use crate::estimation::consistent::prior::Prior;
 use crate::estimation::consistent::problem::{Consistency, ConsistentFit, PriorKind};
 use crate::estimation::equations::Equations;
 use crate::estimation::estimator::{Estimator, Solver};
-use crate::estimation::identification::criticism::Criticism;
+use crate::estimation::identification::criticism::{Criticism, Verdict};
 use crate::estimation::identification::excited::Hidden;
 use crate::estimation::identification::least_norm::least_norm;
 use crate::estimation::identification::residuals::validate;
@@ -130,17 +130,36 @@ pub fn identify(
         _ => {}
     }
     if equations.is_wide() {
-        let chosen = choose(equations, summary)?;
-        let narrow = |s: &Summary| s.project(equations, &chosen.equations);
-        let validation = validation.map(narrow).transpose()?;
-        let summary = narrow(summary)?;
-        let squares = LeastSquares::new(&chosen.equations, &summary, weighting(options))?;
-        let out =
-            estimate(&chosen.equations, &summary, validation.as_ref(), options, squares, &chosen.doubts)?;
-        return Ok(chosen.explain(out));
+        let (out, coupled) = identify_chosen(equations, summary, validation, options)?;
+        if !coupled || out.verdict != Some(Verdict::DoNotUse) {
+            return Ok(out);
+        }
+        let plain = equations.without_coupling_search();
+        let (mut out, _) = identify_chosen(&plain, summary, validation, options)?;
+        out.warnings.push(
+            "a coupling of drives was found but not adopted: with it, possible bodies do not explain the torques either".into(),
+        );
+        return Ok(out);
     }
     let squares = LeastSquares::new(equations, summary, weighting(options))?;
     estimate(equations, summary, validation, options, squares, &[])
+}
+
+/// Chooses the joint model and estimates the parameters with it; returns whether drives are coupled that the model does not couple.
+fn identify_chosen(
+    wide: &Equations<'_>,
+    summary: &Summary,
+    validation: Option<&Summary>,
+    options: &IdentifyOptions,
+) -> Result<(Identification, bool)> {
+    let chosen = choose(wide, summary)?;
+    let narrow = |s: &Summary| s.project(wide, &chosen.equations);
+    let validation = validation.map(narrow).transpose()?;
+    let summary = narrow(summary)?;
+    let squares = LeastSquares::new(&chosen.equations, &summary, weighting(options))?;
+    let out = estimate(&chosen.equations, &summary, validation.as_ref(), options, squares, &chosen.doubts)?;
+    let coupled = chosen.coupled;
+    Ok((chosen.explain(out), coupled))
 }
 
 /// Returns the weighting of an estimator.

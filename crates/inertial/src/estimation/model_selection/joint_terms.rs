@@ -21,6 +21,8 @@ const NEGATIVE_FRICTION: f64 = 25.0;
 /// Equations of the chosen joint model, and how it was found.
 pub(crate) struct Chosen<'m> {
     pub equations: Equations<'m>,
+    /// Whether drives were found to turn with two joints.
+    pub coupled: bool,
     /// Notes on drive couplings.
     notes: Vec<String>,
     /// Decisions on terms.
@@ -72,6 +74,7 @@ impl Chosen<'_> {
 pub(crate) fn choose<'m>(wide: &Equations<'m>, summary: &Summary) -> Result<Chosen<'m>> {
     let found = coupling::search(wide, summary)?;
     let mut out = Chosen {
+        coupled: found.motors != wide.motors(),
         equations: wide.with_motors(found.motors),
         notes: found.notes,
         terms: Vec::new(),
