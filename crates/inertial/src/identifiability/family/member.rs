@@ -3,6 +3,7 @@
 use nalgebra::{Matrix3, Vector3};
 use num_traits::{One, Zero};
 
+use super::isogram::{Corners, random_isogram};
 use super::{Family, Oriented, Turning, Values, level_turn};
 use crate::linalg::{Echelon, Gf, Number, SplitMix};
 use crate::mechanism::{Assembled, AssembledBody, AssembledLoop, Closing, ExactAssembly};
@@ -10,6 +11,10 @@ use crate::spatial::{Field, Pose, rotation_from_quaternion};
 
 /// Directions are redrawn at most so often where a root does not exist in the field.
 const REDRAWS: usize = 64;
+
+/// Frames of the classes of directions, and corners of the isograms.
+type Directions<const P: u64> = (Vec<Matrix3<Gf<P>>>, Vec<Corners<Gf<P>>>);
+
 impl Family {
     /// A random member over GF(p), in a closed configuration; `None` where the drawn directions do not fit the points.
     pub fn member<const P: u64>(
@@ -72,7 +77,7 @@ impl Family {
 
     /// Random directions and factors.
     pub(super) fn draw<const P: u64>(&self, source: &mut SplitMix) -> Option<Values<Gf<P>>> {
-        let frames = (0..REDRAWS).find_map(|_| self.frames::<P>(source))?;
+        let (frames, isograms) = (0..REDRAWS).find_map(|_| self.frames::<P>(source))?;
         let ratios = self.ratios.iter().map(|_| [0; 2].map(|_| Gf::random(source))).collect();
         let mut turns = Vec::with_capacity(self.turns.len());
         for &turning in &self.turns {
@@ -88,13 +93,22 @@ impl Family {
                 Turning::Space => random_rotation(source)?,
             });
         }
-        Some(Values { frames, ratios, turns })
+        Some(Values { frames, ratios, turns, isograms })
     }
 
-    /// A random orthonormal frame for each class of directions, its third axis along the class.
-    fn frames<const P: u64>(&self, source: &mut SplitMix) -> Option<Vec<Matrix3<Gf<P>>>> {
+    /// A random orthonormal frame for each class of directions, its third axis along the class; and the corners of the isograms.
+    fn frames<const P: u64>(&self, source: &mut SplitMix) -> Option<Directions<P>> {
         let mut frames: Vec<Option<Matrix3<Gf<P>>>> = vec![None; self.classes];
+        let mut isograms = Vec::with_capacity(self.isograms.len());
+        for isogram in &self.isograms {
+            let (corners, at) = random_isogram(source)?;
+            self.classes_of(isogram).zip(at).for_each(|(class, frame)| frames[class] = Some(frame));
+            isograms.push(corners);
+        }
         for &class in &self.order {
+            if frames[class].is_some() {
+                continue;
+            }
             let across: Vec<Matrix3<Gf<P>>> =
                 self.across(class).filter_map(|other| frames[other]).take(2).collect();
             let frame = match across.as_slice() {
@@ -115,7 +129,7 @@ impl Family {
             };
             frames[class] = Some(frame);
         }
-        frames.into_iter().collect()
+        Some((frames.into_iter().collect::<Option<_>>()?, isograms))
     }
 }
 /// A random rotation about the third axis.

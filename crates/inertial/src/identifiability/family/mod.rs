@@ -11,6 +11,7 @@
 //! bound of the rank, whatever the numbers of the mechanism are. See "Closed loops" in the theory chapter.
 
 mod equalities;
+mod isogram;
 mod member;
 mod restore;
 mod selection;
@@ -18,6 +19,7 @@ mod survey;
 
 pub(super) use survey::Survey;
 
+use isogram::{Corners, Isogram};
 use nalgebra::{Matrix3, Vector3};
 
 use crate::linalg::{Echelon, Number, Pivot};
@@ -122,6 +124,8 @@ struct Values<T: Number> {
     ratios: Vec<[T; 2]>,
     /// For each rotation its matrix.
     turns: Vec<Matrix3<T>>,
+    /// For each isogram its corners.
+    isograms: Vec<Corners<T>>,
 }
 
 /// A mechanism's relations in a closed configuration.
@@ -139,6 +143,8 @@ pub(super) struct Family {
     ratios: Vec<bool>,
     /// For each rotation how it is drawn.
     turns: Vec<Turning>,
+    /// Loops of four hinges that are drawn as Bennett's linkages; no two have a hinge in common.
+    isograms: Vec<Isogram>,
     /// Dimension of the points that obey the equations with the mechanism's own directions and factors.
     freedoms: usize,
 }
@@ -180,16 +186,19 @@ impl Family {
     }
 
     /// Bound of the degree of a drawn pose in the drawn numbers: a frame is at most of degree two in its own numbers and in those of the
-    /// frames that it is drawn across, an entry of an equation a product of four frames, and points follow by Cramer's rule.
+    /// frames that it is drawn across, an entry of an equation a product of four frames, and points follow by Cramer's rule. Equations of an
+    /// isogram are determinants of eight rows: its corners (of degree three) and directions (of degree six) at most four times each.
     pub fn degree(&self) -> usize {
         let equations = 3 * self.items.len() - self.freedoms;
-        8 * (self.classes + 1) * (equations + 1)
+        let entry = if self.isograms.is_empty() { 8 } else { 40 };
+        entry * (self.classes + 1) * (equations + 1)
     }
 
     /// The span of the equations of the points.
     fn span<T: Number>(&self, values: &Values<T>) -> Echelon<T> {
         let mut span = Echelon::new(3 * self.items.len(), Pivot::Largest);
-        for row in self.equations.iter().flat_map(|e| self.rows(e, values)) {
+        let isograms = (0..self.isograms.len()).flat_map(|i| self.rows_of_isogram(i, values));
+        for row in isograms.chain(self.equations.iter().flat_map(|e| self.rows(e, values))) {
             span.insert(&row);
         }
         span

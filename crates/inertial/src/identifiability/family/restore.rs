@@ -44,11 +44,13 @@ impl<const N: usize> Survey<N> {
         let plain = self.equations.iter().filter(|e| e.is_plain());
         let (family, view) = (self.without_equations(), self.views.first()?);
         let frames = family.nearest_frames(&view.directions);
-        let values = Values { frames: frames.clone(), ratios: Vec::new(), turns: Vec::new() };
+        let values =
+            Values { frames: frames.clone(), ratios: Vec::new(), turns: Vec::new(), isograms: Vec::new() };
         let rough = Values {
             frames: frames.iter().map(|f| f.map(f64::from)).collect(),
             ratios: Vec::new(),
             turns: Vec::new(),
+            isograms: Vec::new(),
         };
         // Which equations are independent, doubles tell.
         let mut span = Echelon::new(3 * self.items.len(), Pivot::Largest);

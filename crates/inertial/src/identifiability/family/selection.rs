@@ -2,6 +2,7 @@
 
 use nalgebra::Matrix3;
 
+use super::isogram::Isogram;
 use super::survey::{Survey, clearly_new};
 use super::{Along, Equation, Family, Item, Values, drawing_order};
 use crate::linalg::{Echelon, First, Pivot, SplitMix, Wide};
@@ -30,7 +31,15 @@ impl<const N: usize> Survey<N> {
 
     /// Families that the mechanism belongs to, the smallest first: with all relations, with fewer and fewer kinds of them, and with those
     /// of neighbouring joints only.
+    ///
+    /// Where the mechanism contains Bennett's linkages, families of those come first: hinges of others do not move.
     pub fn families(&self) -> impl Iterator<Item = Family> + '_ {
+        let isograms = self.isograms();
+        let special = (!isograms.is_empty()).then(|| self.families_with(isograms));
+        special.into_iter().flatten().chain(self.families_with(Vec::new()))
+    }
+
+    fn families_with(&self, isograms: Vec<Isogram>) -> impl Iterator<Item = Family> + '_ {
         let near =
             |a: usize, b: usize| self.items[a].bodies.iter().any(|body| self.items[b].bodies.contains(body));
         let neighbours = move |e: &Equation| e.terms.len() > 2 || near(e.terms[0].0, e.terms[1].0);
@@ -49,14 +58,18 @@ impl<const N: usize> Survey<N> {
             let kept: Vec<Equation> = self.equations.iter().filter(|e| keep(e)).cloned().collect();
             let repeated = kept.len() == last;
             last = kept.len();
-            (!repeated).then(|| self.family_of(kept))
+            (!repeated).then(|| self.family_of(kept, &isograms))
         })
     }
 
     /// The family of all mechanisms with these relations, but for those that random directions and factors do not share.
-    fn family_of(&self, equations: Vec<Equation>) -> Family {
+    fn family_of(&self, equations: Vec<Equation>, isograms: &[Isogram]) -> Family {
         let mut out = self.without_equations();
         out.freedoms = 3 * out.items.len();
+        out.isograms = isograms.to_vec();
+        let drawn: Vec<usize> = isograms.iter().flat_map(|i| out.classes_of(i)).collect();
+        // Right angles between hinges of one isogram are drawn as any others.
+        out.perpendicular.retain(|(a, b)| !drawn.contains(a) || !drawn.contains(b));
         let own = self.own_values(&out);
         let mut source = SplitMix::new(1);
         let Some(random) = out.draw::<{ First::PRIME }>(&mut source) else {
@@ -66,6 +79,13 @@ impl<const N: usize> Survey<N> {
         let width = 3 * out.items.len();
         let mut spans =
             (Echelon::<f64>::new(width, Pivot::Largest), Echelon::<First>::new(width, Pivot::Largest));
+        for isogram in 0..isograms.len() {
+            let own_rows = out.rows_of_isogram(isogram, &own).into_iter();
+            out.freedoms -= own_rows.filter(|row| clearly_new(&mut spans.0, row)).count();
+            out.rows_of_isogram(isogram, &random).iter().for_each(|row| {
+                spans.1.insert(row);
+            });
+        }
         for equation in equations {
             let before = (spans.0.rank(), spans.1.rank());
             let own_rows = out.rows(&equation, &own).into_iter();
@@ -97,6 +117,7 @@ impl<const N: usize> Survey<N> {
             equations: Vec::new(),
             ratios: self.ratios.iter().map(|r| self.zero(r[1])).collect(),
             turns: self.turns.iter().map(|t| t.0).collect(),
+            isograms: Vec::new(),
             freedoms: 0,
         }
     }
@@ -110,6 +131,7 @@ impl<const N: usize> Survey<N> {
             frames: frames.iter().map(rounded).collect(),
             ratios: self.ratios.iter().map(|r| r.map(f64::from)).collect(),
             turns: self.turns.iter().map(|t| rounded(&t.1)).collect(),
+            isograms: family.isograms.iter().filter_map(|i| self.own_corners(i)).collect(),
         }
     }
 

@@ -116,6 +116,11 @@ impl<const N: usize> Survey<N> {
         survey
     }
 
+    /// The first view in double precision.
+    pub(super) fn rounded(&self) -> &View<f64> {
+        &self.rounded
+    }
+
     pub(super) fn zero(&self, x: Wide<N>) -> bool {
         x.weight() <= self.tolerance
     }

@@ -1,0 +1,205 @@
+//! Bennett's linkages: loops of four hinges whose common normals form a skew quadrilateral with equal opposite sides.
+//!
+//! A half-turn about some line exchanges the opposite corners of such a quadrilateral (an isogram), and each hinge stands across the two
+//! sides that meet at its corner. Conversely, the hinges of every skew isogram form a linkage that moves: its links have equal opposite
+//! lengths and twists, and lengths as the sines of the twists. So random linkages of this kind are drawn by two corners and a half-turn.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::survey::{Survey, View};
+use super::{Family, Locus, Values};
+use crate::linalg::{Echelon, Gf, Number, Pivot, SplitMix, Wide};
+use crate::spatial::Field;
+
+/// Corners are redrawn at most so often where a root does not exist in the field: one of sixteen draws has all four.
+const REDRAWS: usize = 1000;
+
+/// Corners farther apart (in units of the mechanism's size) in double precision do not coincide.
+const APART: f64 = 1e-6;
+
+/// Four hinges in the order of their loop, by item.
+pub(super) type Isogram = [usize; 4];
+
+/// The corners of an isogram.
+pub(super) type Corners<T> = [Vector3<T>; 4];
+
+/// The corners of four axes (points and unit directions) in the order of a loop, and by how much they fail to form an isogram.
+fn corners<T: Number>(axes: [(Vector3<T>, Vector3<T>); 4]) -> Option<(Corners<T>, f64)> {
+    let mut feet = Vec::with_capacity(4);
+    for i in 0..4 {
+        let ((p, u), (q, v)) = (axes[i], axes[(i + 1) % 4]);
+        let (between, cosine) = (q - p, u.dot(&v));
+        let scale = (T::one() - cosine * cosine).inverse()?;
+        let along = (between.dot(&u) - cosine * between.dot(&v)) * scale;
+        let back = (cosine * between.dot(&u) - between.dot(&v)) * scale;
+        feet.push([p + u * along, q + v * back]);
+    }
+    let out = [0, 1, 2, 3].map(|i| feet[i][0]);
+    let side = |i: usize| {
+        let side = out[(i + 1) % 4] - out[i];
+        side.dot(&side)
+    };
+    let gaps = (0..4).flat_map(|i| (feet[i][0] - feet[(i + 3) % 4][1]).data.0[0]);
+    let defects = gaps.chain([side(0) - side(2), side(1) - side(3)]);
+    Some((out, defects.map(|x| x.weight()).fold(0.0, f64::max)))
+}
+
+impl<T: Number> View<T> {
+    /// The corners of four hinges, and by how much they fail to form an isogram.
+    fn corners(&self, items: &Isogram, classes: [usize; 4]) -> Option<(Corners<T>, f64)> {
+        corners([0, 1, 2, 3].map(|k| (self.points[items[k]], self.directions[classes[k]])))
+    }
+}
+
+impl<const N: usize> Survey<N> {
+    fn classes_of(&self, items: &Isogram) -> Option<[usize; 4]> {
+        let mut out = [0; 4];
+        for (class, &item) in out.iter_mut().zip(items) {
+            let item = &self.items[item];
+            *class = item.axis.filter(|_| item.locus == Locus::Line)?.class;
+        }
+        let distinct = (0..4).all(|i| (0..i).all(|j| out[i] != out[j]));
+        distinct.then_some(out)
+    }
+
+    /// Loops of four hinges that are Bennett's linkages, without common axes.
+    pub(super) fn isograms(&self) -> Vec<Isogram> {
+        let mut out: Vec<Isogram> = Vec::new();
+        for first in 0..self.items.len() {
+            let [start, end] = self.items[first].bodies;
+            let mut path = vec![(first, end)];
+            self.extend(&mut path, start, &mut out);
+        }
+        out
+    }
+
+    /// Follows paths of hinges from the last body of `path` to `start`; of each loop its least item comes first.
+    fn extend(&self, path: &mut Vec<(usize, usize)>, start: usize, out: &mut Vec<Isogram>) {
+        let (first, body) = (path[0].0, path[path.len() - 1].1);
+        if path.len() == 4 {
+            let items = [0, 1, 2, 3].map(|k| path[k].0);
+            // Each loop is met in both directions.
+            let taken = |i: &usize| out.iter().flatten().any(|t| t == i);
+            if body == start && !items.iter().any(taken) && self.is_isogram(&items) {
+                out.push(items);
+            }
+            return;
+        }
+        for (item, next) in self.items.iter().enumerate().skip(first + 1) {
+            let [a, b] = next.bodies;
+            let other = if a == body { b } else { a };
+            let visited = path[..path.len() - 1].iter().any(|p| p.1 == other) || other == body;
+            let closes = other == start && path.len() == 3;
+            if (a == body || b == body) && next.locus == Locus::Line && !visited && (other != start || closes)
+            {
+                path.push((item, other));
+                self.extend(path, start, out);
+                path.pop();
+            }
+        }
+    }
+
+    fn is_isogram(&self, items: &Isogram) -> bool {
+        let Some(classes) = self.classes_of(items) else { return false };
+        let rough = self.rounded().corners(items, classes);
+        rough.is_some_and(|(_, defect)| defect <= APART)
+            && self
+                .views
+                .iter()
+                .all(|view| view.corners(items, classes).is_some_and(|(_, defect)| defect <= self.tolerance))
+    }
+
+    /// The mechanism's own corners of an isogram, in double precision.
+    pub(super) fn own_corners(&self, items: &Isogram) -> Option<Corners<f64>> {
+        let found: Option<(Corners<Wide<N>>, f64)> =
+            self.views.first()?.corners(items, self.classes_of(items)?);
+        found.map(|(corners, _)| corners.map(|p| p.map(f64::from)))
+    }
+}
+
+impl Family {
+    /// Equations of the points on the hinges of an isogram: its corners are those given, but for their scale and their place.
+    pub(super) fn rows_of_isogram<T: Number>(&self, isogram: usize, values: &Values<T>) -> Vec<Vec<T>> {
+        let (items, corners) = (&self.isograms[isogram], &values.isograms[isogram]);
+        let mut free = Echelon::new(12, Pivot::Largest);
+        free.insert(&corners.iter().flat_map(|p| p.iter().copied()).collect::<Vec<T>>());
+        for k in 0..3 {
+            free.insert(&(0..12).map(|i| if i % 3 == k { T::one() } else { T::zero() }).collect::<Vec<T>>());
+        }
+        for (n, &item) in items.iter().enumerate() {
+            let Some(axis) = self.items[item].axis else { continue };
+            let mut along = vec![T::zero(); 12];
+            let direction = values.frames[axis.class].column(2);
+            along[3 * n..3 * n + 3].iter_mut().zip(direction.iter()).for_each(|(x, d)| *x = *d);
+            free.insert(&along);
+        }
+        let spread = |short: Vec<T>| {
+            let mut row = vec![T::zero(); 3 * self.items.len()];
+            for (n, &item) in items.iter().enumerate() {
+                row[3 * item..3 * item + 3].copy_from_slice(&short[3 * n..3 * n + 3]);
+            }
+            row
+        };
+        free.null_space().into_iter().map(spread).collect()
+    }
+
+    /// The classes of the hinges of an isogram.
+    pub(super) fn classes_of(&self, isogram: &Isogram) -> impl Iterator<Item = usize> {
+        isogram.map(|item| self.items[item].axis.map(|a| a.class)).into_iter().flatten()
+    }
+}
+
+/// The corners of a random isogram over GF(p), and at each an orthonormal frame whose third axis is the hinge.
+pub(super) fn random_isogram<const P: u64>(
+    source: &mut SplitMix,
+) -> Option<(Corners<Gf<P>>, [Matrix3<Gf<P>>; 4])> {
+    let mut vector = || Vector3::from_fn(|_, _| Gf::<P>::random(source));
+    (0..REDRAWS).find_map(|_| {
+        let [axis, centre, a, b] = [0; 4].map(|_| vector());
+        let scale = axis.dot(&axis).inverse()?;
+        // x ↦ centre + 2 axis (axis · (x − centre))/|axis|² − (x − centre)
+        let opposite = |x: &Vector3<Gf<P>>| {
+            let r = x - centre;
+            centre + axis * (axis.dot(&r) * (scale + scale)) - r
+        };
+        let corners = [a, b, opposite(&a), opposite(&b)];
+        let unit = |v: Vector3<Gf<P>>| Some(v * v.dot(&v).sqrt()?.inverse()?);
+        let frame = |i: usize| {
+            let side = unit(corners[(i + 1) % 4] - corners[i])?;
+            let hinge = unit(side.cross(&(corners[(i + 3) % 4] - corners[i])))?;
+            Some(Matrix3::from_columns(&[side, hinge.cross(&side), hinge]))
+        };
+        Some((corners, [frame(0)?, frame(1)?, frame(2)?, frame(3)?]))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{corners, random_isogram};
+    use crate::linalg::{First, SplitMix};
+    use crate::spatial::Field;
+
+    /// Opposite links have equal lengths and twists, and lengths are as the sines of the twists.
+    #[test]
+    fn random_isograms_are_bennetts_linkages() {
+        let mut source = SplitMix::new(7);
+        let (points, frames) = random_isogram::<{ First::PRIME }>(&mut source).expect("a draw");
+        let axis = |i: usize| frames[i % 4].column(2).into_owned();
+        let link = |i: usize| points[(i + 1) % 4] - points[i % 4];
+        let square = |i: usize| link(i).dot(&link(i));
+        let sine = |i: usize| {
+            let normal = axis(i).cross(&axis(i + 1));
+            normal.dot(&normal)
+        };
+        for i in 0..4 {
+            assert_eq!(axis(i).dot(&axis(i)), First::from_i64(1));
+            assert_eq!([axis(i).dot(&link(i)), axis(i + 1).dot(&link(i))], [First::from_i64(0); 2]);
+            assert_eq!((square(i), sine(i)), (square(i + 2), sine(i + 2)));
+        }
+        assert_eq!(square(0) * sine(1), square(1) * sine(0));
+        // Any points of the axes give the corners back.
+        let shifted = |i: usize| points[i] + axis(i) * First::from_i64(3 + i as i64);
+        let found = corners([0, 1, 2, 3].map(|i| (shifted(i), axis(i)))).expect("skew axes");
+        assert_eq!(found.0, points);
+    }
+}
