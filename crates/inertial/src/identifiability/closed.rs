@@ -171,7 +171,9 @@ impl<'m> Loops<'m> {
         let q = self.closed.assembled().to_vec();
         let mut seen = Seen::new(Site::new(&self.closed, &self.assembly, base, q), 0.0)?;
         let mut repaired = None;
-        let (mut unresolved, mut ambiguous, mut equal_angles) = (false, false, None);
+        let (mut unresolved, mut equal_angles) = (false, None);
+        // Relations that hold to multiples of the rounding only.
+        let mut doubtful: Vec<Survey<N>> = Vec::new();
         let limits = Rounding::new(&self.closed, seen.site.size, self.snap, seen.open);
         let rounding = limits.tolerance;
         for (n, scale) in TOLERANCES.into_iter().enumerate() {
@@ -181,15 +183,15 @@ impl<'m> Loops<'m> {
             }
             let meant = seen.survey(scale * rounding);
             let more = meant.count() > seen.survey.count();
-            ambiguous |= more && n > 0;
             if n == 0 {
                 unresolved = more;
                 equal_angles = (rounding <= DOUBLES).then(|| meant.equal_angles());
             }
-            let Some(new) = (more || seen.open > RELATED).then(|| self.restored(&seen, &meant)).flatten()
-            else {
-                continue;
-            };
+            let restored = (more || seen.open > RELATED).then(|| self.restored(&seen, &meant)).flatten();
+            if more && n > 0 {
+                doubtful.push(meant);
+            }
+            let Some(new) = restored else { continue };
             if new.is_better_than(&seen) && (n == 0 || new.moved <= LITTLE * rounding) {
                 let now = new.survey(DOUBLES);
                 unresolved = now.count() > new.survey.count();
@@ -207,10 +209,15 @@ impl<'m> Loops<'m> {
             repaired = (rounding > DOUBLES).then_some(new.moved);
             seen = new;
         }
-        let mut rival = None;
+        // A file that is so coarse does not tell whether relations are meant that could not be restored.
+        if repaired.is_some() || rounding < self.snap {
+            doubtful.clear();
+        }
+        let mut rivals: Vec<Option<usize>> =
+            doubtful.iter().map(|s| self.bounds(question, s, Some(0)).ok().map(|b| b.rank)).collect();
         match self.reading(question, &seen, &limits) {
             Reading::AsWritten => {}
-            Reading::Ambiguous(rank) => rival = Some(rank),
+            Reading::Ambiguous(rank) => rivals.push(rank),
             Reading::AsMeant(new) => {
                 unresolved = new.survey(DOUBLES).count() > new.survey.count();
                 equal_angles = None;
@@ -221,6 +228,7 @@ impl<'m> Loops<'m> {
         let blur = limits.blur();
         let loose = (limits.is_coarse() || repaired.is_some())
             && seen.survey(blur).equal_links() > seen.survey.equal_links();
+        let beyond = limits.beyond(self.snap).is_some_and(|t| seen.survey(t).count() > seen.survey.count());
         let Seen { site, views, survey, .. } = seen;
         let mut bound = self.bounds(question, &survey, None);
         let expected = bound.as_ref().ok().map(|b| b.rank);
@@ -229,17 +237,16 @@ impl<'m> Loops<'m> {
             .unwrap_or_else(|| Survey::new(&views.configurations, &site.geometry, DOUBLES).equal_angles());
         unresolved |= equal_angles > survey.equal_angles();
         let mut found = Extended::new(question, &site, self.snap, expected, unresolved)?;
-        // Relations that could not be restored count where the pivots show what rounding made of them; and where the file is so coarse
-        // that it does not tell which are meant.
+        // Relations that could not be restored count where the pivots show what rounding made of them.
         unresolved &= found.truncated;
-        unresolved |= ambiguous && repaired.is_none() && rounding >= self.snap;
         // Equal angles and distances of skew axes are not restored, nor are other relations where families cannot tell what they do: then
         // small pivots may be what rounding leaves.
-        let left = loose || rival.is_some() && limits.is_coarse();
+        let left = loose || rivals.contains(&None) && limits.is_coarse();
         unresolved |= left && found.rank.kept < FAINT * blur;
         // A file that closes says what it means unless mechanisms with more relations have a lower rank.
         let differs = |rank: usize| rank < found.rank.rank || limits.is_coarse() && rank > found.rank.rank;
-        unresolved |= rival.is_some_and(|rank: Option<usize>| rank.is_none_or(differs));
+        unresolved |= beyond;
+        unresolved |= rivals.iter().any(|rank| rank.is_none_or(differs));
         if !unresolved && expected.is_some_and(|rank| rank > found.rank.rank) {
             found = Extended::new(question, &site, self.snap, None, false)?;
             let least = found.rank.rank;

@@ -26,6 +26,9 @@ const OPEN_UNITS: f64 = 3.0;
 /// Relations of a file whose numbers are rounded may be meant where they hold to so many tolerances.
 const MOST_TOLERANCES: f64 = 4.0;
 
+/// Files whose loops are open by more than so many tolerances of the geometry are rounded more coarsely than relations are restored.
+const MOST_OPEN: f64 = 3.0;
+
 /// Relations that do not hold to this are not meant in any file.
 const WIDEST: f64 = 1e-2;
 
@@ -45,6 +48,8 @@ pub(super) struct Rounding {
     pub unit: Option<f64>,
     /// The unit of the last decimal place of the lengths, whether it is rounded or not.
     last_place: Option<f64>,
+    /// How far the loops are open because of rounding.
+    open: f64,
 }
 
 impl Rounding {
@@ -69,7 +74,7 @@ impl Rounding {
             }
             _ => DOUBLES,
         };
-        Self { tolerance, unit, last_place }
+        Self { tolerance, unit, last_place, open }
     }
 
     /// The tolerance of relations that a file with rounded numbers may mean: loops can be nearly closed by accident.
@@ -86,6 +91,11 @@ impl Rounding {
         } else {
             (UNITS * unit).min(COARSEST * snap)
         })
+    }
+
+    /// The tolerance of relations that may be meant in a file so coarse that they are not restored; `None` for other files.
+    pub fn beyond(&self, snap: f64) -> Option<f64> {
+        (self.open > MOST_OPEN * snap).then_some((10.0 * self.open).min(WIDEST))
     }
 
     /// Whether the file has fewer digits than doubles, so that its loops do not close.
