@@ -48,7 +48,8 @@ pub(super) struct Rounding {
     pub unit: Option<f64>,
     /// The unit of the last decimal place of the lengths, whether it is rounded or not.
     last_place: Option<f64>,
-    /// How far the loops are open because of rounding.
+    /// How far the loops are open because of rounding; the rounding of the angles where that is larger and the loops are not closed as the
+    /// file is written.
     open: f64,
 }
 
@@ -74,6 +75,9 @@ impl Rounding {
             }
             _ => DOUBLES,
         };
+        let coarse =
+            mechanism.bodies().iter().filter_map(|b| b.rounding).map(|r| r.coarse).fold(0.0, f64::max);
+        let open = if start > AS_WRITTEN { open.max(coarse) } else { open };
         Self { tolerance, unit, last_place, open }
     }
 

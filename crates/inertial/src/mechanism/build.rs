@@ -490,6 +490,7 @@ fn carried(link: Option<Rounding>, own: Option<Rounding>, origin: &Pose<f64>) ->
         angle: link.angle + own.angle,
         length: link.length + own.length + link.angle * origin.translation.norm(),
         axis: own.axis,
+        coarse: link.coarse.max(own.coarse),
     })
 }
 

@@ -84,6 +84,9 @@ pub struct Rounding {
     pub length: f64,
     /// Direction of the axis alone (radians).
     pub axis: f64,
+    /// Unit of the last decimal of all angles of the file (radians), where these are rounded so coarsely that no special position can be told
+    /// from its neighbours; zero for other files.
+    pub coarse: f64,
 }
 
 /// A link as described.

@@ -7,7 +7,7 @@ use crate::loops::mechanism;
 use inertial::dynamics::ClosedMechanism;
 use inertial::identifiability::lifting::Start;
 use inertial::identifiability::probe::{Inquiry, Lifted, lift};
-use inertial::identifiability::{AnalyzeOptions, Experiment, Regime, analyze};
+use inertial::identifiability::{AnalyzeOptions, Experiment, Method, Regime, analyze};
 use inertial::linalg::{First, Number, Pivot};
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, ExactAssembly, ExactGeometry, Mechanism, builtin};
 use nalgebra::{Isometry3, Rotation3, Translation3, UnitQuaternion, Vector3};
@@ -87,7 +87,7 @@ fn bennett(alpha: f64, beta: f64, written: Written) -> Value {
 }
 
 #[test]
-fn rounded_bennett_linkages_move_again() {
+fn rounded_bennett_linkages_move_again_and_are_certified() {
     for (alpha, beta) in [(20.0, 55.0), (45.0, 90.0), (35.0, 62.0)] {
         for written in [
             Written::Rpy(4, 4),
@@ -98,15 +98,35 @@ fn rounded_bennett_linkages_move_again() {
         ] {
             let robot = mechanism(&bennett(alpha, beta, written).to_string());
             let answer = analyze(&robot, &AnalyzeOptions::default()).unwrap();
-            let clear = answer.certificate.margin.is_some_and(|margin| margin > 1e30);
+            let certificate = answer.certificate;
             assert_eq!(
-                (answer.rank, clear),
+                (answer.rank, certificate.exact),
                 (7, true),
-                "{alpha} {beta} {written:?}: {:?}",
-                answer.certificate
+                "{alpha} {beta} {written:?}: {certificate:?}"
             );
         }
     }
+}
+
+/// An open arm on the coupler of a Bennett linkage, which carries a pendulum too.
+#[test]
+fn bennett_linkages_in_larger_machines_are_certified() {
+    let mut file = bennett(20.0, 55.0, Written::Rpy(15, 15));
+    let pose = |x: f64, angle: f64| {
+        frame(&(Isometry3::translation(x, 0.1, -0.2) * about(Vector3::x(), angle)), Written::Rpy(15, 15))
+    };
+    let hinge = |name: &str, parent: &str, origin: Value| {
+        json!({ "name": name, "parent": parent, "joint": {
+            "type": "revolute", "axis": [0, 0, 1], "name": format!("j_{name}"), "origin": origin } })
+    };
+    let bodies = file["bodies"].as_array_mut().unwrap();
+    bodies.push(hinge("arm", "b2", pose(0.3, 0.4)));
+    bodies.push(hinge("hand", "arm", pose(0.5, 1.1)));
+    bodies.push(hinge("pendulum", "b3", pose(0.2, 0.7)));
+    let robot = mechanism(&file.to_string());
+    let answer = analyze(&robot, &AnalyzeOptions::default()).unwrap();
+    let numeric = analyze(&robot, &AnalyzeOptions { method: Method::Numeric, ..Default::default() }).unwrap();
+    assert_eq!((answer.rank, answer.certificate.exact), (numeric.rank, true), "{:?}", answer.certificate);
 }
 
 #[test]

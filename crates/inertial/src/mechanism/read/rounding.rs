@@ -11,6 +11,9 @@ const LEAST: i32 = 4;
 /// Where a file has longer numbers, short ones are exact to up to so many decimals: 0.25 beside 0.12345 means 0.25000.
 const SHARED: i32 = 5;
 
+/// So many angles with the same two or three decimals, and none with more, are rounded to these.
+const MANY: usize = 6;
+
 /// Relative precision of single-precision numbers that are written out as doubles.
 const SINGLE: f64 = 1.2e-7;
 
@@ -63,6 +66,15 @@ fn least<'a>(numbers: impl Iterator<Item = &'a f64>, shift: i32) -> i32 {
     most.clamp(LEAST + shift, SHARED + shift)
 }
 
+/// One unit of the last decimal of all angles, where many of them are rounded to fewer than [`LEAST`] decimals; otherwise zero.
+fn coarse<'a>(angles: impl Iterator<Item = &'a f64>) -> f64 {
+    let places: Option<Vec<i32>> = angles.filter(|x| **x != 0.0).map(|&x| decimals(x)).collect();
+    let Some(places) = places else { return 0.0 };
+    let most = places.iter().copied().max().unwrap_or(0);
+    let alike = places.iter().filter(|&&d| d == most).count();
+    if (2..LEAST).contains(&most) && alike >= MANY { 10f64.powi(-most) } else { 0.0 }
+}
+
 /// Whether axes are written without rounding: along a coordinate axis, or of unit length.
 fn is_exact(axes: &[f64]) -> bool {
     axes.chunks(3).all(|axis| {
@@ -78,9 +90,10 @@ pub(super) fn mark(joints: &mut [JointSpec], numbers: &[Numbers]) {
     let shift = if size > 0.0 { -(size.log10().floor() as i32) - 1 } else { 0 };
     let lengths = least(numbers.iter().flat_map(|n| &n.lengths), shift);
     let angles = least(numbers.iter().flat_map(|n| &n.angles), 0);
+    let coarse = coarse(numbers.iter().flat_map(|n| &n.angles));
     for (joint, n) in joints.iter_mut().zip(numbers) {
         let axis = if is_exact(&n.axis) { 0.0 } else { unit(&n.axis, LEAST) };
-        joint.rounding =
-            Some(Rounding { angle: unit(&n.angles, angles) + axis, length: unit(&n.lengths, lengths), axis });
+        let (angle, length) = (unit(&n.angles, angles) + axis, unit(&n.lengths, lengths));
+        joint.rounding = Some(Rounding { angle, length, axis, coarse });
     }
 }
