@@ -56,13 +56,16 @@ pub(super) fn rank_as_written(question: &Question<'_>, tolerance: impl Fn(usize)
     question.rank_with_loops(&loops).ok()
 }
 
+/// Ranks by the number of a part and the bits of the tolerances of its bodies.
+type KnownRanks = HashMap<(usize, Vec<u64>), Option<usize>>;
+
 /// A mechanism in parts.
 pub(super) struct Parts<'a> {
     question: &'a Question<'a>,
-    parts: Vec<Part>,
+    all: Vec<Part>,
     experiment: Experiment,
     /// Ranks of parts at tolerances that were asked for.
-    ranks: Mutex<HashMap<(usize, Vec<u64>), Option<usize>>>,
+    ranks: Mutex<KnownRanks>,
 }
 
 impl<'a> Parts<'a> {
@@ -85,7 +88,7 @@ impl<'a> Parts<'a> {
             mechanism.part(&keep)
         };
         let experiment = Experiment { torques: Vec::new(), ..question.experiment.clone() };
-        Some(Self { question, parts: (0..count).map(part).collect(), experiment, ranks: Mutex::default() })
+        Some(Self { question, all: (0..count).map(part).collect(), experiment, ranks: Mutex::default() })
     }
 
     fn ask<'p>(&'p self, part: &'p Part) -> Question<'p> {
@@ -96,7 +99,7 @@ impl<'a> Parts<'a> {
 
     /// The rank of the whole where the parts have these.
     fn rank_of_all(&self, ranks: impl Iterator<Item = usize>) -> usize {
-        let nullities = self.parts.iter().zip(ranks).map(|(p, rank)| p.columns.len() - rank);
+        let nullities = self.all.iter().zip(ranks).map(|(p, rank)| p.columns.len() - rank);
         self.question.mechanism.parameter_count() - nullities.sum::<usize>()
     }
 
@@ -106,7 +109,7 @@ impl<'a> Parts<'a> {
             let geometry = ExactGeometry::new(&part.mechanism, options.snap);
             ClosedAnswer::new(&self.ask(part), &geometry, options.snap, false, explained)
         };
-        let answers = self.parts.par_iter().map(one).collect::<Result<Vec<_>>>()?;
+        let answers = self.all.par_iter().map(one).collect::<Result<Vec<_>>>()?;
         let findings: Vec<&Finding> = answers.iter().map(|a| &a.loops.finding).collect();
         let rank = |i: usize| findings[i].regrouping.rank();
         let mut other_ranks = Vec::new();
@@ -136,11 +139,11 @@ impl<'a> Parts<'a> {
                 found
             })
         };
-        let ranks: Option<Vec<usize>> = self.parts.iter().enumerate().map(rank).collect();
+        let ranks: Option<Vec<usize>> = self.all.iter().enumerate().map(rank).collect();
         Some(self.rank_of_all(ranks?.into_iter()))
     }
 
-    fn known_ranks(&self) -> MutexGuard<'_, HashMap<(usize, Vec<u64>), Option<usize>>> {
+    fn known_ranks(&self) -> MutexGuard<'_, KnownRanks> {
         self.ranks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,7 +151,7 @@ impl<'a> Parts<'a> {
         let bodies = self.question.mechanism.bodies().len();
         let (mut spans, mut freedoms) = (vec![BodySpan::default(); bodies], vec![0; bodies]);
         let mut warnings: Vec<String> = Vec::new();
-        for (part, finding) in self.parts.iter().zip(findings) {
+        for (part, finding) in self.all.iter().zip(findings) {
             for (b, &whole) in part.bodies.iter().enumerate() {
                 (spans[whole], freedoms[whole]) = (finding.spans[b], finding.freedoms[b]);
             }
@@ -176,7 +179,7 @@ impl<'a> Parts<'a> {
         let mut combinations: Vec<Option<Vec<(usize, f64)>>> = vec![None; parameters];
         let mut status = vec![Status::Identifiable; parameters];
         let mut listed = true;
-        for (part, found) in self.parts.iter().zip(findings).map(|(p, f)| (p, &f.regrouping)) {
+        for (part, found) in self.all.iter().zip(findings).map(|(p, f)| (p, &f.regrouping)) {
             listed &= found.is_listed();
             for (&column, &own) in part.columns.iter().zip(&found.status) {
                 if own != Status::Identifiable {
@@ -221,7 +224,7 @@ impl<'a> Parts<'a> {
 
     fn explanation<'e>(&self, found: impl Iterator<Item = &'e Explanation>) -> Explanation {
         let (mut reasons, mut computed, mut unsound) = (Vec::new(), Vec::new(), 0);
-        for (part, own) in self.parts.iter().zip(found) {
+        for (part, own) in self.all.iter().zip(found) {
             let of_all = |reason: &Reason| Reason {
                 kind: match reason.kind {
                     Principle::SharedPoints(contact) => Principle::SharedPoints(placed(part, contact)),

@@ -41,7 +41,7 @@ fn corners<T: Number>(axes: [(Vector3<T>, Vector3<T>); 4]) -> Option<(Corners<T>
     };
     let gaps = (0..4).flat_map(|i| (feet[i][0] - feet[(i + 3) % 4][1]).data.0[0]);
     let defects = gaps.chain([side(0) - side(2), side(1) - side(3)]);
-    Some((out, defects.map(|x| x.weight()).fold(0.0, f64::max)))
+    Some((out, defects.map(Number::weight).fold(0.0, f64::max)))
 }
 
 impl<T: Number> View<T> {
@@ -198,7 +198,7 @@ mod tests {
         }
         assert_eq!(square(0) * sine(1), square(1) * sine(0));
         // Any points of the axes give the corners back.
-        let shifted = |i: usize| points[i] + axis(i) * First::from_i64(3 + i as i64);
+        let shifted = |i: usize| points[i] + axis(i) * First::from_i64([3, -4, 5, 8][i]);
         let found = corners([0, 1, 2, 3].map(|i| (shifted(i), axis(i)))).expect("skew axes");
         assert_eq!(found.0, points);
     }

@@ -97,3 +97,19 @@ pub(super) fn mark(joints: &mut [JointSpec], numbers: &[Numbers]) {
         joint.rounding = Some(Rounding { angle, length, axis, coarse });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::coarse;
+
+    #[test]
+    fn angles_are_coarse_where_many_have_the_same_few_decimals() {
+        let rounded = [0.785, 1.571, -0.322, 0.125, 0.0, 0.927, 1.0, 0.644];
+        assert_eq!(coarse(rounded.iter()), 1e-3);
+        // Fewer say nothing, one with more decimals says that they are exact, and so does full precision.
+        assert_eq!(coarse(rounded[..6].iter()), 0.0);
+        assert_eq!(coarse(rounded.iter().chain(&[0.1234])), 0.0);
+        assert_eq!(coarse(rounded.iter().chain(&[std::f64::consts::FRAC_PI_3])), 0.0);
+        assert_eq!(coarse([0.5, 1.5, -0.5, 0.1, 0.2, 0.3, 0.4].iter()), 0.0);
+    }
+}
