@@ -6,8 +6,8 @@ use crate::common::{Rng, reference_rnea};
 use inertial::dynamics::{InverseDynamics, Samples};
 use inertial::estimation::{
     Coupling, Equations, Estimator, Gains, Identification, IdentifyOptions, JointModel, JointTerms,
-    KnownPayload, LeastSquares, Measurements, PayloadLink, RowFilter, Summary, Term, Weighting, identify,
-    validate,
+    KnownPayload, LeastSquares, Measurements, PayloadLink, RowFilter, Summary, Term, Verdict, Weighting,
+    identify, validate,
 };
 use inertial::mechanism::{BuildOptions, DEFAULT_SNAP, Mechanism, builtin};
 use inertial::spatial::Inertia;
@@ -192,6 +192,26 @@ fn couplings_are_found_from_the_data_and_only_where_they_are() {
         assert!(found.joints.iter().all(|j| j.turns_with.is_empty()));
         assert!(!found.warnings.iter().any(|w| w.contains("turns with")), "{:?}", found.warnings);
     }
+}
+
+#[test]
+fn no_coupling_is_adopted_where_possible_bodies_do_not_fit() {
+    let mechanism = model("puma560");
+    // Bodies of negative mass: least squares finds them, and the coupled drives with them.
+    let negative: Vec<f64> = mechanism.parameters().iter().map(|x| -x).collect();
+    let impossible = mechanism.clone().with_parameters(&negative).unwrap();
+    let mut shafts = own_shafts(6);
+    shafts[5] = vec![(4, 1.0), (5, 1.0)];
+    let mut rng = Rng(7);
+    let log = simulate(&impossible, 400, &mut rng, |_, v, a, _, tau| drives(&shafts, v, a, tau));
+    let joints = JointModel { search_couplings: true, ..JointModel::from(ALL) };
+    let equations = Equations::new(&mechanism, joints, DEFAULT_SNAP).unwrap();
+    let summary = log.noisy(0.2, &mut rng).summary(&equations);
+    assert!(!plain(&equations, &summary).joints[5].turns_with.is_empty());
+    let found = identify(&equations, &summary, None, &IdentifyOptions::default()).unwrap();
+    assert_eq!(found.verdict, Some(Verdict::DoNotUse));
+    assert!(found.joints.iter().all(|j| j.turns_with.is_empty()));
+    assert!(found.warnings.iter().any(|w| w.contains("not adopted")), "{:?}", found.warnings);
 }
 
 #[test]
