@@ -251,8 +251,8 @@ fn analyze_closed(
         Some(parts) => parts.answer(options, explained)?,
         None => ClosedAnswer::new(question, geometry, options.snap, numeric, explained)?,
     };
-    let ClosedAnswer { loops: LoopAnswer { finding, explanation, repaired }, dof, other_ranks, assumed } =
-        answer;
+    let ClosedAnswer { loops, dof, other_ranks, assumed } = answer;
+    let LoopAnswer { finding, explanation, repaired, .. } = loops;
     let rank = |tolerance: &dyn Fn(usize) -> f64| match &parts {
         Some(parts) => parts.rank_as_written(tolerance),
         None => rank_as_written(question, tolerance),

@@ -14,7 +14,7 @@ use super::probe::{Inquiry, Lifted, lift, shared_points};
 use super::rounding::{DOUBLES, Rounding};
 use crate::dynamics::ClosedMechanism;
 use crate::linalg::{First, Gf, Number, Pivot, Second, SplitMix, Wide};
-use crate::mechanism::{Assembled, Base, ExactAssembly, ExactGeometry};
+use crate::mechanism::{Assembled, AssumedRelation, Base, ExactAssembly, ExactGeometry};
 use crate::{Error, Result};
 
 /// Relations of numbers of many digits hold to this, in units of the mechanism's size: exact ones hold to 1e-60 and better. What rounding
@@ -71,6 +71,8 @@ pub struct LoopAnswer {
     pub explanation: Explanation,
     /// How far numbers were moved (rad, or relative to the mechanism's size) to restore the relations that rounding had spoilt.
     pub repaired: Option<f64>,
+    /// Relations that the numbers satisfy only approximately and that were restored.
+    pub assumed: Vec<AssumedRelation>,
 }
 
 /// A mechanism sampled at closed configurations, with the relations that hold there.
@@ -81,6 +83,8 @@ struct Sampled<const N: usize> {
     repaired: Option<f64>,
     /// Whether relations hold to the rounding of the file that could not be restored exactly.
     unresolved: bool,
+    /// Relations that were restored.
+    assumed: Vec<AssumedRelation>,
 }
 
 /// A mechanism's geometry with the relations that hold to the last digit.
@@ -170,6 +174,7 @@ impl<'m> Loops<'m> {
         let base = self.assembly.to::<Wide<N>>();
         let q = self.closed.assembled().to_vec();
         let mut seen = Seen::new(Site::new(&self.closed, &self.assembly, base, q), 0.0)?;
+        let as_written = seen.survey.clone();
         let mut repaired = None;
         let (mut unresolved, mut equal_angles) = (false, None);
         // Relations that hold to multiples of the rounding only.
@@ -254,7 +259,11 @@ impl<'m> Loops<'m> {
                 bound = self.bounds(question, &survey, Some(least)).or(bound);
             }
         }
-        Ok(Sampled { found, views: views.configurations, bound, repaired, unresolved })
+        let assumed = match repaired {
+            Some(_) => survey.gained(&as_written, question.mechanism, site.unit),
+            None => Vec::new(),
+        };
+        Ok(Sampled { found, views: views.configurations, bound, repaired, unresolved, assumed })
     }
 
     /// Reads relations that hold to the last decimal places of the file only.
@@ -400,7 +409,7 @@ impl Question<'_> {
         numeric: bool,
         explained: bool,
     ) -> LoopAnswer {
-        let Sampled { found, views, bound, repaired, unresolved } = sampled;
+        let Sampled { found, views, bound, repaired, unresolved, assumed } = sampled;
         let rank = found.rank;
         let mut warnings = loops.closed.warnings().to_vec();
         let digits = 19 * N;
@@ -481,7 +490,7 @@ impl Question<'_> {
         let mut finding = self.finish(method, rows, certificate, velocities, tolerance);
         finding.regrouping.rescale(&found.lengths);
         finding.warnings.append(&mut warnings);
-        LoopAnswer { finding, explanation: explanation.rescaled(&found.lengths), repaired }
+        LoopAnswer { finding, explanation: explanation.rescaled(&found.lengths), repaired, assumed }
     }
 
     /// The null space in a basis that depends on it alone, as far as that is well conditioned.

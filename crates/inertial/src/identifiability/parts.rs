@@ -43,7 +43,8 @@ impl ClosedAnswer {
         let loops = Loops::new(question, geometry, snap)?;
         let answer = question.with_loops(&loops, numeric, explained)?;
         let other_ranks = question.ranks_on_other_motions(&loops, geometry)?;
-        let assumed = geometry.assumed().to_vec();
+        let mut assumed = geometry.assumed().to_vec();
+        assumed.extend_from_slice(&answer.assumed);
         Ok(Self { loops: answer, dof: loops.closed.dof(), other_ranks, assumed })
     }
 }
@@ -125,7 +126,8 @@ impl<'a> Parts<'a> {
         let explanation = self.explanation(answers.iter().map(|a| &a.loops.explanation));
         let repaired = answers.iter().filter_map(|a| a.loops.repaired).reduce(f64::max);
         let assumed = answers.into_iter().flat_map(|a| a.assumed).collect();
-        Ok(ClosedAnswer { loops: LoopAnswer { finding, explanation, repaired }, dof, other_ranks, assumed })
+        let loops = LoopAnswer { finding, explanation, repaired, assumed: Vec::new() };
+        Ok(ClosedAnswer { loops, dof, other_ranks, assumed })
     }
 
     /// The rank as of [`rank_as_written`]; each part is asked once at the same tolerances.

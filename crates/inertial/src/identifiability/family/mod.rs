@@ -11,6 +11,7 @@
 //! bound of the rank, whatever the numbers of the mechanism are. See "Closed loops" in the theory chapter.
 
 mod equalities;
+mod gained;
 mod isogram;
 mod member;
 mod restore;

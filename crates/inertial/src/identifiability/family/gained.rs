@@ -1,0 +1,113 @@
+//! Relations that a restored mechanism has and the file's numbers do not.
+
+use super::survey::{Survey, View};
+use super::{Along, Equation, Factor};
+use crate::identifiability::rounding::DOUBLES;
+use crate::linalg::{Number, Wide};
+use crate::mechanism::{AssumedRelation, Mechanism};
+use crate::spatial::Field;
+
+impl<const N: usize> Survey<N> {
+    /// Relations beyond those of the mechanism `before` it was restored, with the joints and by how far these missed them; `unit` is the
+    /// length that this survey's lengths are relative to.
+    pub fn gained(&self, before: &Self, mechanism: &Mechanism, unit: f64) -> Vec<AssumedRelation> {
+        let (Some(own), Some(old)) = (self.views.first(), before.views.first()) else { return Vec::new() };
+        let name = |item: usize| match mechanism.bodies().get(item) {
+            Some(body) => mechanism.joints()[body.joint].name.clone(),
+            None => mechanism.loops()[item - mechanism.bodies().len()].name.clone(),
+        };
+        let angle = |item: usize, relation: String, moved: f64| AssumedRelation {
+            joint: name(item),
+            relation,
+            moved,
+            unit: "rad",
+        };
+        let mut out = Vec::new();
+        let classes = |survey: &Self| -> Vec<Option<usize>> {
+            survey.items.iter().map(|i| i.axis.map(|a| a.class)).collect()
+        };
+        let (mine, theirs) = (classes(self), classes(before));
+        // The first joint of each class of parallel axes.
+        let mut heads: Vec<(usize, usize)> = Vec::new();
+        for (item, class) in mine.iter().enumerate() {
+            let (Some(class), Some(was)) = (*class, theirs[item]) else { continue };
+            let direction = old.directions[was];
+            if let (Some(g), Some(down)) = (self.gravity, before.gravity)
+                && g.class == class
+                && down.class != was
+            {
+                let off = largest(&direction.cross(&old.directions[down.class]));
+                out.push(angle(item, "axis parallel to gravity".into(), off));
+            }
+            let Some(&(head, _)) = heads.iter().find(|h| h.1 == class) else {
+                heads.push((item, class));
+                continue;
+            };
+            if let Some(other) = theirs[head].filter(|&other| other != was) {
+                let off = largest(&direction.cross(&old.directions[other]));
+                out.push(angle(item, format!("axis parallel to that of {}", name(head)), off));
+            }
+        }
+        for (n, &(item, class)) in heads.iter().enumerate() {
+            for &(head, other) in &heads[..n] {
+                let [Some(a), Some(b)] = [theirs[item], theirs[head]] else { continue };
+                if self.at_right_angles(class, other) && !before.at_right_angles(a, b) {
+                    let off = old.directions[a].dot(&old.directions[b]).weight();
+                    out.push(angle(item, format!("axis at right angles to that of {}", name(head)), off));
+                }
+            }
+        }
+        let view = View { directions: own.directions.clone(), points: old.points.clone() };
+        for equation in self.equations.iter().filter(|e| e.is_plain()) {
+            let off = missed(equation, &view);
+            if off <= DOUBLES {
+                continue;
+            }
+            let others: Vec<String> = equation.terms[1..].iter().map(|t| name(t.0)).collect();
+            let relation = match (others.as_slice(), equation.along) {
+                ([one], Along::Normal(..)) => format!("axis meets that of {one}"),
+                ([one], Along::Axis(class)) => match heads.iter().find(|h| h.1 == class) {
+                    Some(&(head, _)) => format!("level with {one} along the axis of {}", name(head)),
+                    None => format!("level with {one} along gravity"),
+                },
+                ([one], _) => format!("in line with {one}"),
+                ([one, two, three], _) => format!("stands to {one} as {two} to {three}"),
+                _ => continue,
+            };
+            let (joint, moved) = (name(equation.terms[0].0), off * unit);
+            out.push(AssumedRelation { joint, relation, moved, unit: "m" });
+        }
+        // Several axes of one joint have the same name.
+        let mut told: Vec<(String, String)> = Vec::new();
+        out.retain(|r| {
+            let key = (r.joint.clone(), r.relation.clone());
+            let new = (r.unit == "m" || r.moved > DOUBLES) && !told.contains(&key);
+            told.push(key);
+            new
+        });
+        out
+    }
+}
+
+fn largest<const N: usize>(v: &nalgebra::Vector3<Wide<N>>) -> f64 {
+    v.iter().copied().map(Number::weight).fold(0.0, f64::max)
+}
+
+/// By how far points miss an equation.
+fn missed<const N: usize>(equation: &Equation, view: &View<Wide<N>>) -> f64 {
+    let sum = equation.terms.iter().fold(nalgebra::Vector3::zeros(), |sum, &(item, factor)| match factor {
+        Factor::Sign(sign) => sum + view.points[item] * Wide::from_i64(sign),
+        Factor::Ratio(..) | Factor::Turn(..) => sum,
+    });
+    let sum: nalgebra::Vector3<f64> = sum.map(f64::from);
+    let direction = |class: usize| view.directions[class].map(f64::from);
+    match equation.along {
+        Along::Space => sum.norm(),
+        Along::Axis(c) => direction(c).dot(&sum).abs(),
+        Along::Across(c) => sum.cross(&direction(c)).norm(),
+        Along::Normal(a, b) => {
+            let normal = direction(a).cross(&direction(b));
+            if normal.norm() > 0.0 { normal.normalize().dot(&sum).abs() } else { 0.0 }
+        }
+    }
+}
