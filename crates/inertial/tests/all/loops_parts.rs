@@ -1,12 +1,12 @@
 //! Mechanisms with loops whose parts meet in the base only: the answer put together from the parts against that of the whole.
 
 use inertial::identifiability::{Analysis, AnalyzeOptions, Method, Regime, analyze};
-use inertial::mechanism::{JointSpec, JointType, Mechanism, Mimic, RotorSpec};
+use inertial::mechanism::{JointSpec, JointType, Mechanism, Mimic};
 use nalgebra::Vector3;
 
 use crate::common::Rng;
 use crate::loops::{by, check_null_vectors};
-use crate::machines::{Blueprint, at};
+use crate::machines::{Blueprint, at, symmetric_rotor};
 
 const HINGE: JointType = JointType::Revolute { axis: Vector3::new(0.0, 0.0, 1.0) };
 
@@ -37,17 +37,7 @@ fn three_legs(parent: &str, floating: bool) -> Mechanism {
     four_bar_leg(&mut plan, rng, parent, 0, 0.0);
     plan.link("hip", rng.inertia(), parent, JointType::Revolute { axis: Vector3::x() }, at(0.4, 0.0, 0.1));
     four_bar_leg(&mut plan, rng, "hip", 1, 0.05);
-    let axis = Vector3::z();
-    plan.builder.rotors.push(RotorSpec {
-        joint: "thigh1.joint".into(),
-        carrier: "hip".into(),
-        ratio: -7.0,
-        origin: rng.pose(),
-        axis,
-        inertia: rng.symmetric_inertia(&axis),
-        symmetric: true,
-        line: None,
-    });
+    plan.builder.rotors.push(symmetric_rotor(rng, "thigh1.joint", "hip"));
     plan.link("upper", rng.inertia(), parent, HINGE, at(-0.3, 0.1, 0.0));
     let follower = JointSpec::new("wrist", HINGE, "upper", "lower");
     plan.jointed("lower", rng.inertia(), follower, at(-0.3, 0.5, 0.1));

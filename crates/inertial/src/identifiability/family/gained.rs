@@ -70,8 +70,9 @@ impl<const N: usize> Survey<N> {
                     Some(&(head, _)) => format!("level with {one} along the axis of {}", name(head)),
                     None => format!("level with {one} along gravity"),
                 },
-                ([one], _) => format!("in line with {one}"),
-                ([one, two, three], _) => format!("stands to {one} as {two} to {three}"),
+                ([one], Along::Space) => format!("at the same point as {one}"),
+                ([one], Along::Across(_)) => format!("on one axis with {one}"),
+                ([one, two, three], _) => format!("offset from {one} equal to that of {two} from {three}"),
                 _ => continue,
             };
             let (joint, moved) = (name(equation.terms[0].0), off * unit);

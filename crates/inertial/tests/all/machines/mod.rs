@@ -313,18 +313,23 @@ pub fn floating_leg(rng: &mut Rng) -> Blueprint {
     plan.link("shank", rng.inertia(), "thigh", HINGE, at(0.4, 0.3, 1.0));
     plan.link("rod", rng.inertia(), "hip", HINGE, at(0.0, 0.35, 1.0));
     plan.close("knee", "rod", "shank", HINGE, at(0.45, 0.4, 1.0));
+    plan.builder.rotors.push(symmetric_rotor(rng, "shank.joint", "base"));
+    plan
+}
+
+/// A symmetric rotor somewhere on `carrier` that a joint drives.
+pub fn symmetric_rotor(rng: &mut Rng, joint: &str, carrier: &str) -> RotorSpec {
     let axis = Vector3::z();
-    plan.builder.rotors.push(RotorSpec {
-        joint: "shank.joint".into(),
-        carrier: "base".into(),
+    RotorSpec {
+        joint: joint.into(),
+        carrier: carrier.into(),
         ratio: -7.0,
         origin: rng.pose(),
         axis,
         inertia: rng.symmetric_inertia(&axis),
         symmetric: true,
         line: None,
-    });
-    plan
+    }
 }
 
 /// A five-bar whose two cranks are geared together.
