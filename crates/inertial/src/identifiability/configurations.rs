@@ -141,7 +141,11 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
                 let own = body.modes.iter().enumerate();
                 body.pose = own.fold(pose.pose, |pose, (k, mode)| {
                     let place = self.columns.binary_search(&(body.v + k));
-                    place.map_or(pose, |i| pose * displacement(&(*mode * step[i])))
+                    // Coordinates that several bodies share must agree to the last digit, so must a screw's turn and advance.
+                    let is_screw = [mode.angular, mode.linear].iter().all(|v| v.iter().any(|x| !x.is_zero()));
+                    let moved =
+                        if self.shared[body.v + k] || is_screw { displacement } else { small_displacement };
+                    place.map_or(pose, |i| pose * moved(&(*mode * step[i])))
                 });
             }
             let (now, then) = self.equations(&next)?;
@@ -214,6 +218,14 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
     /// How far the loops are open, and one equation per row: its coefficients in the dependent coordinates and its value.
     fn equations(&self, at: &Assembled<Wide<N>>) -> Result<(f64, Vec<Wide<N>>)> {
         let poses = at.world_poses();
+        // The dependent coordinates of each body, with their screws in the world.
+        let screws: Vec<Vec<(usize, Motion<Wide<N>>)>> = (at.bodies.iter().zip(&poses))
+            .map(|(body, pose)| {
+                let place = |k: usize| self.columns.binary_search(&(body.v + k)).ok();
+                let modes = body.modes.iter().enumerate();
+                modes.filter_map(|(k, mode)| Some((place(k)?, pose.push_motion(mode)))).collect()
+            })
+            .collect();
         let mut out = Vec::new();
         let mut sum = 0.0;
         for joint in &at.loops {
@@ -223,10 +235,8 @@ impl<'a, 'm, const N: usize> Site<'a, 'm, N> {
                 for (side, sign) in [(joint.successor, Wide::one()), (joint.predecessor, -Wide::one())] {
                     let mut body = side;
                     while let Some(i) = body {
-                        for (k, mode) in at.bodies[i].modes.iter().enumerate() {
-                            if let Ok(place) = self.columns.binary_search(&(at.bodies[i].v + k)) {
-                                out[start + place] += poses[i].push_motion(mode).dot(&held) * sign;
-                            }
+                        for (place, screw) in &screws[i] {
+                            out[start + place] += screw.dot(&held) * sign;
                         }
                         body = at.bodies[i].parent;
                     }
@@ -287,6 +297,16 @@ pub(super) fn displacement<const N: usize>(twist: &Motion<Wide<N>>) -> Pose<Wide
         rotation += term;
     }
     // Free modes turn about the origin, or advance along their own axis.
+    Pose::new(rotation, twist.linear)
+}
+
+/// The pose after a small twist, to second order: Cayley's map, which gives a rotation without a series.
+fn small_displacement<const N: usize>(twist: &Motion<Wide<N>>) -> Pose<Wide<N>> {
+    let half = twist.angular.map(|x| x.scaled(-1));
+    let square = half.dot(&half);
+    let factor = (Wide::one() + square).inverse().unwrap_or_else(Wide::one).scaled(1);
+    let mut rotation = (half * half.transpose() + skew(&half)) * factor;
+    (0..3).for_each(|i| rotation[(i, i)] += Wide::one() - square * factor);
     Pose::new(rotation, twist.linear)
 }
 

@@ -6,6 +6,8 @@
 
 #![allow(clippy::cast_possible_wrap, reason = "numbers of limbs and biased exponents are small")]
 
+mod functions;
+
 use std::cmp::Ordering;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -63,28 +65,96 @@ impl<const N: usize> Wide<N> {
         Self { limbs, exponent, sign }
     }
 
-    fn compare_magnitudes(&self, o: &Self) -> Ordering {
-        match (self.sign, o.sign) {
-            (0, 0) => Ordering::Equal,
-            (0, _) => Ordering::Less,
-            (_, 0) => Ordering::Greater,
-            _ => {
-                self.exponent.cmp(&o.exponent).then_with(|| self.limbs.iter().rev().cmp(o.limbs.iter().rev()))
-            }
-        }
+    /// The mantissa shifted right by `count < 64 N` bits.
+    #[inline]
+    fn shifted(&self, count: u64) -> [u64; N] {
+        let (whole, bits) = ((count / 64) as usize, count % 64);
+        let limb = |k: usize| u128::from(self.limbs.get(k).copied().unwrap_or(0));
+        std::array::from_fn(|k| ((limb(k + whole + 1) << 64 | limb(k + whole)) >> bits) as u64)
     }
 
-    /// The mantissa shifted right by `count < 64 N` bits.
-    fn shifted(&self, count: usize) -> [u64; N] {
-        let (whole, bits) = (count / 64, count % 64);
-        let mut out = [0; N];
-        for k in 0..N - whole {
-            let low = self.limbs[k + whole] >> bits;
-            let high =
-                if bits > 0 && k + whole + 1 < N { self.limbs[k + whole + 1] << (64 - bits) } else { 0 };
-            out[k] = low | high;
+    /// `a ± b`, with `sign` the sign of the second.
+    #[inline(always)]
+    fn sum(a: &Self, b: &Self, sign: i8) -> Self {
+        let other = b.sign * sign;
+        if other == 0 {
+            return *a;
         }
-        out
+        if a.sign == 0 {
+            return Self { sign: other, ..*b };
+        }
+        let distance = a.exponent - b.exponent;
+        let (large, mut sign, small) = if distance >= 0 { (a, a.sign, b) } else { (b, other, a) };
+        if distance.abs() >= Self::BITS {
+            return Self { sign, ..*large };
+        }
+        let shifted = small.shifted(distance.unsigned_abs());
+        let (mut limbs, exponent) = (large.limbs, large.exponent);
+        if a.sign == other {
+            let mut carry = false;
+            for (x, y) in limbs.iter_mut().zip(shifted) {
+                let (sum, first) = x.overflowing_add(y);
+                let (sum, second) = sum.overflowing_add(u64::from(carry));
+                (*x, carry) = (sum, first | second);
+            }
+            if !carry {
+                return Self { limbs, exponent, sign };
+            }
+            for k in 0..N {
+                let above = if k + 1 < N { limbs[k + 1] << 63 } else { 1 << 63 };
+                limbs[k] = limbs[k] >> 1 | above;
+            }
+            return Self { limbs, exponent: exponent + 1, sign };
+        }
+        let mut borrow = false;
+        for (x, y) in limbs.iter_mut().zip(shifted) {
+            let (rest, first) = x.overflowing_sub(y);
+            let (rest, second) = rest.overflowing_sub(u64::from(borrow));
+            (*x, borrow) = (rest, first | second);
+        }
+        // With equal exponents the second may have been the larger one.
+        if borrow {
+            sign = -sign;
+            let mut carry = true;
+            for x in &mut limbs {
+                (*x, carry) = (!*x).overflowing_add(u64::from(carry));
+            }
+        }
+        if limbs[N - 1] >> 63 == 1 {
+            return Self { limbs, exponent, sign };
+        }
+        Self::normal(limbs, exponent, sign)
+    }
+
+    /// The upper half of the product, with one limb more against rounding.
+    #[inline(always)]
+    fn product(a: &Self, b: &Self) -> Self {
+        if a.sign == 0 || b.sign == 0 {
+            return Self::ZERO;
+        }
+        let (mut limbs, mut guard) = ([0u64; N], 0u64);
+        for i in 0..N {
+            let x = u128::from(a.limbs[i]);
+            let t = x * u128::from(b.limbs[N - 1 - i]) + u128::from(guard);
+            guard = t as u64;
+            let mut carry = t >> 64;
+            for k in 0..i {
+                let t = x * u128::from(b.limbs[N - i + k]) + u128::from(limbs[k]) + carry;
+                limbs[k] = t as u64;
+                carry = t >> 64;
+            }
+            limbs[i] = carry as u64;
+        }
+        let mut exponent = a.exponent + b.exponent;
+        // Both mantissas are at least one half: at most one bit is missing.
+        if limbs[N - 1] >> 63 == 0 {
+            for k in (1..N).rev() {
+                limbs[k] = limbs[k] << 1 | limbs[k - 1] >> 63;
+            }
+            limbs[0] = limbs[0] << 1 | guard >> 63;
+            exponent -= 1;
+        }
+        Self { limbs, exponent, sign: a.sign * b.sign }
     }
 
     /// Its absolute value.
@@ -95,87 +165,6 @@ impl<const N: usize> Wide<N> {
     /// The number times `2^power`.
     pub fn scaled(self, power: i64) -> Self {
         if self.sign == 0 { self } else { Self { exponent: self.exponent + power, ..self } }
-    }
-
-    /// The square root, zero for negative numbers.
-    #[inline(never)]
-    pub fn sqrt(self) -> Self {
-        if self.sign <= 0 {
-            return Self::ZERO;
-        }
-        // x = m · 4^k with m in [1/4, 1): Newton's method for 1/√m from 53 bits.
-        let half = self.exponent.div_euclid(2) + self.exponent.rem_euclid(2);
-        let m = self.scaled(-2 * half);
-        let mut y = Self::from(f64::from(m).sqrt().recip());
-        let mut correct = 50;
-        while correct < Self::BITS {
-            y += y * (Self::one() - m * y * y).scaled(-1);
-            correct *= 2;
-        }
-        (m * y).scaled(half)
-    }
-
-    /// The number divided by a small integer.
-    fn divided(self, divisor: u64) -> Self {
-        let mut limbs = self.limbs;
-        let mut rest = 0u128;
-        for l in limbs.iter_mut().rev() {
-            let t = rest << 64 | u128::from(*l);
-            *l = (t / u128::from(divisor)) as u64;
-            rest = t % u128::from(divisor);
-        }
-        Self::normal(limbs, self.exponent, self.sign)
-    }
-
-    /// π, by Machin's formula.
-    pub fn pi() -> Self {
-        let arc = |inverse: u64| {
-            let mut power = Self::one().divided(inverse);
-            let (mut sum, mut k) = (power, 1);
-            while power.sign != 0 && power.exponent > -Self::BITS {
-                power = power.divided(inverse * inverse);
-                k += 2;
-                let term = power.divided(k);
-                sum += if k % 4 == 3 { -term } else { term };
-            }
-            sum
-        };
-        (arc(5).scaled(2) - arc(239)).scaled(2)
-    }
-
-    /// Sine and cosine.
-    #[inline(never)]
-    pub fn sin_cos(self) -> (Self, Self) {
-        /// Halvings of the argument before the series.
-        const HALVINGS: i64 = 12;
-        let quarter_turn = Self::pi().scaled(-1);
-        let quarters = (f64::from(self) / f64::from(quarter_turn)).round();
-        let x = (self - quarter_turn * Self::from(quarters)).scaled(-HALVINGS);
-        let square = x * x;
-        // Sine, and one minus cosine: nothing cancels when the angle is doubled.
-        let (mut sin, mut short, mut term, mut k) = (x, Self::ZERO, x, 1u64);
-        while term.sign != 0 && term.exponent > -Self::BITS - 2 * HALVINGS {
-            let even = (term * x).divided(k + 1);
-            term = (term * square).divided((k + 1) * (k + 2));
-            if k % 4 == 1 {
-                (sin, short) = (sin - term, short + even);
-            } else {
-                (sin, short) = (sin + term, short - even);
-            }
-            k += 2;
-        }
-        for _ in 0..HALVINGS {
-            let doubled = (sin - sin * short).scaled(1);
-            short = (short.scaled(1) - short * short).scaled(1);
-            sin = doubled;
-        }
-        let cos = Self::one() - short;
-        match (quarters as i64).rem_euclid(4) {
-            0 => (sin, cos),
-            1 => (cos, -sin),
-            2 => (-sin, -cos),
-            _ => (-cos, sin),
-        }
     }
 }
 
@@ -242,46 +231,16 @@ impl<const N: usize> Add for Wide<N> {
 
     #[inline(never)]
     fn add(self, o: Self) -> Self {
-        let (large, small) =
-            if self.compare_magnitudes(&o) == Ordering::Less { (o, self) } else { (self, o) };
-        let distance = large.exponent - small.exponent;
-        if small.sign == 0 || distance >= Self::BITS {
-            return large;
-        }
-        let shifted = small.shifted(distance as usize);
-        let mut limbs = large.limbs;
-        if large.sign == small.sign {
-            let mut carry = false;
-            for (a, b) in limbs.iter_mut().zip(shifted) {
-                let (sum, first) = a.overflowing_add(b);
-                let (sum, second) = sum.overflowing_add(u64::from(carry));
-                (*a, carry) = (sum, first | second);
-            }
-            if !carry {
-                return Self { limbs, ..large };
-            }
-            for k in 0..N {
-                let above = if k + 1 < N { limbs[k + 1] << 63 } else { 1 << 63 };
-                limbs[k] = limbs[k] >> 1 | above;
-            }
-            Self { limbs, exponent: large.exponent + 1, sign: large.sign }
-        } else {
-            let mut borrow = false;
-            for (a, b) in limbs.iter_mut().zip(shifted) {
-                let (rest, first) = a.overflowing_sub(b);
-                let (rest, second) = rest.overflowing_sub(u64::from(borrow));
-                (*a, borrow) = (rest, first | second);
-            }
-            Self::normal(limbs, large.exponent, large.sign)
-        }
+        Self::sum(&self, &o, 1)
     }
 }
 
 impl<const N: usize> Sub for Wide<N> {
     type Output = Self;
 
+    #[inline(never)]
     fn sub(self, o: Self) -> Self {
-        self + -o
+        Self::sum(&self, &o, -1)
     }
 }
 
@@ -296,38 +255,9 @@ impl<const N: usize> Neg for Wide<N> {
 impl<const N: usize> Mul for Wide<N> {
     type Output = Self;
 
-    /// The upper half of the product, with one limb more against rounding.
     #[inline(never)]
     fn mul(self, o: Self) -> Self {
-        if self.sign == 0 || o.sign == 0 {
-            return Self::ZERO;
-        }
-        let (mut limbs, mut guard) = ([0u64; N], 0u64);
-        for i in 0..N {
-            let a = u128::from(self.limbs[i]);
-            if a == 0 {
-                continue;
-            }
-            let t = a * u128::from(o.limbs[N - 1 - i]) + u128::from(guard);
-            guard = t as u64;
-            let mut carry = t >> 64;
-            for (j, out) in (N - i..N).zip(limbs.iter_mut()) {
-                let t = a * u128::from(o.limbs[j]) + u128::from(*out) + carry;
-                *out = t as u64;
-                carry = t >> 64;
-            }
-            limbs[i] = carry as u64;
-        }
-        let mut exponent = self.exponent + o.exponent;
-        // Both mantissas are at least one half: at most one bit is missing.
-        if limbs[N - 1] >> 63 == 0 {
-            for k in (1..N).rev() {
-                limbs[k] = limbs[k] << 1 | limbs[k - 1] >> 63;
-            }
-            limbs[0] = limbs[0] << 1 | guard >> 63;
-            exponent -= 1;
-        }
-        Self { limbs, exponent, sign: self.sign * o.sign }
+        Self::product(&self, &o)
     }
 }
 
@@ -427,10 +357,10 @@ impl<const N: usize> Number for Wide<N> {
         Self::from(f64::random(source))
     }
 
-    #[inline]
+    #[inline(never)]
     fn subtract_product(&mut self, a: Self, b: Self) {
         if a.sign != 0 && b.sign != 0 {
-            *self -= a * b;
+            *self = Self::sum(self, &Self::product(&a, &b), -1);
         }
     }
 }
