@@ -1,5 +1,7 @@
 //! Published design of a free flight: seeds of cycloids over a choice of direction combinations (paper 002, section V).
 
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
 use super::certificate::Certificate;
 use super::clearance::Room;
 use super::columns::Columns;
@@ -9,6 +11,7 @@ use super::flight::{flight_coordinates, moved};
 use super::flight_design::{CHECK_RATE, usage};
 use super::flight_limits::FlightLimits;
 use super::limits::DefaultLimits;
+use super::motion_search::Watched;
 use super::pruning::{PruneOptions, Reading, prune, select};
 use crate::identifiability::Regrouping;
 use crate::linalg::SplitMix;
@@ -64,13 +67,13 @@ pub struct CycloidOptions {
 }
 
 /// Designs cycloids from seeds for the base parameters that `regrouping` names: steps 1 to 3 of the paper's section V from
-/// random starts, of which the one with the least cost (eq. 32) counts, or the motion of given seeds. `watch` is told of each
-/// step and ends the search by `false`.
+/// random starts in parallel, of which the one with the least cost (eq. 32) counts, or the motion of given seeds. `watch` is told
+/// of each step and ends the search by `false`. The result is the same for any number of threads unless `watch` ends it.
 pub fn design_cycloids(
     mechanism: &Mechanism,
     regrouping: &Regrouping,
     options: &CycloidOptions,
-    watch: &dyn Fn(Progress) -> bool,
+    watch: &(dyn Fn(Progress) -> bool + Sync),
 ) -> Result<Design> {
     let problem = Problem { mechanism, regrouping, options };
     if options.seeds.is_some() {
@@ -78,17 +81,15 @@ pub fn design_cycloids(
         let (flight, seeds) = problem.given(&limits)?;
         return problem.design(&flight, &seeds, (vec![seeds.cost], true), &limits);
     }
-    let (mut steps, mut least) = (0, f64::INFINITY);
-    let ended = std::cell::Cell::new(false);
-    let mut tell = |cost: f64| {
-        steps += 1;
-        least = least.min(cost);
-        ended.set(!watch(Progress { steps, best: least }));
-        !ended.get()
-    };
+    let watched = Watched::new(watch);
+    let starts = (0..options.starts.max(1))
+        .into_par_iter()
+        // The first start is always searched; when the end was called for, the others are not.
+        .filter(|k| *k == 0 || !watched.is_ended())
+        .map(|k| problem.search(options.seed.wrapping_add(k as u64), &mut |cost| watched.step(cost)));
     let (mut searches, mut best, mut refused) = (Vec::new(), None, None);
-    for k in 0..options.starts.max(1) {
-        let found = match problem.search(options.seed.wrapping_add(k as u64), &mut tell) {
+    for found in starts.collect::<Vec<_>>() {
+        let found = match found {
             Ok(found) => found,
             Err(e @ Error::Infeasible(_)) => {
                 refused = Some(e);
@@ -99,9 +100,6 @@ pub fn design_cycloids(
         searches.push(found.1.cost);
         if best.as_ref().is_none_or(|(_, seeds, _): &(_, Seeds, _)| found.1.cost < seeds.cost) {
             best = Some(found);
-        }
-        if ended.get() {
-            break;
         }
     }
     let none = || Error::InvalidOption("no start was tried".into());

@@ -4,9 +4,6 @@
 //! judges as it does for arms. Rates are `limit · sin x`, so that they keep their limits by themselves; logarithmic barriers
 //! keep positions, forces and distances inside theirs.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use super::basis::Basis;
@@ -18,7 +15,7 @@ use super::design_options::{Design, Progress};
 use super::flight::{Flight, PART, flight_coordinates, moved};
 use super::flight_limits::{FlightLimits, Memory};
 use super::limits::{DefaultLimits, Usage};
-use super::motion_search::{BETWEEN_SAMPLES, TRIES};
+use super::motion_search::{BETWEEN_SAMPLES, TRIES, Watched};
 use super::plan::Coordinate;
 use super::scaling::unit_diagonal;
 use super::search::Robust;
@@ -122,26 +119,16 @@ pub fn design_flight(
         problem.others.push((fly(other)?, Columns::named(other, regrouping)?.scales()));
     }
     problem.reachable()?;
-    let told = Mutex::new((0usize, f64::INFINITY));
-    let ended = AtomicBool::new(false);
+    let watched = Watched::new(watch);
     let scale = columns.len() as f64;
-    let tell = |more: usize, value: f64| {
-        // A poisoned lock only holds numbers for display.
-        let mut all = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        all.0 += more;
-        all.1 = all.1.min(value / scale);
-        let go_on = watch(Progress { steps: all.0, best: all.1 });
-        ended.fetch_or(!go_on, Ordering::Relaxed);
-        go_on
-    };
     let search = |x: &[f64], settings: &lbfgs::Options| {
-        lbfgs::minimize(x, settings, |x, g| problem.cost(x, g), |_, value| tell(1, value))
+        lbfgs::minimize(x, settings, |x, g| problem.cost(x, g), |_, value| watched.step(value / scale))
     };
     let first = lbfgs::Options { steps: FIRST_STEPS, ..lbfgs::Options::default() };
     let starts = (0..options.starts.max(1))
         .into_par_iter()
         // The first start always has its motion; when the end was called for, the others need none.
-        .filter(|k| *k == 0 || !ended.load(Ordering::Relaxed))
+        .filter(|k| *k == 0 || !watched.is_ended())
         .map(|k| search(&problem.start(options.seed.wrapping_add(k as u64))?, &first))
         .collect::<Result<Vec<_>>>()?;
     let searches = starts.iter().map(|s| s.value / scale).collect();

@@ -182,18 +182,28 @@ impl<'w> Watched<'w> {
         self.ended.load(Ordering::Relaxed)
     }
 
+    /// Counts one step of a search, with the value that it reached; returns whether to go on.
+    pub fn step(&self, value: f64) -> bool {
+        self.steps(1, value)
+    }
+
+    fn steps(&self, more: usize, value: f64) -> bool {
+        // A poisoned lock only holds numbers for display.
+        let mut all = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        all.0 += more;
+        all.1 = all.1.min(value);
+        let go_on = (self.watch)(Progress { steps: all.0, best: all.1 });
+        self.ended.fetch_or(!go_on, Ordering::Relaxed);
+        go_on
+    }
+
     /// Returns what observes one of the searches.
     pub fn observer(&self) -> impl FnMut(SqpProgress) -> bool + '_ {
         let mut last = 0;
         move |p: SqpProgress| {
-            // A poisoned lock only holds numbers for display.
-            let mut all = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
-            all.0 += p.iteration - last;
-            all.1 = all.1.min(p.best);
+            let more = p.iteration - last;
             last = p.iteration;
-            let go_on = (self.watch)(Progress { steps: all.0, best: all.1 });
-            self.ended.fetch_or(!go_on, Ordering::Relaxed);
-            go_on
+            self.steps(more, p.best)
         }
     }
 }

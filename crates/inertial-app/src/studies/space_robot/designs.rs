@@ -7,6 +7,7 @@ use inertial::excitation::{
 };
 use inertial::linalg::{Triangle, singular_values};
 use inertial::mechanism::Mechanism;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::robot::Robot;
 use super::{Counts, INTERVAL, INTERVALS, Ours, PRINTED_SEEDS, Published, RATE, Repeated, WEIGHT, median};
@@ -70,8 +71,7 @@ impl<'m> Robot<'m> {
     /// Steps 1 to 3 of the paper's section V, on the model that is believed.
     pub fn repeated_design(&self) -> Result<(Trajectory, Repeated)> {
         let all = self.seeded(self.guess, self.combinations()?)?;
-        let mut designs = Vec::new();
-        for start in &STARTS {
+        let designs = STARTS.par_iter().map(|start| {
             let first = all.optimize(start, WEIGHT, 20)?;
             let intervals = all.intervals(&first, None)?;
             let counted = pruned(&intervals, Reading::Counted)?;
@@ -79,8 +79,9 @@ impl<'m> Robot<'m> {
             let directions: Vec<_> = counted.iter().map(|&i| all.directions()[i].clone()).collect();
             let few = self.seeded(self.guess, directions)?;
             let seeds = few.optimize(&first.start, WEIGHT, 60)?;
-            designs.push((few, seeds, kept(&intervals)?));
-        }
+            Ok((few, seeds, kept(&intervals)?))
+        });
+        let mut designs = designs.collect::<Result<Vec<_>>>()?;
         designs.sort_by(|a, b| a.1.cost.total_cmp(&b.1.cost));
         let (few, seeds, kept) = &designs[0];
         let flown = self.seeded(self.truth, few.directions().to_vec())?;

@@ -5,6 +5,7 @@ use inertial::estimation::momentum_identification::{RateRule, integrate_rates};
 use inertial::excitation::{Basis, Trajectory};
 use inertial::mechanism::{DEFAULT_SNAP, Mechanism};
 use inertial::simulation::{FlightSamples, Sensors, prediction_errors};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::designs::STARTS;
 use super::{DRAWS, Method, NOISE, RATE, Row, Validation, median};
@@ -61,26 +62,26 @@ impl<'m> Robot<'m> {
     pub fn estimate(&self, motion: &Trajectory, rule: RateRule, method: Method) -> Result<Estimate> {
         let flown = FlightSamples::new(self.truth, motion, RATE)?;
         let names = self.rate_names();
-        let (mut medians, mut maxima, mut scaled) = (Vec::new(), Vec::new(), 0.0);
-        let mut errors = vec![Vec::new(); self.values.len()];
-        let mut first = Vec::new();
-        for draw in 0..DRAWS {
+        let draws = (0..DRAWS).into_par_iter().map(|draw| {
             let settings = NOISE.map(|(name, s)| (name.to_owned(), s));
             let mut sensors = Sensors::new(&names, &settings, &[], &[], draw)?;
             let mut v = flown.v.clone();
             v.chunks_exact_mut(self.truth.nv()).for_each(|row| sensors.measure(row));
-            let fit = self.fit(&flown, &v, rule, method)?;
-            let relative = self.relative(&fit);
+            self.fit(&flown, &v, rule, method)
+        });
+        let draws = draws.collect::<Result<Vec<MomentumFit>>>()?;
+        let (mut medians, mut maxima, mut scaled) = (Vec::new(), Vec::new(), 0.0);
+        let mut errors = vec![Vec::new(); self.values.len()];
+        for fit in &draws {
+            let relative = self.relative(fit);
             errors.iter_mut().zip(&relative).for_each(|(all, e)| all.push(*e));
             let sigma = fit.std_errors();
             let squares = (0..relative.len()).map(|i| ((fit.values[i] - self.values[i]) / sigma[i]).powi(2));
             scaled += squares.sum::<f64>() / relative.len() as f64;
             maxima.push(largest(&relative));
             medians.push(median(&relative));
-            if draw == 0 {
-                first = fit.values.as_slice().to_vec();
-            }
         }
+        let first = draws.first().map_or_else(Vec::new, |fit| fit.values.as_slice().to_vec());
         let exact = self.relative(&self.fit(&flown, &flown.v, rule, method)?);
         let told = self.equations.names.iter().zip(&self.values).zip(&errors);
         let mut errors: Vec<_> = told.map(|((name, value), e)| (name.clone(), *value, median(e))).collect();

@@ -94,7 +94,11 @@ pub(crate) fn search(wide: &Equations<'_>, summary: &Summary) -> Result<Found> {
         for (&v, shaft) in best.pair.iter().zip(&best.shafts) {
             motors[v].shaft.clone_from(shaft);
         }
-        if share >= SHARE && is_sound(wide, summary, motors, best.pair)? {
+        // In a bad fit, a coupling would hide the cause, such as exchanged columns.
+        if !is_sound(wide, summary, motors, best.pair)? {
+            continue;
+        }
+        if share >= SHARE {
             out.notes.push(format!(
                 "{said}: found from the data, it explains {:.0} % of the squared residual of {} and {}",
                 100.0 * share.min(1.0),
